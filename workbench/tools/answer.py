@@ -6,19 +6,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 OnProgress = Callable[[float, float | None, str | None], None]
-"""Told of an execution's progress, its total and a message; must not block, and may be told after the answer."""
+"""Called with each progress notice of a tool call: the progress, its total and a message. Must not block; may be called
+after the answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolAnswer:
-    """The text that goes back to the model; `is_error` marks a tool error, which is the model's to handle."""
+    """The text that goes back to the model; `is_error` marks a tool error, which the model has to handle."""
 
     content: str
     is_error: bool = False
 
 
 class ToolsError(Exception):
-    """The tools of a run cannot be had, or cannot answer. The message names the thing and the way out."""
+    """The tools of a run are not available or cannot answer. The message names the cause and the way out."""
 
 
 class ServerError(ToolsError):

@@ -1,4 +1,4 @@
-"""Arguments and results against a tool's own schemas."""
+"""Validates arguments and results against a tool's own schemas."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ LONGEST_MESSAGE = 300
 
 
 class BrokenSchemaError(Exception):
-    """A tool's schema cannot be used to check anything; the message says why."""
+    """A tool's schema cannot be used. The message says why."""
 
 
 def argument_problems(arguments: Mapping[str, JsonValue], schema: Mapping[str, JsonValue]) -> tuple[str, ...]:
-    """What the schema refuses, each with its place: `args.to[0]: 5 is not of type 'string'`. Nothing is fetched for a
-    schema. Raises BrokenSchemaError when it is none."""
+    """Returns what the schema refuses, each with its place: `args.to[0]: 5 is not of type 'string'`. Nothing is fetched
+    for a schema. Raises BrokenSchemaError."""
     with _broken_schema():
         found = list(validator_of(schema).iter_errors(dict(arguments)))
     found.sort(key=lambda problem: [str(part) for part in problem.absolute_path])
@@ -26,7 +26,7 @@ def argument_problems(arguments: Mapping[str, JsonValue], schema: Mapping[str, J
 
 
 def result_problem(content: JsonValue, schema: Mapping[str, JsonValue]) -> str | None:
-    """The first thing in structured content that its schema refuses. Raises BrokenSchemaError."""
+    """Returns the first thing in structured content that its schema refuses. Raises BrokenSchemaError."""
     with _broken_schema():
         problem = next(validator_of(schema, of_its_dialect=True).iter_errors(content), None)
     return _short(problem.message) if problem is not None else None
@@ -34,7 +34,7 @@ def result_problem(content: JsonValue, schema: Mapping[str, JsonValue]) -> str |
 
 @contextmanager
 def _broken_schema() -> Iterator[None]:
-    """Says of what goes wrong that the schema cannot be used."""
+    """Converts errors of a schema to BrokenSchemaError."""
     from jsonschema.exceptions import SchemaError
     from referencing.exceptions import Unresolvable
 

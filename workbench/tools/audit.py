@@ -1,7 +1,7 @@
-"""The audit log: every real execution of a tool, written before it happens and once more when it is over.
+"""The audit log: every real execution of a tool, logged before it happens and again when it is over.
 
-The first line of an execution is on its way to the disk before the tool is called, so that a crash cannot hide that it
-was; where it cannot be written, the tool is not called.
+The first line of an execution is given to the system before the tool is called, so that a crash cannot hide the call.
+Where it cannot be written, the tool is not called.
 """
 
 from __future__ import annotations
@@ -22,27 +22,28 @@ from workbench.trajectory.messages import JsonValue, ToolCall
 from workbench.trajectory.typed_json import json_text
 
 Allowed = Literal["read-only", "all", "asked", "exempt", "by hand"]
-"""How a tool came to be allowed to be executed."""
+"""Why a tool may be executed."""
 
 Outcome = Literal["ok", "tool error", "server error", "stopped"]
-"""How an execution ended; `stopped`: nobody waited for its answer any more."""
+"""How an execution ended; `stopped`: its answer was no longer awaited."""
 
 MAX_ARGUMENTS_CHARACTERS = 4_000
-"""Arguments whose JSON is longer are kept as the beginning of that text."""
+"""Arguments whose JSON is longer are logged as the beginning of that text."""
 
 MAX_TEXT_CHARACTERS = 400
-"""Every other text is cut there."""
+"""Every other text is cut to this length."""
 
 _logger = logging.getLogger(__name__)
 
 
 class AuditError(ToolsError):
-    """The audit log cannot be written, so nothing is executed; the message names the file."""
+    """The audit log cannot be written, so nothing is executed. The message names the file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """For whom a tool is executed: the suite's file and, unless it is done by hand, the case, the model and the run."""
+    """On whose behalf a tool is executed: the suite's file and, unless it is done by hand, the case, the model and the
+    run."""
 
     suite: str
     case: str | None = None
@@ -51,10 +52,10 @@ class Caller:
 
 
 class AuditLog:
-    """Appends to one file of JSON lines that only its owner may read. `now` is the time of day, with its zone,
-    `new_id` a name for an execution.
+    """Appends to one file of JSON lines that only its owner may read.
 
-    To be used from any thread and from several programs at once: each line is written by one system call.
+    `now` returns the time of day with its zone, `new_id` an id for an execution. Usable from any thread and from
+    several programs at once: each line is written by one system call.
     """
 
     def __init__(
@@ -71,7 +72,7 @@ class AuditLog:
         self._new_id = new_id
 
     def begin(self, caller: Caller, call: ToolCall, server: str, allowed: Allowed) -> AuditedExecution:
-        """Say that a tool is about to be executed; raises AuditError when that cannot be written."""
+        """Log that a tool is about to be executed. Raises AuditError when that cannot be written."""
         about: dict[str, JsonValue] = {
             "event": "started",
             "execution": self._new_id(),
@@ -92,7 +93,8 @@ class AuditLog:
         return AuditedExecution(self, about)
 
     def end(self, about: dict[str, JsonValue], outcome: Outcome, duration_ms: float) -> None:
-        """Say how an execution ended. It has happened and stands in the log, so a failure to write is only logged."""
+        """Log how an execution ended. Since it has happened and its start is logged, a failure to write only goes to
+        the program's log."""
         try:
             self._append({**about, "event": "ended", "outcome": outcome, "duration_ms": round(duration_ms, 3)})
         except OSError:
@@ -121,11 +123,11 @@ class AuditLog:
 
 @dataclass(frozen=True, slots=True)
 class AuditedExecution:
-    """An execution whose beginning stands in the log."""
+    """An execution whose start is logged."""
 
     _log: AuditLog
     _about: dict[str, JsonValue]
 
     def end(self, outcome: Outcome, duration_ms: float) -> None:
-        """Say how it ended and how long it took, in milliseconds."""
+        """Log how it ended and its duration in milliseconds."""
         self._log.end(self._about, outcome, duration_ms)

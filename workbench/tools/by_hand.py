@@ -1,4 +1,4 @@
-"""One tool of a server, executed because a person said so: written into the audit log, timed, never retried."""
+"""Executes one tool of a server at a person's request: logged in the audit log, timed, never retried."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CALL_ID = "by hand"
 
 @dataclass(frozen=True, slots=True)
 class Executed:
-    """What a tool answered, and after how many milliseconds."""
+    """A tool's answer, and its latency in milliseconds."""
 
     answer: ToolAnswer
     duration_ms: float
@@ -37,11 +37,10 @@ async def execute_by_hand(
     on_progress: OnProgress | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Executed:
-    """Call a tool of a suite's server once, starting the server as the grant allows if need be.
+    """Call a tool of a suite's server once, starting the server as the grant allows if necessary.
 
     Raises UntrustedError when the grant does not cover the server, ServerError when it cannot be started, dies or does
-    not answer, and AuditError, without calling, when
-    the execution cannot be written down first.
+    not answer, and AuditError, without calling, when the execution cannot be logged first.
     """
     call = ToolCall(CALL_ID, tool, arguments)
     caller = _caller(suite_file)

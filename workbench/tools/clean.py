@@ -1,4 +1,4 @@
-"""What servers say made fit to keep: without what no text file or request can hold."""
+"""Cleans texts of servers: replaces what no text file or request can hold."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _UNFIT = re.compile("[\0\ud800-\udfff]")
 
 
 def clean_text(text: str) -> str:
-    """The text with � in place of NUL and of half characters."""
+    """Returns the text with � in place of NUL and lone surrogates."""
     return _UNFIT.sub(REPLACEMENT, text)
 
 
 def clean_json(value: JsonValue) -> JsonValue:
-    """A value all of whose texts are clean, the names in its objects too; NaN and the infinities, which JSON cannot say
-    but which come through all the same, become null."""
+    """Returns a value with all its texts clean, the names in its objects included. NaN and infinity, which JSON lacks
+    but which can arrive, become null."""
     if isinstance(value, str):
         return clean_text(value)
     if isinstance(value, dict):
@@ -33,5 +33,5 @@ def clean_json(value: JsonValue) -> JsonValue:
 
 
 def clean_object(value: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """An object as `clean_json` makes it."""
+    """Returns an object cleaned as by `clean_json`."""
     return {clean_text(name): clean_json(item) for name, item in value.items()}

@@ -1,5 +1,4 @@
-"""The files of Python code that a suite's modules consist of, and how they are imported: with the content that was
-approved, or not at all."""
+"""Finds the files of Python code behind a suite's modules and imports them only with the content that was approved."""
 
 from __future__ import annotations
 
@@ -18,15 +17,15 @@ from workbench.suite.trust import CodeFile
 from workbench.tools.answer import PythonReferenceError
 
 _UNREADABLE = "unreadable"
-"""Stands for the hash of a file that cannot be read. No content has it, so the file is not imported."""
+"""Replaces the hash of a file that cannot be read. No content has it, so the file is not imported."""
 
 _package_numbers = count(1)
 
 
 @dataclass(frozen=True, slots=True)
 class FoundModule:
-    """A module of a suite: its file and the SHA-256 of its content. `file` is `None` for a module that has no file of
-    its own, such as one that is built into Python, or that does not exist."""
+    """A module of a suite: its file and the SHA-256 of its content. `file` is `None` for a module without a file, such
+    as one that is built into Python, or that does not exist."""
 
     file: Path | None
     sha256: str = ""
@@ -35,7 +34,7 @@ class FoundModule:
 
 @dataclass(frozen=True)
 class FoundCode:
-    """The modules that a suite names, and those that these import from the suite's folder, by their dotted names."""
+    """The modules that a suite names, and those that they import from the suite's folder, by their dotted names."""
 
     folder: Path
     modules: Mapping[str, FoundModule]
@@ -45,7 +44,7 @@ class FoundCode:
 
     @property
     def files(self) -> tuple[CodeFile, ...]:
-        """The files below the suite's folder, sorted by path. Installed modules are not among them."""
+        """The files below the suite's folder, sorted by path, without installed modules."""
         return tuple(
             sorted(
                 CodeFile(found.file.relative_to(self.folder).as_posix(), found.sha256)
@@ -57,7 +56,7 @@ class FoundCode:
 
 def find_code(folder: Path, names: Iterable[str]) -> FoundCode:
     """Find the files behind modules and hash them; nothing is imported. A module that is not below the folder is an
-    installed one. Neighbours that a file imports (`from . import helper`) belong to it."""
+    installed one. Modules that a file imports relatively (`from . import helper`) are included."""
     folder = folder.absolute()
     importlib.invalidate_caches()
     modules: dict[str, FoundModule] = {}
@@ -83,8 +82,10 @@ def find_code(folder: Path, names: Iterable[str]) -> FoundCode:
 
 
 def import_module(code: FoundCode, name: str) -> ModuleType:
-    """Import a module that was found, anew if it stands below the suite's folder. Raises PythonReferenceError when a
-    file is not the one that was found, and whatever the module itself raises."""
+    """Import a module that was found, again if it is below the suite's folder.
+
+    Raises PythonReferenceError when a file has changed since it was found, and whatever the module itself raises.
+    """
     found = code.modules.get(name)
     if found is None:
         raise PythonReferenceError(f"the module {name} is not among those that were approved")
@@ -103,8 +104,8 @@ def import_module(code: FoundCode, name: str) -> ModuleType:
 
 
 class _ApprovedFinder(MetaPathFinder):
-    """Finds the modules of suites' folders. One whose file is not as it was found before raises
-    PythonReferenceError. What the code loads by names that it makes up at run time is found as usual."""
+    """Finds the modules of suites' folders. Raises PythonReferenceError for a module whose file has changed since it
+    was found. Modules that the code loads by names made at run time are found as usual."""
 
     def __init__(self) -> None:
         self.packages: dict[str, FoundCode] = {}
@@ -136,8 +137,8 @@ _FINDER = _ApprovedFinder()
 
 
 class _ApprovedLoader(SourceFileLoader):
-    """Compiles the very bytes whose hash it has compared. Compiled files beside the source are not used: they may hold
-    something else."""
+    """Compiles the very bytes whose hash it has compared. Compiled files next to the source are not used, because they
+    may hold something else."""
 
     def __init__(self, fullname: str, path: str, sha256: str) -> None:
         super().__init__(fullname, path)
@@ -160,7 +161,7 @@ def _changed(name: str, file: Path | None) -> PythonReferenceError:
 
 
 def _spec_below(folder: Path, name: str) -> ModuleSpec | None:
-    """The module of that name below a folder, if there is one."""
+    """Returns the module of that name below a folder, if there is one."""
     places: Sequence[str] | None = [str(folder)]
     spec: ModuleSpec | None = None
     for part in name.split("."):
@@ -174,7 +175,7 @@ def _spec_below(folder: Path, name: str) -> ModuleSpec | None:
 
 
 def _installed(name: str) -> FoundModule:
-    """The module of that name that Python itself would import. Its parents are not imported to find it."""
+    """Returns the module of that name that Python itself would import. Its parents are not imported to find it."""
     places: Sequence[str] | None = None
     spec: ModuleSpec | None = None
     parts = name.split(".")
@@ -212,14 +213,14 @@ def _hash(content: bytes | None) -> str:
 
 
 def _neighbours(source: bytes, package: str) -> Iterator[str]:
-    """The modules that a file imports by relative imports, and what may be modules among the names that it imports.
-    `package` is the package that the file belongs to, empty for the suite's folder."""
+    """Returns the modules that a file imports relatively, and the imported names that may be modules. `package` is the
+    package of the file, empty for the suite's folder."""
     import ast  # most suites have no code
 
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return  # importing it will say what is wrong
+        return  # importing it will report the error
     for node in ast.walk(tree):
         if not isinstance(node, ast.ImportFrom) or not node.level:
             continue

@@ -1,4 +1,4 @@
-"""A server that a command starts: its environment and its log, and what there is to say when it fails."""
+"""A server started by a command: its environment, its log, and the messages for its failures."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
 
 MAX_SHOWN_COMMAND = 200
-"""Characters of a command that messages show."""
+"""Characters of a command shown in messages."""
 
 
 class CommandConnection:
-    """A `Connection` over a command's standard input and output. `folder` is the suite file's, where it runs."""
+    """A `Connection` over a command's standard input and output. It runs in `folder`, that of the suite file."""
 
     def __init__(
         self,
@@ -134,7 +134,7 @@ class CommandConnection:
 
     @property
     def _shown_command(self) -> str:
-        """The command on one line of moderate length."""
+        """The command on one line of limited length."""
         return shorten(shlex.join(self._command), MAX_SHOWN_COMMAND, placeholder=" …")
 
     def _in_words(self, error: OSError) -> str:

@@ -1,4 +1,4 @@
-"""What every way of reaching a server has in common."""
+"""The parts that all ways of reaching a server share."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ServerState = Literal["not started", "starting", "running", "down"]
 
 @dataclass(frozen=True)
 class ServerStatus:
-    """With its tools when it runs, with the reason when it is down."""
+    """The state of a server, with its tools when it runs and the reason when it is down."""
 
     state: ServerState = "not started"
     tools: tuple[ToolDefinition, ...] = ()
@@ -26,13 +26,13 @@ class ServerStatus:
 
 
 MAX_MESSAGE_BYTES = 32 * 1024 * 1024
-"""A server that sends a longer message is closed. Legacy SSE has a limit of the SDK's own, 1 MiB."""
+"""A server that sends a longer message is closed. Legacy SSE has the SDK's own limit, 1 MiB."""
 
 MAX_PAGES = 100
-"""Pages of a tool listing that are read; a listing that goes on after that is refused."""
+"""Pages of a tool listing that are read; a longer listing is refused."""
 
 MAX_PROGRESS_CHARACTERS = 200
-"""A message about progress is cut there."""
+"""Longer messages of progress notices are cut."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,23 +47,24 @@ class TimeLimits:
 
     @property
     def close_s(self) -> float:
-        """When closing has failed and the last resort is due: what the polite way may take, and a little more."""
+        """When closing has failed and the server is killed: after the limits above, and a little more."""
         return self.polite_s + self.terminate_s + 1.5
 
 
 MAX_SAID_CHARACTERS = 1000
-"""Characters of an exception's words that messages hold: a server may say megabytes."""
+"""Characters of an exception's text that messages hold: a server may send megabytes."""
 
 
 class Connection(Protocol):
-    """One connection to a server, made when it is entered and ended when it is left: a transport for `mcp.Client`.
+    """One connection to a server, opened when it is entered and closed when it is left: a transport for `mcp.Client`.
+    Enter it once, and leave it in the same task.
 
-    To be entered once, and left in the same task. Entering raises ServerError or OSError when there is no server.
+    Entering raises ServerError or OSError when the server cannot be reached.
     """
 
     @property
     def where(self) -> str:
-        """Which server this is, for the brackets of a message: `command: …; log: …`."""
+        """Describes the server for the brackets of a message: `command: …; log: …`."""
 
     @property
     def pid(self) -> int | None:
@@ -75,7 +76,8 @@ class Connection(Protocol):
 
     @property
     def lost(self) -> asyncio.Future[None]:
-        """Done when the server has ended the connection; to be awaited, never cancelled. There once it is entered."""
+        """Done when the server has ended the connection. Await it, but never cancel it. Available once the connection
+        is entered."""
 
     async def __aenter__(self) -> TransportStreams: ...
 
@@ -84,29 +86,29 @@ class Connection(Protocol):
     ) -> bool | None: ...
 
     def kill(self) -> None:
-        """End the server at once, as far as that is in our power; harmless at any time."""
+        """End the server at once, as far as possible. Harmless at any time."""
 
     def why_not_started(self, error: BaseException | None) -> str:
-        """Why there was no listing of tools, to go after the server's name; `error` ended the attempt."""
+        """Returns why there was no listing of tools, to follow the server's name; `error` ended the attempt."""
 
     def hint(self) -> str:
-        """What may be the matter with a server that does not answer, as the end of a sentence; may be empty."""
+        """Returns a hint on why a server does not answer, as the end of a sentence; may be empty."""
 
     def why_lost(self, error: BaseException | None) -> str:
-        """How a connection that stood came to its end, to go after the server's name."""
+        """Returns how an established connection ended, to follow the server's name."""
 
     def why_unanswered(self, error: Exception) -> str | None:
-        """Why a call has failed where that is not the server's own answer, else `None`."""
+        """Returns why a call has failed where that is not the server's own answer, else `None`."""
 
 
 def first_line(error: BaseException | None) -> str:
-    """What an exception says, in one line of moderate length; its type when it says nothing."""
+    """Returns an exception's text in one line of limited length; its type when it has none."""
     said = next(iter(str(error).splitlines()), "") or type(error).__name__
     return said if len(said) <= MAX_SAID_CHARACTERS else said[:MAX_SAID_CHARACTERS] + " …"
 
 
 def innermost(error: BaseException) -> BaseException:
-    """The first exception that is not a group."""
+    """Returns the first exception that is not a group."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error

@@ -1,4 +1,4 @@
-"""What the result of an MCP tool says as text, which is all that a model is given."""
+"""Converts the result of an MCP tool to text, which is all that a model receives."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 
 def answer_of(result: CallToolResult) -> ToolAnswer:
-    """Texts joined by line breaks, a short placeholder for everything else, and structured content as compact JSON
-    when there is no text."""
+    """Returns texts joined by line breaks, a short placeholder for everything else, and structured content as compact
+    JSON when there is no text."""
     parts = [_text_of(block) for block in result.content]
     has_text = any(block.type == "text" for block in result.content)
     if result.structured_content is not None and not has_text:
@@ -26,7 +26,7 @@ def answer_of(result: CallToolResult) -> ToolAnswer:
 
 
 def error_of(error: Exception) -> ToolAnswer:
-    """What a model is told of a call that the server refused, or whose result is not what it should be."""
+    """Returns the tool error for a call that the server refused, or whose result is invalid."""
     from mcp import MCPError
 
     if isinstance(error, MCPError):
@@ -54,10 +54,10 @@ def _text_of(block: ContentBlock) -> str:
 def _json(value: object) -> str:
     try:
         return json_text(value)
-    except ValueError:  # NaN and the infinities, which are no JSON but come through all the same
+    except ValueError:  # NaN and infinity, which JSON lacks but which can arrive
         return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def _size(base64_text: str) -> int:
-    """How many bytes a base64 text stands for."""
+    """Returns how many bytes a base64 text represents."""
     return len(base64_text) * 3 // 4 - base64_text[-2:].count("=")

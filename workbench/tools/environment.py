@@ -1,4 +1,4 @@
-"""References to environment variables in a server's settings: filled in when it starts, and secret from then on."""
+"""Fills in references to environment variables in a server's settings, and registers their values as secrets."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _AUTHORIZING = ("authorization", "proxy-authorization", "cookie")
 
 
 def learn_written(server: Server, secrets: Secrets) -> None:
-    """Know what is secret in the settings of a server as they are written in the suite: what authorises in its headers,
-    what looks like a key in its `env`, and passwords in addresses. Any other text in them is none."""
+    """Register what is secret in a server's settings as written in the suite: credentials in its headers, values in its
+    `env` that look like keys, and passwords in addresses. Other texts are not secret."""
     secrets.add_passwords(server.name, server.url or "")
     for name, value in server.env.items():
         if not environment_names(value):
@@ -38,9 +38,10 @@ def learn_written(server: Server, secrets: Secrets) -> None:
 
 
 def filled(text: str, environment: Mapping[str, str], secrets: Secrets) -> str:
-    """Replace `$NAME` and `${NAME}` by the variable's value and `$$` by a dollar sign; any other `$` stays.
+    """Replace `$NAME` and `${NAME}` by the variable's value and `$$` by a dollar sign; any other `$` stays. Every value
+    used is added to `secrets`.
 
-    Every value that is used is told to `secrets`. Raises MissingVariableError when a variable is not set.
+    Raises MissingVariableError when a variable is not set.
     """
 
     def value_of(name: str) -> str:

@@ -1,4 +1,4 @@
-"""What a suite was allowed to use, as it was when a person saw it. Nothing of this is read again afterwards."""
+"""What a suite was allowed to use, as it was when a person approved it. None of it is read again."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from workbench.tools.python_reference import PythonFunctions
 
 @dataclass(frozen=True)
 class Grant:
-    """The needs of one suite that were approved, the environment variables then in force (or why they could not be
-    read), and the code behind its modules and functions as it was then."""
+    """The approved needs of one suite, the environment variables at that time (or why they could not be read), and the
+    code behind its modules and functions at that time."""
 
     needs: SuiteNeeds
     environment: Mapping[str, str] | ConfigError = field(repr=False)
     code: FoundCode = field(repr=False)
 
     def covers(self, server: Server) -> bool:
-        """Whether the server may be started or reached as it is defined."""
+        """Returns whether the server may be started or reached as it is defined."""
         need = server_need(server)
         return need is None or need in (*self.needs.commands, *self.needs.modules, *self.needs.urls)
 
     def variables(self, server: Server) -> Mapping[str, str]:
-        """The environment variables for a server; raises ServerError when they could not be read."""
+        """Returns the environment variables for a server. Raises ServerError when they could not be read."""
         if isinstance(self.environment, ConfigError):
             raise ServerError(f"server {server.name!r} is not started: {self.environment}") from self.environment
         return self.environment
 
     def functions(self) -> PythonFunctions:
-        """The Python functions that were approved, not loaded yet."""
+        """Returns the approved Python functions, not loaded yet."""
         return PythonFunctions(self.code)

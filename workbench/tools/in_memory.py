@@ -1,7 +1,7 @@
-"""A server object in a Python module of the suite: run in this process, in a thread of its own.
+"""Runs a server object from a Python module of the suite in this process, in a thread of its own.
 
-The thread has its own event loop, so that a tool that blocks holds up nobody but its own server; one that never ends
-is left behind with its thread, which cannot keep the program from ending.
+The thread has its own event loop, so that a tool that blocks delays only its own server. A tool that never returns is
+abandoned with its thread, which cannot keep the program from ending.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 
 class ModuleConnection:
-    """A `Connection` to the object that a module of the approved code holds under a name. The module is loaded anew
-    for each connection, as a command would be started."""
+    """A `Connection` to the object with a given name in a module of the approved code. The module is loaded again for
+    each connection, like a command."""
 
     def __init__(self, module: str, name: str, code: FoundCode, limits: TimeLimits) -> None:
         self._module = module
@@ -115,14 +115,14 @@ class ModuleConnection:
         return str(error) if isinstance(error, ToolsError) else f"{type(error).__name__}: {first_line(error)}"
 
     def _run(self, ready: asyncio.Future[None]) -> None:
-        """The life of the server's thread."""
+        """The main function of the server's thread."""
         try:
             server = _server_in(self._module, self._name, self._code)
             asyncio.run(self._serve(server, ready))
         except BaseException as error:  # noqa: BLE001 (a stranger's code; kept, and put into words by whoever waits)
             self._error = error
         finally:
-            with suppress(RuntimeError):  # the engine's loop is gone
+            with suppress(RuntimeError):  # the engine's loop is closed
                 self._loop.call_soon_threadsafe(self._end)
 
     async def _serve(self, server: Server[Any], ready: asyncio.Future[None]) -> None:
@@ -134,7 +134,7 @@ class ModuleConnection:
         task = asyncio.current_task()
         assert task is not None
         self._serving = _Serving(asyncio.get_running_loop(), task, to_server)
-        if self._closing:  # after the line above: whoever gives up meanwhile sees one or the other
+        if self._closing:  # after the line above, so that a caller that gives up meanwhile sees one of the two
             return
         self._loop.call_soon_threadsafe(_resolve, ready)
         reading = asyncio.create_task(self._read(from_server))
@@ -142,7 +142,7 @@ class ModuleConnection:
         await reading
 
     async def _read(self, from_server: MemoryObjectReceiveStream[SessionMessage]) -> None:
-        """Pass messages on to the client, on the server's loop; each waits for its turn, so that no flood piles up."""
+        """Pass messages on to the client, on the server's loop. Each is awaited, so that a flood does not pile up."""
         import anyio
 
         async with from_server:
@@ -164,21 +164,21 @@ class ModuleConnection:
 
 @dataclass(frozen=True)
 class _Serving:
-    """A server that runs: its thread's loop and task, and the stream to it, which belongs to that loop."""
+    """A running server: its thread's loop and task, and the stream to it, which belongs to that loop."""
 
     loop: asyncio.AbstractEventLoop
     task: asyncio.Task[None]
     to_server: MemoryObjectSendStream[SessionMessage | Exception]
 
     def pass_on(self, message: SessionMessage) -> None:
-        """Give a message to the server, on its loop; dropped when the server reads no more."""
+        """Give a message to the server, on its loop. It is dropped when the server no longer reads."""
         import anyio
 
         with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
             self.to_server.send_nowait(message)
 
     def soon(self, what: Callable[..., object], *arguments: object) -> None:
-        """Have something done on the server's loop; nothing happens when the server has ended."""
+        """Run something on the server's loop; does nothing when the server has ended."""
         with suppress(RuntimeError):
             self.loop.call_soon_threadsafe(what, *arguments)
 
@@ -189,7 +189,7 @@ def _resolve(future: asyncio.Future[None]) -> None:
 
 
 def _server_in(module: str, name: str, code: FoundCode) -> Server[Any]:
-    """Load the module and find the server in it; raises PythonReferenceError."""
+    """Load the module and return the server in it. Raises PythonReferenceError."""
     from mcp.server import Server
     from mcp.server.mcpserver import MCPServer
 
@@ -199,7 +199,7 @@ def _server_in(module: str, name: str, code: FoundCode) -> Server[Any]:
         return value._lowlevel_server
     if isinstance(value, Server):
         return value
-    inner = getattr(value, "_mcp_server", None)  # a FastMCP, which is no dependency of ours
+    inner = getattr(value, "_mcp_server", None)  # a FastMCP, which is not a dependency of this program
     if isinstance(inner, Server):
         return inner
     found = f"is no MCP server but of type {type(value).__name__}" if value is not None else "does not exist"
@@ -210,8 +210,8 @@ def _server_in(module: str, name: str, code: FoundCode) -> Server[Any]:
 
 @contextmanager
 def _console_handlers_removed() -> Iterator[None]:
-    """Take away what a module that is loaded meanwhile installs to log on the terminal: the SDK and fastmcp do so by
-    themselves. Their log lines go to the program's log."""
+    """Remove the handlers that a module installs while it is loaded to log on the terminal, as the SDK and fastmcp do.
+    Their log lines go to the program's log."""
     from rich.logging import RichHandler
 
     root = logging.getLogger()

@@ -1,4 +1,5 @@
-"""The tools that servers listed when they last ran, remembered so that a suite can be used while they do not."""
+"""Definitions of tools: those written in a suite, and those that servers last listed, remembered so that a suite can be
+used while its servers do not run."""
 
 from __future__ import annotations
 
@@ -36,19 +37,19 @@ class Listing:
 
 
 class DamagedListingError(Exception):
-    """A remembered listing cannot be read; the message names its file."""
+    """A remembered listing cannot be read. The message names its file."""
 
 
 class Listings:
-    """Listings in a folder, one file for each suite file and definition of a server. `now` is the time of day, with its
-    zone. A definition that has changed is another server, whose tools are not known."""
+    """Listings in a folder, one file for each suite file and server definition. `now` returns the time of day with its
+    zone. A changed definition counts as a new server, whose tools are not known."""
 
     def __init__(self, folder: Path, now: Callable[[], datetime] = lambda: datetime.now().astimezone()) -> None:
         self._folder = folder
         self._now = now
 
     def remember(self, suite_file: Path, server: Server, tools: tuple[ToolDefinition, ...]) -> None:
-        """Write down what a server has just listed; where that is impossible, the program's log says so."""
+        """Store what a server has just listed. A failure goes to the program's log."""
         document = {
             "format": LISTING_FORMAT,
             "suite": str(suite_file),
@@ -72,7 +73,7 @@ class Listings:
             _logger.warning("the tools of server %r cannot be remembered: %s", server.name, error)
 
     def recall(self, suite_file: Path, server: Server) -> Listing | None:
-        """What a server last listed, `None` when it never did. Raises DamagedListingError."""
+        """Returns what a server last listed, `None` when it never did. Raises DamagedListingError."""
         file = self._file(suite_file, server)
         try:
             return _listing_in(json.loads(file.read_text(encoding="utf-8")), server)
@@ -82,7 +83,7 @@ class Listings:
             raise DamagedListingError(f"{file} is damaged and was ignored") from error
 
     def of(self, suite: Suite, suite_file: Path) -> Mapping[str, Listing]:
-        """What is remembered of a suite's servers, by their names; damaged listings are left out."""
+        """Returns the remembered listings of a suite's servers by name, without damaged ones."""
         found: dict[str, Listing] = {}
         for server in suite.servers:
             try:
@@ -100,17 +101,17 @@ class Listings:
 
 
 def readable_name(suite_file: Path, server: Server) -> str:
-    """The beginning of the name of a file about a server, short enough for every file system in any script."""
+    """Returns the beginning of a file name for a server, short enough for every file system in any script."""
     return re.sub(r"[^\w.-]+", "-", f"{suite_file.stem}-{server.name}")[:50]
 
 
 def digest(text: str) -> str:
-    """What tells file names apart that begin alike."""
+    """Returns a digest that distinguishes file names with the same beginning."""
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
 
 def _listing_in(document: Any, server: Server) -> Listing:
-    """The listing of a document; raises ValueError, KeyError or TypeError when it is none."""
+    """Returns the listing in a document. Raises ValueError, KeyError or TypeError when it is none."""
     if document["format"] != LISTING_FORMAT:
         raise ValueError("a listing of another format")
     tools = tuple(
@@ -133,18 +134,18 @@ def _a(kind: type[_Kind], value: object) -> _Kind:
 
 
 def definition_of(tool: Tool) -> ToolDefinition:
-    """The definition of a tool."""
+    """Returns the definition of a tool written in a suite."""
     return ToolDefinition(tool.name, tool.description, tool.parameters, tool.annotations.model_dump(exclude_none=True))
 
 
 def definitions_for(suite: Suite, case: Case) -> list[ToolDefinition]:
-    """The definitions of the tools written out that a case has."""
+    """Returns the definitions of the tools that are written in the suite for a case."""
     return [definition_of(tool) for tool in written_tools(suite, case)]
 
 
 def with_listed_names(file: SuiteFile, listings: Listings) -> SuiteFile:
-    """The file with a warning for each tool name that neither the suite nor its servers, as far as their tools are
-    remembered, have."""
+    """Returns the file with a warning for each tool name that neither the suite nor the remembered listings of its
+    servers have."""
     suite = file.suite
     if suite is None or not suite.servers:
         return file

@@ -1,4 +1,4 @@
-"""Mocks: which of them answers a call, and what it says (suite-format, section 3)."""
+"""Mocks: decides which of them answers a call, and with what (docs/tools-and-mocks.md)."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from workbench.trajectory.messages import JsonValue, ResultSource, ToolCall
 from workbench.trajectory.typed_json import json_text
 
 AskJudge = Callable[[Judged, JsonValue], Awaitable[CheckVerdict]]
-"""Has a language model judge a value; raises CheckError where that is impossible."""
+"""Asks a language model to judge a value. Raises CheckError where that is impossible."""
 
 _PLACEHOLDER = re.compile(r"\{([^{}]+)\}")
 
 
 class Run(Protocol):
-    """Gives the answer; a server's progress meanwhile goes to `on_progress`."""
+    """Produces the answer; progress notices of a server go to `on_progress`."""
 
     async def __call__(self, on_progress: OnProgress | None = None) -> ToolAnswer: ...
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedAnswer:
-    """Who will answer a call, known before anything runs; `server` is named for a real execution. `run` may be awaited
-    once; it raises ToolsError for what is not the model's doing."""
+    """Which source will answer a call, decided before anything runs; `server` is set for a real execution. `run` may be
+    awaited once; it raises ToolsError for failures that are not the model's."""
 
     source: ResultSource
     run: Run
@@ -42,10 +42,8 @@ class PlannedAnswer:
 
 
 class Mocks:
-    """The mocks of one run, the case's before the suite's, with what they remember during it.
-
-    `sleep` waits a number of seconds.
-    """
+    """The mocks of one run, the case's before the suite's, with their state during it. `sleep` waits a number of
+    seconds."""
 
     def __init__(
         self,
@@ -63,11 +61,9 @@ class Mocks:
         self._answered: Counter[int] = Counter()
 
     async def plan(self, call: ToolCall, judge: AskJudge | None = None) -> PlannedAnswer | None:
-        """The answer of the first mock whose tool and condition fit, `None` when no mock fits.
-
-        Every plan counts as one call for a mock with `results`. The judge is asked only where all else of a condition
-        holds. Raises ToolsError when a condition cannot be evaluated.
-        """
+        """Returns the answer of the first mock whose tool and condition match, `None` when none does. Every plan counts
+        as one call for a mock with `results`. A judge is asked only where everything else in a condition holds. Raises
+        ToolsError when a condition cannot be evaluated."""
         for index, (mock, source) in enumerate(self._mocks):
             if mock.tool == call.tool and await self._holds(mock, call, judge):
                 self._answered[index] += 1
@@ -75,8 +71,8 @@ class Mocks:
         return None
 
     def count(self, call: ToolCall, answer: ToolAnswer) -> None:
-        """Count a call that was answered before, in a run that is told again, and ask nobody: where a condition needs a
-        judge or Python, a mock whose answer this is has given it. Raises ToolsError as `plan` does."""
+        """Count a replayed call that was already answered, without asking a judge or Python: a mock whose condition
+        needs one matches if the answer is its own. Raises ToolsError as `plan` does."""
         for index, (mock, _) in enumerate(self._mocks):
             if mock.tool != call.tool:
                 continue
@@ -86,7 +82,7 @@ class Mocks:
                 return
 
     def _held(self, mock: Mock, call: ToolCall) -> bool | None:
-        """Whether a condition holds; `None` where that cannot be known without asking."""
+        """Returns whether a condition holds; `None` where that cannot be known without a judge or Python."""
         when, arguments = mock.when or {}, call.arguments
         known = {n: check for n, check in when.items() if n not in arguments or not isinstance(check, _ASKING)}
         try:
@@ -117,7 +113,7 @@ class Mocks:
     def _computed(self, reference: str, arguments: Mapping[str, JsonValue]) -> ToolAnswer:
         function = self._functions.function(reference)
         try:
-            # A copy, or the function could change what the model is said to have called.
+            # A copy, or the function could change the recorded arguments of the call.
             value = function(copy.deepcopy(dict(arguments)))
         except (Exception, SystemExit) as error:  # noqa: BLE001 (a stranger's code; the model is told, as of any tool)
             return ToolAnswer(f"{type(error).__name__}: {error}", is_error=True)
@@ -128,11 +124,11 @@ class Mocks:
 
 
 _ASKING = (Judged, PythonCheck)
-"""Checks that only somebody else can evaluate."""
+"""Checks that need a judge or Python."""
 
 
 def _said(mock: Mock, call: ToolCall, occurrence: int) -> ToolAnswer | None:
-    """What a mock says to its so-manieth matching call; `None` where its Python says it."""
+    """Returns a mock's result for its matching call number `number`; `None` where its Python produces it."""
     if mock.error is not None:
         return ToolAnswer(mock.error, is_error=True)
     if mock.python is not None:
@@ -149,11 +145,9 @@ def _condition_error(mock: Mock, error: CheckError) -> ToolsError:
 async def condition_holds(
     when: Checks, arguments: Mapping[str, JsonValue], call_python: CallPython, judge: AskJudge | None
 ) -> bool:
-    """Whether the checks of a condition hold of a call's arguments. The judge is asked only where all else holds.
-
-    Raises CheckError when it cannot be evaluated.
-    """
-    # Left among the others, a judged check says that it needs a judge, or that its argument was not given.
+    """Returns whether the checks of a condition hold for a call's arguments. A judge is asked only where everything
+    else holds. Raises CheckError when it cannot be evaluated."""
+    # Among the other checks, a judged check would report that it needs a judge, or that its argument is missing.
     asked = [name for name, check in when.items() if judge is not None and name in arguments and asks(check, Judged)]
     others = {name: check for name, check in when.items() if name not in asked}
     if not await _all_hold(others, arguments, CheckContext(call_python)):
@@ -171,7 +165,7 @@ async def _all_hold(checks: Checks, arguments: Mapping[str, JsonValue], context:
 
 
 async def _judged_holds(check: Check, value: JsonValue, call_python: CallPython, judge: AskJudge) -> bool:
-    """Whether a check with judged parts holds. No judge is asked where the other parts settle it."""
+    """Returns whether a check with judged parts holds. A judge is asked only where the other parts do not decide."""
 
     async def holds(say: Judge) -> bool:
         return await _all_hold({"": check}, {"": value}, CheckContext(call_python, say))
@@ -185,16 +179,14 @@ async def _judged_holds(check: Check, value: JsonValue, call_python: CallPython,
 
 
 def mock_answer(result: JsonValue, arguments: Mapping[str, JsonValue]) -> ToolAnswer:
-    """A mock's result as the model reads it: a text as it is, anything else as compact JSON.
-
-    In every text `{name}` is replaced by that argument of the call.
-    """
+    """Returns a mock's result as the model reads it: a text unchanged, anything else as compact JSON. In every text
+    `{name}` is replaced by that argument of the call."""
     value = _filled(result, arguments)
     return ToolAnswer(value if isinstance(value, str) else json_text(value))
 
 
 def default_answer(call: ToolCall) -> ToolAnswer:
-    """What answers a call that nothing else answers."""
+    """Returns the answer to a call that has no other source."""
     return ToolAnswer(
         json_text(
             {

@@ -1,4 +1,4 @@
-"""The servers that many runs share: started when first needed, kept, and closed together."""
+"""The servers that many runs share: started on first use, kept running, and closed together."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ class _Listed:
 
 
 class ServerPool:
-    """The servers of suites, kept until the pool is closed.
+    """The running servers of suites, until the pool is closed.
 
-    A server is known by its suite file and its definition, and is shared by all runs. It is started as the grant of the
-    suite says; a grant of later does not change one that runs. The program gives the folders for logs and listings.
-    `now` is the time of day. `starting` surrounds the start of each server, with what is started. To be used on one
-    event loop.
+    A server is identified by its suite file and its definition, and is shared by all runs. It is started as the grant
+    of the suite allows; a later grant does not change a running server. The program supplies the folders for logs and
+    listings. `now` returns the time of day. `starting` wraps the start of each server, with its description. Use it on
+    one event loop.
     """
 
     def __init__(
@@ -69,11 +69,11 @@ class ServerPool:
     async def open_toolbox(
         self, suite: Suite, case: Case, suite_file: Path, *, execute: bool, grant: Grant | None
     ) -> Toolbox:
-        """The tools of one run of a case. Servers are started as the grant allows, without one none; where one is not
-        started or does not start, and nothing is to be executed, the tools that it last listed are used and the toolbox
-        says so.
+        """Returns the tools of one run of a case.
 
-        Raises UntrustedError and ServerError when a server's tools cannot be had, and otherwise as `offered` does.
+        Servers are started only as the grant allows. Where a server is not started or does not start, and nothing is to
+        be executed, its remembered tools are used, which a notice reports. Raises UntrustedError and ServerError when a
+        server's tools are not available, and otherwise as `offered` does.
         """
         listed = await asyncio.gather(
             *(self._listed(suite_file, server, execute=execute, grant=grant) for server in suite.servers)
@@ -92,11 +92,8 @@ class ServerPool:
         )
 
     async def started(self, suite_file: Path, server: Server, grant: Grant) -> McpServer:
-        """A server of a suite, started if it is not.
-
-        Raises UntrustedError when the grant does not cover it, ServerError when it does not start, or died since;
-        `stop` or `renew` lets it be started again.
-        """
+        """Returns a server of a suite, started if necessary. Raises UntrustedError when the grant does not cover it,
+        ServerError when it does not start, or has died; `stop` or `renew` allow another start."""
         if not grant.covers(server):
             raise UntrustedError(
                 f"server {server.name!r} of {suite_file} is not started: it is defined otherwise than when it was "
@@ -113,7 +110,7 @@ class ServerPool:
         return started.server
 
     def status(self, suite_file: Path, server: Server) -> ServerStatus:
-        """How a server is right now."""
+        """Returns the present status of a server."""
         started = self._servers.get(_key(suite_file, server))
         if started is None:
             return ServerStatus()
@@ -124,7 +121,7 @@ class ServerPool:
         return ServerStatus("running", started.server.tools)
 
     async def changed(self, suite_file: Path, server: Server) -> None:
-        """Wait until a server that is starting has started or failed, or until one that runs is down."""
+        """Wait until a starting server has started or failed, or until a running one is down."""
         started = self._servers.get(_key(suite_file, server))
         if started is None or started.server.down is not None:
             return
@@ -134,16 +131,14 @@ class ServerPool:
             await started.server.ended()
 
     async def stop(self, suite_file: Path, server: Server) -> None:
-        """Close a server and forget it, whatever became of it; whoever needs it next starts it again."""
+        """Close a server and forget it, whatever its state. The next run that needs it starts it again."""
         started = self._servers.pop(_key(suite_file, server), None)
         if started is not None:
             await started.server.close()
 
     async def renew(self) -> None:
-        """Forget the servers that failed to start or died, so that the next batch that needs one starts it again.
-
-        Within a batch a dead server stays down: one that dies of every call would be started without end.
-        """
+        """Forget the servers that failed to start or died, so that the next batch starts them again. Within a batch a
+        dead server stays down, because one that dies on every call would be restarted for ever."""
         dead = {key: started for key, started in self._servers.items() if started.server.down is not None}
         for key in dead:
             del self._servers[key]
@@ -155,8 +150,8 @@ class ServerPool:
         await asyncio.gather(*(started.server.close() for started in self._servers.values()))
 
     def remembered(self, suite: Suite, suite_file: Path) -> Mapping[str, Listing]:
-        """What the servers of a suite last listed, by their names. A suite whose servers are all in it can be run with
-        mocks without starting any."""
+        """Returns what the servers of a suite last listed, by name. A suite with all its servers in the result can run
+        with mocks without starting any."""
         return self._listings.of(suite, suite_file)
 
     async def _listed(self, suite_file: Path, server: Server, *, execute: bool, grant: Grant | None) -> _Listed:
@@ -221,6 +216,6 @@ def _key(suite_file: Path, server: Server) -> tuple[Path, str]:
 
 
 def _look_at(start: asyncio.Task[None]) -> None:
-    """Take note of a failure that nobody may be waiting for any more, or asyncio would complain on the terminal."""
+    """Retrieve a failure that may no longer be awaited; otherwise asyncio would complain on the terminal."""
     if not start.cancelled():
         start.exception()

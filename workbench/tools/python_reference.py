@@ -1,8 +1,8 @@
 """The Python functions that a suite names as `module:function`, for mocks and checks.
 
-A module is loaded from its file under the suite's folder when it is there, else it is imported as usual. Modules of
-the folder live under a package name of their own, so that two suites may each have a `mocks.py`, and may import
-their neighbours with `from . import`.
+A module is loaded from its file under the suite's folder when it is there, else it is imported as usual. Modules of the
+folder get a package name of their own, so that two suites may each have a `mocks.py`, and may import their neighbours
+with `from . import`.
 """
 
 from __future__ import annotations
@@ -25,10 +25,8 @@ _Result = TypeVar("_Result")
 
 
 class PythonFunctions:
-    """The functions of one suite, in the code that was approved; without `code` none may be called.
-
-    Each named module is loaded once. Safe to use from threads.
-    """
+    """The functions of one suite, in the code that was approved; without `code` none may be called. Each named module
+    is loaded once. Usable from any thread."""
 
     def __init__(self, code: FoundCode | None) -> None:
         self._code = code
@@ -36,7 +34,7 @@ class PythonFunctions:
         self._loading = threading.Lock()
 
     def function(self, reference: str) -> Callable[..., object]:
-        """Load `module:function`. Imports code, which may take its time.
+        """Load `module:function`. Imports code, which may be slow.
 
         Raises UntrustedError when the suite is not trusted, PythonReferenceError when there is no such function or its
         module cannot be loaded.
@@ -50,10 +48,10 @@ class PythonFunctions:
         return function
 
     def value(self, module_name: str, name: str) -> object:
-        """Load a module and give what it holds under a name, `None` when that is nothing.
+        """Load a module and return the object with a name in it, `None` when there is none.
 
-        Raises UntrustedError when the suite is not trusted, PythonReferenceError when the module cannot be loaded, as
-        when its file has changed since it was approved.
+        Raises UntrustedError when the suite is not trusted, PythonReferenceError when the module cannot be loaded, for
+        example because its file has changed since it was approved.
         """
         reference = f"{module_name}:{name}"
         code = self._code
@@ -74,7 +72,8 @@ class PythonFunctions:
         return value
 
     def answer(self, reference: str, value: JsonValue) -> object:
-        """What the function of a `python` check answers. Raises what that raises, CheckError without one."""
+        """Returns the result of a `python` check's function. Raises what the function raises, and CheckError when it
+        cannot be loaded."""
         try:
             function = self.function(reference)
         except ToolsError as error:
@@ -86,7 +85,7 @@ class PythonFunctions:
 
 
 async def in_thread(function: Callable[[], _Result], *, name: str = "python of a suite") -> _Result:
-    """Call a function that may block, in a thread that cannot keep the program from ending when it never returns."""
+    """Call a function that may block, in a thread that cannot keep the program from ending."""
     outcome: concurrent.futures.Future[_Result] = concurrent.futures.Future()
     outcome.set_running_or_notify_cancel()
 

@@ -1,4 +1,4 @@
-"""The log of a server that runs as a process: what it writes to standard error, without secrets and within bounds."""
+"""The log of a server process: its standard error, redacted and limited in size."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from workbench.config.finding import Pieces
 from workbench.config.secrets import Secrets
 
 MAX_LOG_BYTES = 1024 * 1024
-"""What is kept of one start. A log that has grown beyond this is begun anew when its server starts."""
+"""Bytes logged for one start. A larger log is truncated when its server starts."""
 
 _DROPPED = "[workbench] the rest of what the server says until it starts again is not kept\n"
 _CHUNK_BYTES = 65_536
 
 
 class ServerLog:
-    """Appends to a file that only its owner may read. Where none can be written, what is written is dropped."""
+    """Appends to a file that only its owner may read. Where the file cannot be written, its content is dropped."""
 
     def __init__(self, file: Path, title: str, secrets: Secrets) -> None:
         self._secrets = secrets
@@ -34,12 +34,12 @@ class ServerLog:
         self._append(f"== {title}\n")
 
     def write_line(self, beginning: str, text: str, limit: int) -> None:
-        """Append a line, its text cut to so many characters."""
+        """Append a line, its text cut to a number of characters."""
         self._append(f"{beginning}{self._secrets.redact(text.rstrip())[:limit]}\n")
 
     async def follow(self, stream: asyncio.StreamReader) -> None:
-        """Append all that comes, until the stream ends. It is read to its end even when no more of it is kept, so that
-        the server is never kept waiting. May be cancelled."""
+        """Append everything from a stream until it ends. It is read to its end even when the log is full, so that the
+        server never blocks. May be cancelled."""
         decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
         pieces = Pieces()
         try:
@@ -50,7 +50,7 @@ class ServerLog:
             self._append(pieces.rest(self._secrets.finder))
 
     def close(self) -> None:
-        """Close the file; what is written afterwards is dropped."""
+        """Close the file. Later writes are dropped."""
         if self._file is not None:
             self._file.close()
             self._file = None

@@ -1,4 +1,4 @@
-"""One MCP server, however it is reached: connected, listed, called and ended by one owner task.
+"""One MCP server, however it is reached: connected, listed, called and closed by one owner task.
 
 An `mcp.Client` must be entered and left in the same task, and that task must not be cancelled twice; calls may come
 from any task. `mcp` is imported when the first server starts, in a thread, because that takes most of a second.
@@ -61,12 +61,12 @@ class McpServer:
 
     @property
     def tools(self) -> tuple[ToolDefinition, ...]:
-        """What the server listed when it was started, names prefixed."""
+        """The tools that the server listed at its start, names prefixed."""
         return self._tools
 
     @property
     def down(self) -> str | None:
-        """Why the server cannot be called any more; `None` while it can."""
+        """Why the server can no longer be called; `None` while it can."""
         return self._down
 
     @property
@@ -75,9 +75,9 @@ class McpServer:
         return self._connection.pid
 
     async def start(self) -> None:
-        """Connect to the server and list its tools. To be called once.
+        """Connect to the server and list its tools. Call it once.
 
-        Raises ServerError when it cannot be reached, does not answer in time, or lists no end of tools.
+        Raises ServerError when it cannot be reached, does not answer in time, or its listing does not end.
         """
         try:
             await self._start()
@@ -91,10 +91,8 @@ class McpServer:
     async def call(
         self, tool: str, arguments: Mapping[str, JsonValue], on_progress: OnProgress | None = None
     ) -> ToolAnswer:
-        """Call a tool by the name it was listed under and say what it answered, a tool error included.
-
-        Raises ServerError when the server is down, dies, or does not answer within its time limit.
-        """
+        """Call a tool by its listed name and return its answer, a tool error included. Raises ServerError when the
+        server is down, dies, or does not answer within its time limit."""
         client, connection = self._client, self._connection
         if client is None:
             raise ServerError(self._down or self._says("is not running"))
@@ -112,8 +110,8 @@ class McpServer:
             late = f"did not answer a call of {tool} within {self._limits.call_s:g} s{connection.hint()}"
             raise ServerError(self._says(late)) from None
         except (MCPError, RuntimeError, ValueError) as error:
-            # MCPError is an error of the server's own or the connection's end, and both may have the same code;
-            # RuntimeError and ValueError mean that the answer breaks the tool's output schema or the protocol.
+            # MCPError is an error reported by the server or the end of the connection, and both may have the same code;
+            # RuntimeError and ValueError mean that the answer violates the tool's output schema or the protocol.
             problem = connection.why_unanswered(error)
             if self._client is client and not connection.closed:
                 if problem is not None:
@@ -123,7 +121,7 @@ class McpServer:
         raise ServerError(self._down or self._says("is not running"))
 
     async def ended(self) -> None:
-        """Wait until a server that was started is down."""
+        """Wait until a started server is down."""
         if self._owner is not None:
             await asyncio.wait({self._owner})
 
@@ -152,7 +150,7 @@ class McpServer:
         raise ServerError(self._says(f"did not answer within {self._limits.start_s:g} s{self._connection.hint()}"))
 
     async def _own(self, listed: asyncio.Future[None], stop: asyncio.Future[None]) -> None:
-        """The life of the connection, from first to last in one task."""
+        """Own the connection from start to end in one task."""
         from mcp import Client
 
         try:
@@ -195,9 +193,9 @@ class McpServer:
         )
 
     async def _check_result(self, name: str, result: CallToolResult) -> None:
-        """Compare structured content with its schema. Raises RuntimeError where it does not fit.
+        """Validate structured content. Raises RuntimeError where it does not fit.
 
-        In place of the SDK's own way, in which a pattern of the server may search without end.
+        It replaces the SDK's own validation, in which a pattern of the server may search for ever.
         """
         schema = self._output_schemas.get(name)
         if schema is None:
@@ -212,7 +210,7 @@ class McpServer:
             raise RuntimeError(f"Invalid structured content returned by tool {name}: {problem}")
 
     async def _end(self) -> None:
-        """Bring the owner task to its end: by asking while it serves, by its one cancellation while it connects."""
+        """End the owner task: by asking while it serves, by its one cancellation while it connects."""
         owner, stop = self._owner, self._stop
         if owner is None or stop is None:
             return
@@ -232,7 +230,7 @@ class McpServer:
             self._owner.cancel()
 
     def _fit(self, answer: ToolAnswer, tool: str) -> ToolAnswer:
-        """The answer as text files and requests can hold it."""
+        """Returns the answer in a form that text files and requests can hold."""
         if len(answer.content) > MAX_MESSAGE_BYTES:
             raise ServerError(
                 self._says(f"answered a call of {tool} with more than {MAX_MESSAGE_BYTES // 2**20} MiB of text")
@@ -247,15 +245,15 @@ class McpServer:
         return told
 
     def _says(self, what: str) -> str:
-        # Cut texts stand in it, so that no later door would find a secret that is cut in two.
+        # It contains cut texts, so no later door would find a secret that is cut in two.
         return self._secrets.redact(clean_text(f"server {self._server.name!r} {what} ({self._connection.where})"))
 
     def _cut(self, text: str) -> str:
-        # Redacted before it is cut, so that no half of a secret is left over.
+        # Redacted before it is cut, so that no half of a secret remains.
         return text if len(text) <= MAX_PROGRESS_CHARACTERS else self._secrets.redact(text)[:MAX_PROGRESS_CHARACTERS]
 
     def _start_error(self) -> ServerError:
-        """Why the owner task ended before the tools were listed."""
+        """Returns why the owner task ended before the tools were listed."""
         error = self._error
         if isinstance(error, ServerError):
             return error
@@ -267,7 +265,7 @@ class McpServer:
 
 
 def _is_text(arguments: Mapping[str, JsonValue]) -> bool:
-    """Whether the arguments can be written as UTF-8; a model can send half of a surrogate pair."""
+    """Returns whether the arguments can be written as UTF-8; a model can send half of a surrogate pair."""
     try:
         json.dumps(dict(arguments), ensure_ascii=False).encode()
     except UnicodeEncodeError:
@@ -276,7 +274,7 @@ def _is_text(arguments: Mapping[str, JsonValue]) -> bool:
 
 
 def _silence_sdk_logging() -> None:
-    """Keep the SDK's log lines off the terminal: the server's own log and our errors say what matters."""
+    """Keep the SDK's log lines off the terminal: the server's own log and our errors contain what matters."""
     for name in ("mcp", "client", "httpx2", "httpcore2"):
         logger = logging.getLogger(name)
         logger.propagate = False

@@ -1,7 +1,7 @@
-"""A server process: messages over its standard input and output, its standard error in a log, and its certain end.
+"""A server process: messages over its standard input and output, its standard error in a log, and a guaranteed end.
 
-This is a transport for `mcp.Client`. It is ours rather than the SDK's because the process must be known: it is killed
-with everything it started, however often the task that owns it is cancelled.
+This is a transport for `mcp.Client`. It replaces the SDK's because the process must be known: it is killed with
+everything it started, however often the task that owns it is cancelled.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _FLUSH_S = 0.5
 _REAP_S = 1.0
 _POLL_S = 0.01
 _GROUP_S = 0.2
-"""Longer than it takes until killed processes are gone, where somebody reaps them; in some containers nobody does."""
+"""Longer than killed processes take to disappear, where something reaps them; in some containers nothing does."""
 
 _STARTER = str(Path(__file__).with_name("watched_start.py"))
 
@@ -75,18 +75,18 @@ class StdioTransport:
         self.stray_lines = 0
         """Lines on standard output that were no MCP messages."""
         self.overlong = False
-        """Whether a message was longer than what is read; no further one is then."""
+        """Whether a message exceeded the limit; nothing is read after it."""
         self.own_exit_code: int | None = None
-        """How the process ended before anything was done to end it; negative is a signal's number."""
+        """How the process ended by itself; negative is a signal's number."""
 
     @property
     def pid(self) -> int | None:
-        """The process, whose id is also its group's; `None` before it was started."""
+        """The process id, which is also that of its group; `None` before the start."""
         return self._process.pid if self._process is not None else None
 
     @property
     def lost(self) -> asyncio.Task[None]:
-        """Done when no further message can come; to be awaited, never cancelled."""
+        """Done when no further message can come. Await it, but never cancel it."""
         return self._reader
 
     async def __aenter__(self) -> TransportStreams:
@@ -97,7 +97,7 @@ class StdioTransport:
         self._process = process
         assert process.stderr is not None
         to_client, self._client_reads = anyio.create_memory_object_stream[SessionMessage | Exception](0)
-        # Without bound, so that a server that does not read cannot hold up a call that is given up.
+        # Unbounded, so that a server that does not read cannot delay a call that is given up.
         self._client_writes, from_client = anyio.create_memory_object_stream[SessionMessage](math.inf)
         self._writer = asyncio.create_task(self._write(process, from_client, to_client))
         self._follower = asyncio.create_task(self._log.follow(process.stderr))
@@ -111,7 +111,8 @@ class StdioTransport:
         assert self._process.stdin is not None
         closed_by_server, self.closed = self.closed, True
         try:
-            # A server that is stuck writing cannot read, so the reader must be free to drain before stdin is flushed.
+            # A server that is blocked on writing cannot read, so the reader must be free to drain before stdin is
+            # flushed.
             self._client_reads.close()
             self._client_writes.close()
             await asyncio.wait({self._writer}, timeout=_FLUSH_S)
@@ -124,7 +125,7 @@ class StdioTransport:
                 task.cancel()
             if self._watcher is not None:
                 self._watcher.close()
-            # A process that left the group may still hold the pipes; asyncio has no public way to let go of them.
+            # A process that left the group may still hold the pipes; asyncio has no public way to release them.
             self._process._transport.close()  # type: ignore[attr-defined]
 
     async def _started(self) -> asyncio.subprocess.Process:
@@ -139,7 +140,7 @@ class StdioTransport:
         )
 
     async def _started_with_watcher(self) -> asyncio.subprocess.Process:
-        """Start the command through `watched_start`, which sees to it that its group does not outlive this program."""
+        """Start the command through `watched_start`, which ends its group when this program ends."""
         command = packed([os.fsencode(word) for word in self._command])
         if any(not name or "=" in name for name in self._environment):
             raise ValueError("illegal environment variable name")
@@ -180,7 +181,7 @@ class StdioTransport:
         return process
 
     def kill(self) -> None:
-        """Kill the process and everything in its group, at once; harmless when it has ended or was never started."""
+        """Kill the process and everything in its group, at once. Harmless when it has ended or was never started."""
         if self._process is not None and not self._ended:
             self._signal(self._process, hard=True)
 
@@ -217,7 +218,7 @@ class StdioTransport:
                 try:
                     line = await process.stdout.readline()
                 except ValueError:
-                    # Perhaps the very answer that someone waits for: better the end than a wait without reason.
+                    # Perhaps the very answer that a call waits for: ending is better than waiting in vain.
                     self.overlong = self.closed = True
                     return
                 if not line:
@@ -249,7 +250,7 @@ class StdioTransport:
                     await process.stdin.drain()
                 except OSError:
                     self.closed = True
-                    # Nobody reads any more: let the client see the end instead of waiting for an answer.
+                    # The stream is no longer read: let the client see the end instead of waiting for an answer.
                     to_client.close()
                     return
 
@@ -260,11 +261,8 @@ class StdioTransport:
 
 
 def message_in(line: bytes) -> JSONRPCMessage | None:
-    """The message on a line of JSON, `None` when there is none.
-
-    Bytes that are no UTF-8 and halves of surrogate pairs become �: better an answer with a flaw than a call that waits
-    for it in vain.
-    """
+    """Returns the message on a line of JSON, `None` when there is none. Bytes that are no UTF-8 and lone surrogates
+    become �: an answer with a flaw is better than a call that waits for it in vain."""
     from mcp_types import jsonrpc_message_adapter
 
     with suppress(ValueError):
@@ -277,7 +275,7 @@ def message_in(line: bytes) -> JSONRPCMessage | None:
 
 
 async def _read_to_end(descriptor: int) -> bytes:
-    """Everything that comes through a pipe, which is closed then."""
+    """Returns everything that comes through a pipe, then closes it."""
     reader = asyncio.StreamReader()
     transport, _ = await asyncio.get_running_loop().connect_read_pipe(
         lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(descriptor, "rb", 0)
@@ -289,7 +287,7 @@ async def _read_to_end(descriptor: int) -> bytes:
 
 
 async def _group_ends_within(group: int, seconds: float) -> None:
-    """Wait for the end of a process group that was killed. The number may be another group's afterwards."""
+    """Wait for the end of a process group that was killed. Afterwards the number may belong to another group."""
     if sys.platform == "win32":
         return
     clock = asyncio.get_running_loop().time
@@ -301,10 +299,10 @@ async def _group_ends_within(group: int, seconds: float) -> None:
 
 
 async def _ends_within(process: asyncio.subprocess.Process, seconds: float) -> bool:
-    """Whether the process ends in time."""
+    """Returns whether the process ends in time."""
     clock = asyncio.get_running_loop().time
     deadline = clock() + seconds
     while process.returncode is None and clock() < deadline:  # noqa: ASYNC110
-        # Process.wait would also wait for whoever inherited the pipes.
+        # Process.wait would also wait for processes that inherited the pipes.
         await asyncio.sleep(_POLL_S)
     return process.returncode is not None

@@ -1,4 +1,4 @@
-"""The tools of a run: what the model is shown and who answers its calls."""
+"""The tools of a run: what the model is offered and what answers its calls."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _MOST_NAMED = 3
 
 
 class Toolbox:
-    """What the model is shown in one run, and what answers its calls.
+    """The tools offered to the model in one run, and the sources of answers to its calls.
 
     `servers` holds, by tool name, the servers on which tools really run; empty without real execution. `call_python`
-    calls the functions of the suite's `python` checks. `notices` say where a listing is not a server's own of now.
+    calls the functions of the suite's `python` checks. `notices` report listings that are only remembered.
     """
 
     def __init__(
@@ -41,10 +41,10 @@ class Toolbox:
     async def plan(
         self, call: ToolCall, step_mock: JsonValue = None, *, judge: AskJudge | None = None
     ) -> PlannedAnswer:
-        """Who will answer a call, asked once per call: the step's mock, the case's mocks, the suite's, the server, the
-        default answer, in this order. Broken arguments are always answered by a tool error, a tool that is not on offer
-        where no step's mock answers. `judge` is asked where a mock's condition is judged.
-        """
+        """Returns the source that will answer a call; called once per call. Sources are tried in this order: the step's
+        mock, the case's mocks, the suite's, the server, the default answer. Broken arguments are always answered by a
+        tool error, and so is a tool that is not offered unless the step's mock answers. `judge` is asked where a mock's
+        condition is judged."""
         if call.problem is not None:
             return _ready("default", ToolAnswer(f"The arguments are not a JSON object: {call.problem}", is_error=True))
         if step_mock is not None:
@@ -59,8 +59,8 @@ class Toolbox:
         return _ready("default", default_answer(call))
 
     def count(self, call: ToolCall, answer: ToolAnswer, step_mock: JsonValue = None) -> None:
-        """Take in a call that was answered before, in a run that is told again: a mock with several results goes on
-        behind it. Nobody is asked, and nothing runs. Raises ToolsError."""
+        """Count a replayed call that was already answered, so that a mock with several results continues after it.
+        Nothing is asked or run. Raises ToolsError."""
         if step_mock is None and call.tool in self._offered and call.problem is None:
             self._mocks.count(call, answer)
 
@@ -80,8 +80,8 @@ def _executed(call: ToolCall, server: McpServer, tool: ToolDefinition) -> Planne
 
 
 def offered(definitions: Sequence[ToolDefinition], suite: Suite, case: Case) -> list[ToolDefinition]:
-    """The definitions that the case offers. Raises ToolsError for two tools of one name, and UnknownToolError when the
-    case offers, expects, forbids or mocks, or the suite mocks, a tool that is not among them."""
+    """Returns the definitions that the case offers. Raises ToolsError for two tools of one name, and UnknownToolError
+    when the case offers, expects, forbids or mocks, or the suite mocks, a tool that does not exist."""
     by_name: dict[str, ToolDefinition] = {}
     for definition in definitions:
         other = by_name.setdefault(definition.name, definition)

@@ -1,4 +1,4 @@
-"""A server behind a URL, over streamable HTTP or the older SSE: its headers, and what there is to say when it fails."""
+"""A server behind a URL, over streamable HTTP or the older SSE: its headers, and the messages for its failures."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _KEEP_ALIVE_S = 2.0
 
 _NOT_FOUND = "Not Found"
 _REFUSED = ("Server returned an error response", _NOT_FOUND)
-"""What the SDK makes of an HTTP error. Its status is lost with that, so we note it ourselves."""
+"""The SDK's text for an HTTP error. It drops the status, so the status is recorded here."""
 
 _NO_ANSWER = (
     "server answered a request with 202",
@@ -45,16 +45,16 @@ _NO_ANSWER = (
     "SSE stream ended ",
     "SSE stream failed: ",
 )
-"""How the errors begin that the SDK makes up where a server has not answered as MCP would have it."""
+"""How the SDK's own errors begin where a server has not answered as MCP requires."""
 
 
 class TooLongError(Exception):
-    """A server's answer is longer than what is read."""
+    """A server's answer exceeds the limit."""
 
 
 class UrlConnection:
-    """A `Connection` over HTTP. Redirects are followed only within the server's own origin, so that no other host is
-    sent the headers; proxies of the environment are not used for this machine's own addresses."""
+    """A `Connection` over HTTP. Redirects are followed only within the server's own origin, so that no other host
+    receives the headers. Proxies of the environment are not used for this machine's own addresses."""
 
     def __init__(
         self, server: Server, url: str, environment: Mapping[str, str], secrets: Secrets, limits: TimeLimits
@@ -66,7 +66,7 @@ class UrlConnection:
         self._limits = limits
         self._exits = AsyncExitStack()
         self._refusal: str | None = None
-        """The last status by which a message was refused: `401 Unauthorized`."""
+        """The last status with which a message was refused: `401 Unauthorized`."""
         self._session_gone = False
         self._lost: asyncio.Future[None] | None = None
         self._reading: _Watched | None = None
@@ -96,7 +96,7 @@ class UrlConnection:
         headers = {name: self._header(name, value) for name, value in self._server.headers.items()}
         self._lost = asyncio.get_running_loop().create_future()
         async with AsyncExitStack() as exits:
-            # In a thread, because reading the certificates that this machine knows takes its time.
+            # In a thread, because reading this machine's certificates is slow.
             client = await asyncio.to_thread(self._client, headers)
             if self._server.transport == "sse":
                 transport = sse_client(self._url, httpx_client_factory=_Given(client))
@@ -114,7 +114,7 @@ class UrlConnection:
         return await self._exits.__aexit__(kind, error, traceback)
 
     def kill(self) -> None:
-        """There is nothing of the server's on this machine."""
+        """Does nothing: the server has no process on this machine."""
 
     def why_not_started(self, error: BaseException | None) -> str:
         said = first_line(error)
@@ -148,7 +148,7 @@ class UrlConnection:
         host = urlsplit(self._url).hostname or ""
         shown_host = f"[{host}]" if ":" in host else host
         return httpx2.AsyncClient(
-            # Whole answers are kept in memory, and what is compressed has no known length.
+            # Whole answers are held in memory, and compressed ones have no known length.
             headers={"Accept-Encoding": "identity", **headers},
             timeout=httpx2.Timeout(self._limits.start_s, read=None),
             limits=httpx2.Limits(max_connections=None, keepalive_expiry=_KEEP_ALIVE_S),
@@ -158,7 +158,7 @@ class UrlConnection:
 
     async def _look_at(self, response: httpx2.Response) -> None:
         sent = response.request
-        # A server may refuse to stream (GET) and to be told of the end (DELETE), with whatever status, and serve on.
+        # A server may refuse to stream (GET) and to be notified of the end (DELETE), with any status, and work on.
         if response.status_code >= 400 and sent.method == "POST":
             self._refusal = f"{response.status_code} {response.reason_phrase}".rstrip()
             self._session_gone |= response.status_code == 404 and "mcp-session-id" in sent.headers
@@ -193,7 +193,7 @@ class UrlConnection:
         return ""
 
     def _in_words(self, error: BaseException | None) -> str | None:
-        """What happened to a connection, `None` for errors of another kind."""
+        """Returns what happened to a connection, `None` for errors of another kind."""
         import httpx2
 
         causes = list(_causes(error))
@@ -232,7 +232,7 @@ class UrlConnection:
 
 @dataclass(frozen=True)
 class _Given:
-    """Gives the HTTP client that there is to whoever would make one."""
+    """Returns the existing HTTP client where the SDK would make one."""
 
     client: httpx2.AsyncClient
 
@@ -241,7 +241,7 @@ class _Given:
 
 
 class _Watched:
-    """A stream of messages that says when it has ended."""
+    """A stream of messages that reports its end."""
 
     def __init__(self, stream: ReadStream[SessionMessage | Exception], on_end: Callable[[], None]) -> None:
         self._stream = stream
@@ -250,7 +250,7 @@ class _Watched:
 
     @property
     def last_context(self) -> Any:
-        """The SDK's: the context in which the last message was sent."""
+        """Required by the SDK: the context in which the last message was sent."""
         return getattr(self._stream, "last_context", None)
 
     async def receive(self) -> SessionMessage | Exception:
@@ -291,7 +291,7 @@ class _Watched:
 
 @functools.cache
 def _bounded_type() -> type[Any]:
-    """A type for the bytes of an answer, which end in TooLongError when there are too many."""
+    """Returns a type for the bytes of an answer that raises TooLongError when there are too many."""
     import httpx2
 
     class Bounded(httpx2.AsyncByteStream):
@@ -313,7 +313,7 @@ def _bounded_type() -> type[Any]:
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    """An exception and what led to it, innermost last."""
+    """Returns an exception and its causes, innermost last."""
     while error is not None:
         yield error
         error = error.__cause__ or error.__context__

@@ -1,11 +1,11 @@
 """Starts a command that does not outlive Workbench. Run as a script of its own, by `workbench.tools.stdio`.
 
 This process leads a process group. It leaves a watcher behind in the group and becomes the command. The watcher waits
-for Workbench's end, which it sees by the end of a socket that Workbench alone holds open, or by the end of the process
-itself, and then kills its own group. While the watcher lives the group has a member, so that the group's number stands
-for no other group; and there is no moment at which the command runs without a watcher.
+for Workbench's end, which it sees by the end of a socket that only Workbench holds open, or by the end of the process
+itself, and then kills its own group. While the watcher lives the group has a member, so that its number cannot mean
+another group; and the command never runs without a watcher.
 
-What is imported here delays every start of a server: no module that is not in the interpreter already.
+Imports here delay every start of a server: only modules that the interpreter has already loaded are used.
 """
 
 from __future__ import annotations
@@ -16,9 +16,8 @@ import sys
 
 
 def main() -> None:
-    """Read the command from standard input, of which nothing else is read, and become it. The arguments are the numbers
-    of two open files: the socket to Workbench, and a pipe that is written the number of the error by which the command
-    could not be started."""
+    """Read the command from standard input, and nothing else, and become it. The arguments are the numbers of two open
+    files: the socket to Workbench, and a pipe for the number of the error if the command cannot be started."""
     alive, failed = int(sys.argv[1]), int(sys.argv[2])
     parent = os.getppid()
     workbench = _opened_process(parent)
@@ -28,7 +27,7 @@ def main() -> None:
     try:
         middle = os.fork()
         if middle == 0:
-            # The watcher is nobody's child: a command that waits for its children does not wait for it.
+            # The watcher is not a child of the command: a command that waits for its children does not wait for it.
             if os.fork() == 0:
                 _watch(alive, workbench, [0, 1, 2, failed])
             os._exit(0)
@@ -43,12 +42,12 @@ def _become(words: list[bytes], environment: dict[bytes, bytes], alive: int, fai
     os.set_inheritable(alive, False)
     os.set_inheritable(failed, False)
     for number in (_signal.SIGPIPE, getattr(_signal, "SIGXFSZ", _signal.SIGPIPE)):
-        _signal.signal(number, _signal.SIG_DFL)  # Python ignores them, and what is ignored stays so
+        _signal.signal(number, _signal.SIG_DFL)  # Python ignores them, and ignored signals stay ignored
     os.execvpe(words[0], words, environment)
 
 
 def _opened_process(number: int) -> int:
-    """A descriptor that becomes readable when a process ends; -1 where the system has none."""
+    """Returns a descriptor that becomes readable when a process ends; -1 where the system has none."""
     try:
         return os.pidfd_open(number)
     except (AttributeError, OSError):
@@ -56,7 +55,7 @@ def _opened_process(number: int) -> int:
 
 
 def _watch(alive: int, workbench: int, others: list[int]) -> None:
-    """Wait until Workbench is gone, and end this process group, the watcher included. Never returns."""
+    """Wait until Workbench has ended, then end this process group, the watcher included. Never returns."""
     _signal.pthread_sigmask(_signal.SIG_BLOCK, _signal.valid_signals())
     for number in others:
         os.close(number)
@@ -75,19 +74,19 @@ def _watch(alive: int, workbench: int, others: list[int]) -> None:
 
 
 def _command() -> tuple[list[bytes], dict[bytes, bytes]]:
-    """The words of the command, and its environment."""
+    """Returns the words of the command, and its environment."""
     words, variables = _texts(), _texts()
     return words, dict(variable.split(b"=", 1) for variable in variables)
 
 
 def _texts() -> list[bytes]:
-    """Texts in the form in which `packed` has them."""
+    """Returns texts from the form that `packed` writes."""
     size = int(_read(8))
     return _read(size).split(b"\0")[:-1]
 
 
 def _read(size: int) -> bytes:
-    """Exactly so many bytes: the next one is for the command."""
+    """Returns exactly this many bytes: the next one belongs to the command."""
     read = b""
     while len(read) < size:
         piece = os.read(0, size - len(read))
@@ -98,8 +97,8 @@ def _read(size: int) -> bytes:
 
 
 def packed(texts: list[bytes]) -> bytes:
-    """Texts as `_texts` reads them: the size in eight digits, then each with a NUL behind it. Raises ValueError for a
-    text with NUL, which no command and no variable can hold."""
+    """Returns texts as `_texts` reads them: the size in eight digits, then each with a NUL behind it. Raises ValueError
+    for a text with NUL, which no command and no variable can hold."""
     if any(b"\0" in text for text in texts):
         raise ValueError("embedded null byte")
     whole = b"".join(text + b"\0" for text in texts)
