@@ -1,4 +1,4 @@
-"""The models that need no endpoint, by their names."""
+"""The names of the models that need no endpoint."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from dataclasses import dataclass
 OFFLINE = "offline"
 REPLAY = "replay:"
 MODEL_SIGN = "#"
-"""Stands between a folder of recordings and the model of which they are to be."""
+"""Separates a folder of recordings from the recorded model to choose."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelInfo:
-    """A model that is built in, and what it is in one line."""
+    """A built-in model, with a description in one line."""
 
     name: str
     description: str
 
 
 def built_in_models() -> tuple[ModelInfo, ...]:
-    """All of them."""
+    """Returns all built-in models."""
     return (
         ModelInfo(OFFLINE, "baseline, no language model: matches words, needs no network and no key"),
         ModelInfo(f"{REPLAY}FILE", "plays a recorded run again"),
@@ -27,5 +27,5 @@ def built_in_models() -> tuple[ModelInfo, ...]:
 
 
 def is_built_in(name: str) -> bool:
-    """Whether a model of that name needs no endpoint."""
+    """Returns whether a model of that name needs no endpoint."""
     return name == OFFLINE or name.startswith(REPLAY)

@@ -1,4 +1,4 @@
-"""What every model looks like to the engine: a request in, a stream of model events out."""
+"""The interface of every model to the engine: a request in, a stream of model events out."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Protocol, runtime_checkable
 from workbench.trajectory.events import ModelEvent, StopReason
 from workbench.trajectory.messages import JsonValue, Message, ToolDefinition, Usage
 
-# The most that one answer of a model may hold: generous for any model, and more than any suite can mean.
+# The limits of one answer of a model: generous for any model, and more than any suite can need.
 
 MOST_CHARACTERS = 2 * 1024 * 1024
 """Text, reasoning and arguments together: some 500,000 tokens."""
@@ -24,13 +24,13 @@ MOST_VALUES = 100_000
 """Values in the arguments of all calls, at any depth."""
 
 MOST_STREAM_BYTES = 256 * 1024 * 1024
-"""What an endpoint sends for one answer, with all that surrounds it."""
+"""Bytes that an endpoint sends for one answer, its protocol included."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """One request: the conversation so far and the tools on offer. `round` counts from 1; `calls_before` is the number
-    of calls made in earlier rounds, so that call ids stay unique within the run."""
+    """One request: the conversation and the tools offered. `round` counts from 1; `calls_before` is the number of calls
+    made in earlier rounds, so that call ids stay unique within the run."""
 
     round: int
     system: str | None
@@ -41,7 +41,7 @@ class ModelRequest:
 
 @dataclass(frozen=True, slots=True)
 class AnswerFinished:
-    """The end of a model's answer, always the last thing it says. `provider_state` is what the provider wants back with
+    """The end of a model's answer, always its last event. `provider_state` is what the provider expects back with
     it."""
 
     stop_reason: StopReason
@@ -50,9 +50,10 @@ class AnswerFinished:
 
 
 class ModelError(Exception):
-    """A model could not be asked, or its answer is none: unknown name, missing key, unreachable endpoint, cut stream.
+    """A model could not be asked, or its answer is invalid: unknown name, missing key, unreachable endpoint, cut
+    stream.
 
-    The message names the way out. `passing` means that the same request may well succeed a little later;
+    The message names the way out. `retryable` means that the same request may well succeed a little later;
     `retry_after_s` is how long the endpoint asks to wait before that.
     """
 
@@ -63,7 +64,7 @@ class ModelError(Exception):
 
 
 class TooMuchError(ModelError):
-    """An answer holds more than any suite can mean: the model's failure, and none of the infrastructure."""
+    """An answer exceeds the limits: a failure of the model, not of the infrastructure."""
 
 
 @runtime_checkable
@@ -72,12 +73,12 @@ class Model(Protocol):
 
     @property
     def name(self) -> str:
-        """The name under which the user knows it."""
+        """The name that the user gave it."""
         ...
 
     @property
     def seed(self) -> int | None:
-        """The seed that is sent with every request, if one is."""
+        """The seed that is sent with every request, if any."""
         ...
 
     @property
@@ -86,24 +87,24 @@ class Model(Protocol):
         ...
 
     async def start(self) -> None:
-        """Do what takes time before the first request, such as importing an SDK. Runs begin after it. May be called
-        more than once; raises ModelError."""
+        """Do what takes time before the first request, such as importing an SDK, so that it is not part of a run. May
+        be called more than once. Raises ModelError."""
         ...
 
     def turn(self) -> AbstractAsyncContextManager[None]:
-        """To be held around each request: waits until the endpoint may be asked once more."""
+        """To be held during each request: waits until the endpoint may be asked again."""
         ...
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent | AnswerFinished]:
-        """Answer a request piece by piece, ending with `AnswerFinished`; raises ModelError when that is impossible.
+        """Answer a request piece by piece, ending with `AnswerFinished`. Raises ModelError when that is impossible.
 
-        Closing the generator early gives back what the request holds.
+        Closing the generator early releases what the request holds.
         """
         ...
 
 
 class ModelWithNotices:
-    """A model with further notices about the runs that it is asked for."""
+    """A model with additional notices for its runs."""
 
     def __init__(self, model: Model, notices: tuple[str, ...]) -> None:
         self._model = model
@@ -115,9 +116,9 @@ class ModelWithNotices:
         await self._model.start()
 
     def turn(self) -> AbstractAsyncContextManager[None]:
-        """That of the model."""
+        """Wait for the model's turn."""
         return self._model.turn()
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent | AnswerFinished]:
-        """What the model answers."""
+        """Answer a request with the model."""
         return self._model.stream(request)

@@ -1,4 +1,4 @@
-"""Models by name: those built in, and those behind endpoints."""
+"""Opens models by name: built-in ones, and those behind endpoints."""
 
 from __future__ import annotations
 
@@ -26,8 +26,10 @@ class BuiltInModels:
         self._own_pace = own_pace
 
     def open(self, name: str, folder: Path, case_id: str) -> Model:
-        """The model for a run of the case; the path of a recording is relative to `folder`. Raises ModelError when
-        there is no recording of that case, or it cannot be read, or it is not said of which model it is to be."""
+        """Returns the model for a run of the case; the path of a recording is relative to `folder`.
+
+        Raises ModelError when there is no recording of that case, it cannot be read, or its model is ambiguous.
+        """
         if name == OFFLINE:
             return self._offline
         return self._replays.open(name, *_recorded_at(name, folder), case_id)
@@ -51,8 +53,8 @@ class BuiltInModels:
 
 
 def _recorded_at(name: str, folder: Path) -> tuple[Path, str | None]:
-    """Where the recordings are that a name means, and the model behind the `#` after a folder, if one is chosen. What
-    is there is meant whole: names of files, folders and models may hold a `#` of their own."""
+    """Returns the path of the recordings that a name means, and the model behind the `#` after a folder, if one is
+    chosen. An existing path is meant as a whole: names of files, folders and models may contain a `#`."""
     said = name.removeprefix(REPLAY)
     if said == name:
         raise ModelError(f"there is no model {name!r}")

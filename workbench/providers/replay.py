@@ -1,7 +1,7 @@
-"""A model that plays a recorded run again: the same answers, one for each request, whatever the request says.
+"""A model that plays a recorded run: the same answers, one for each request, whatever the request contains.
 
-A recording is of one case; a folder of them plays the newest one of each, and of one model: answers of several models
-in turn are nobody's.
+A recording is of one case; from a folder, the newest one of each case is played, all of one model, because answers of
+several models in turn belong to none.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from workbench.trajectory.events import (
 from workbench.trajectory.recording import Recording, RecordingError, read_header, read_recording, recordings_in
 
 MODELS_NAMED_MAX = 8
-"""Of more models in a folder the others are counted."""
+"""With more models in a folder, the rest are counted."""
 
 _PIECES = (TextDelta, ReasoningDelta, CallStarted, CallArgumentsDelta, CallFinished)
 
 
 @dataclass
 class _Attempt:
-    """One recorded request: the pieces of its answer with how many milliseconds after the request each came, and the
-    end or the error."""
+    """One recorded request: the pieces of its answer with their milliseconds after the request, and the end or the
+    error."""
 
     began_ms: float
     pieces: list[tuple[float, ModelEvent | AnswerFinished]] = field(default_factory=list)
@@ -46,10 +46,10 @@ class _Attempt:
 
 
 class ReplayModel:
-    """Plays the rounds of a recording; of requests that were made again, only the last attempt.
+    """Plays the rounds of a recording; of retried requests, only the last attempt.
 
-    A recorded error comes again, and a request beyond the last recorded one is a ModelError. With `own_pace`, pieces
-    come as long after the request as they did; `sleep` waits for seconds, `clock` gives monotonic ones.
+    A recorded error is raised again, and a request beyond the last recorded one raises ModelError. With `own_pace`,
+    pieces come as long after the request as recorded; `sleep` waits seconds, `clock` returns monotonic seconds.
     """
 
     seed = None
@@ -77,10 +77,10 @@ class ReplayModel:
         return self._recording.header.case
 
     async def start(self) -> None:
-        """Nothing takes time before the first request."""
+        """Do nothing: playing needs no preparation."""
 
     def turn(self) -> AbstractAsyncContextManager[None]:
-        """Nobody has to wait for it."""
+        """Let every request begin at once."""
         return nullcontext()
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent | AnswerFinished]:
@@ -99,7 +99,7 @@ class ReplayModel:
             raise ModelError(self._why_it_ends(request.round))
 
     def _why_it_ends(self, number: int) -> str:
-        """Why there is no whole answer for the request of a round."""
+        """Returns why there is no whole answer for the request of a round."""
         path, finish = self._recording.path.name, self._recording.trajectory.finish
         if finish is not None and finish.error is not None:
             return finish.error
@@ -118,7 +118,7 @@ class ReplayModel:
 
 
 class Replays:
-    """The recordings that one batch plays, each read once, and those of a folder found once."""
+    """The recordings that one batch plays, each read once, and those of a folder searched once."""
 
     def __init__(self, *, own_pace: bool = False) -> None:
         self._own_pace = own_pace
@@ -126,8 +126,8 @@ class Replays:
         self._models: dict[tuple[str, Path], ReplayModel] = {}
 
     def open(self, name: str, path: Path, of_model: str | None, case_id: str) -> ReplayModel:
-        """The model that plays a recording of the case: the file `path`, or the newest of that case in the folder, made
-        on `of_model`; `None` is the only model there is.
+        """Returns the model that plays a recording of the case: the file `path`, or the newest of that case in the
+        folder, made on `of_model`; `None` is the only model there is.
 
         Raises ModelError when there is none, or it cannot be read, or the folder has recordings of several models.
         """
@@ -162,7 +162,7 @@ class Replays:
 
 
 class _Folder:
-    """What is recorded in a folder, by the header lines. Raises RecordingError when that is nothing."""
+    """The recordings in a folder, by their header lines. Raises RecordingError when there are none."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -187,7 +187,7 @@ class _Folder:
         }
 
     def newest(self, of_model: str | None, name: str) -> _Newest:
-        """The recordings of a model, or of the only one there is. Raises RecordingError when there are none of that
+        """Returns the recordings of a model, or of the only one. Raises RecordingError when there are none of that
         model, or several models under a `name` that chooses none."""
         if of_model is None and len(self._models) > 1:
             first = next(iter(self._models))
@@ -210,21 +210,21 @@ class _Folder:
 
 @dataclass(frozen=True)
 class _Newest:
-    """The newest recording of each case in a folder; what is added to the sentence that there is none of a case."""
+    """The newest recording of each case in a folder, and what is added to the message that a case has none."""
 
     files: Mapping[str, Path]
     folder: str
     added: str
 
     def of(self, case_id: str) -> Path:
-        """The newest recording of a case; raises RecordingError when there is none."""
+        """Returns the newest recording of a case. Raises RecordingError when there is none."""
         if case_id not in self.files:
             raise RecordingError(f"{self.folder} holds no recording of the case {case_id!r}{self.added}")
         return self.files[case_id]
 
 
 def _listed(models: Iterable[str]) -> str:
-    """Models in words: the first of very many."""
+    """Returns models in words: the first of very many."""
     *most, last = models
     if len(most) >= MODELS_NAMED_MAX:
         return f"{', '.join(most[:MODELS_NAMED_MAX])} and {len(most) + 1 - MODELS_NAMED_MAX} more"
@@ -232,7 +232,7 @@ def _listed(models: Iterable[str]) -> str:
 
 
 def _last_attempts(events: Iterable[Event]) -> dict[int, _Attempt]:
-    """The last attempt of each round's request, by the number of the round."""
+    """Returns the last attempt of each round's request, by the number of the round."""
     attempts: dict[int, _Attempt] = {}
     current = _Attempt(0.0)
     for event in events:

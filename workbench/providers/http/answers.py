@@ -1,4 +1,4 @@
-"""Reads the body of an answer, whatever it turns out to be: a stream of events, one JSON document, or neither."""
+"""Reads the body of an answer: a stream of events, one JSON document, or neither."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import httpx2
 
 DRAIN_TIMEOUT_S = 0.2
-"""How long a body may take to end after its last event; it does so at once, or the connection is dropped."""
+"""How long a body may take to end after its last event before the connection is dropped, in seconds."""
 LARGEST_DOCUMENT_BYTES = 32 * 1024 * 1024
 LARGEST_PAGE_BYTES = 64 * 1024
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -32,7 +32,8 @@ Kind = Literal["events", "document", "page", "garbage"]
 async def read_answer(
     response: httpx2.Response, reader: AnswerReader, errors: EndpointErrors
 ) -> AsyncGenerator[ModelEvent | AnswerFinished]:
-    """What an answer says, piece by piece. It ends with the answer's last event, even when the connection stays open.
+    """Yields the events of an answer piece by piece. It ends with the answer's last event, even when the connection
+    stays open.
 
     Raises ModelError, and whatever the HTTP library raises.
     """
@@ -64,10 +65,10 @@ async def read_answer(
 
 
 async def _beginning(chunks: AsyncIterator[bytes], content_type: str) -> tuple[Kind | None, bytes]:
-    """As much of a body as tells what it is, and that."""
+    """Returns as much of a body as its kind requires, and the kind."""
     head = b""
     async for chunk in chunks:
-        head = (head + chunk).lstrip()  # some send blanks for as long as a model thinks
+        head = (head + chunk).lstrip()  # some servers send blanks for as long as a model thinks
         kind = kind_of(head, content_type)
         if kind is not None:
             return kind, head
@@ -90,7 +91,7 @@ async def _events(head: bytes, chunks: AsyncGenerator[bytes]) -> AsyncGenerator[
 
 
 async def _drain(chunks: AsyncIterator[bytes]) -> None:
-    """Read the end of a body that has nothing more to say, so that its connection can be used again."""
+    """Read the rest of a body after its last event, so that its connection can be reused."""
     import httpx2
 
     with suppress(TimeoutError, httpx2.HTTPError):
@@ -113,7 +114,8 @@ def _too_much(most: int) -> TooMuchError:
 
 
 def kind_of(head: bytes, content_type: str) -> Kind | None:
-    """What a body is by its beginning, since content types cannot be relied on; `None` when more has to be seen."""
+    """Returns the kind of a body by its beginning, since content types are unreliable; `None` when more bytes are
+    needed."""
     if _BYTE_ORDER_MARK.startswith(head):
         return None
     head = head.removeprefix(_BYTE_ORDER_MARK).lstrip()

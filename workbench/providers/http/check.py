@@ -1,4 +1,4 @@
-"""Asks an endpoint cheaply whether it answers, accepts the key and has the model."""
+"""Asks an endpoint at little cost whether it answers, accepts the key and has the model."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from workbench.providers.http.transport import causes_of
 
 CHECK_READ_TIMEOUT_S = 20.0
 CHECK_TIMEOUT_S = 60.0
-"""For all of it: an endpoint may say something every now and then without coming to an end."""
+"""For the whole check: an endpoint may send something now and then without coming to an end."""
 _LISTED_NAMES = 5
 _LACKING = (404, 405, 501)
 
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """Whether a model can be asked, as far as that can be told without asking it, in one sentence. `answers` is also
-    true where the endpoint does, but has nothing at this path, or no such model."""
+    """Whether a model can be asked, as far as that is known without asking it, in one sentence. `answers` is also true
+    where the endpoint answers but has nothing at this path, or no such model."""
 
     ok: bool
     sentence: str
@@ -31,7 +31,7 @@ class CheckResult:
 
     @property
     def mark(self) -> str:
-        """✓ where the model is there, ? where only something answers, ✗ else."""
+        """✓ where the model exists, ? where only something answers, ✗ otherwise."""
         return "✓" if self.ok else "?" if self.answers else "✗"
 
 
@@ -63,7 +63,7 @@ async def _check(spec: ModelSpec, client: Client, errors: EndpointErrors) -> Che
         return CheckResult(False, str(errors.error("answers, but not as a model API does: correct base_url")))
     if spec.model in names:
         return CheckResult(True, f"{place} answers and has {spec.model}", answers=True)
-    try:  # listings leave out what is only another name for a model
+    try:  # listings omit aliases of models
         await client.get(f"{path}/{quote(spec.model, safe='')}", _silence(spec))
     except client.errors:
         shown = errors.quoted(", ".join(names[:_LISTED_NAMES]))
@@ -74,7 +74,7 @@ async def _check(spec: ModelSpec, client: Client, errors: EndpointErrors) -> Che
 
 
 def _listing(spec: ModelSpec) -> tuple[str, str]:
-    """The path of the listing of models, and the path below which each model lies."""
+    """Returns the path of the listing of models, and the path below which each model is."""
     if spec.provider != "anthropic":
         return "/models", "/models"
     path = "/models" if spec.base_url.rstrip("/").endswith("/v1") else "/v1/models"
@@ -82,7 +82,7 @@ def _listing(spec: ModelSpec) -> tuple[str, str]:
 
 
 def _names(body: bytes) -> list[str] | None:
-    """The ids in a listing of models; `None` when it is none."""
+    """Returns the ids in a listing of models; `None` when it is none."""
     try:
         document = json.loads(body)
     except (ValueError, RecursionError):

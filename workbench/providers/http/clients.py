@@ -1,7 +1,7 @@
 """The vendors' SDK clients, one for each endpoint and key, made on first use and shielded from the environment.
 
 The SDKs read variables and files of their own: base URLs, profiles, further headers, proxies. Of these only proxies
-and, at the vendor's own address, further headers are let through; a machine's own servers are asked without a proxy.
+and, at the vendor's own address, further headers are let through; servers on this machine are reached without a proxy.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ class Client:
     errors: tuple[type[Exception], ...]
 
     async def post(self, path: str, body: bytes, read_timeout_s: float) -> httpx2.Response:
-        """Send a request and return its answer, unread. Raises one of `errors`, `Refused` within or as it."""
+        """Send a request and return the unread response. Raises one of `errors`; a refusal is `Refused`, possibly
+        wrapped."""
         import httpx2
 
         answer: httpx2.Response = await self.sdk.post(
@@ -58,7 +59,7 @@ class Client:
         return answer
 
     async def get(self, path: str, read_timeout_s: float) -> bytes:
-        """What a path is answered. Raises as `post`."""
+        """Returns the body at a path. Raises as `post`."""
         import httpx2
 
         answer = await self.sdk.get(
@@ -68,7 +69,7 @@ class Client:
 
 
 class Clients:
-    """The clients of a session. `starting` surrounds the making of each. To be used on one event loop."""
+    """The clients of a session. `starting` wraps the creation of each. Use it on one event loop."""
 
     def __init__(self, starting: Callable[[str], AbstractContextManager[None]] = lambda _what: nullcontext()) -> None:
         self._starting = starting
@@ -77,7 +78,7 @@ class Clients:
         self._tls: ssl.SSLContext | None = None
 
     async def client(self, spec: ModelSpec, key: str | None, errors: EndpointErrors) -> Client:
-        """The client for a model's endpoint; raises ModelError when none can be made."""
+        """Returns the client for a model's endpoint. Raises ModelError when none can be made."""
         sdk = spec.provider.partition("-")[0]
         place = (sdk, spec.base_url, key, spec.legacy_auth)
         if place not in self._clients:
@@ -95,13 +96,13 @@ class Clients:
             await client.sdk.close()
 
     async def _make(self, sdk: str, spec: ModelSpec, key: str | None, errors: EndpointErrors) -> Client:
-        # Imports of a second and more, and the reading of certificates, must not hold up other runs.
+        # Imports of a second and more, and reading certificates, must not delay other runs.
         module = await asyncio.to_thread(importlib.import_module, sdk)
         import anyio
         import httpx2
 
         for name in ("openai", "anthropic", "httpx2"):
-            # OPENAI_LOG and ANTHROPIC_LOG would have whole requests logged.
+            # OPENAI_LOG and ANTHROPIC_LOG would log whole requests.
             logging.getLogger(name).setLevel(logging.WARNING)
         try:
             if self._tls is None:
@@ -122,7 +123,7 @@ class Clients:
 
 
 def _sdk_client(module: Any, sdk: str, base_url: str, key: str | None, http: httpx2.AsyncClient) -> Any:
-    # A key always: without one the SDKs would look for another in the environment.
+    # Always with a key: without one the SDKs would look for another in the environment.
     settings = {"base_url": base_url, "api_key": key or "none", "max_retries": 0, "http_client": http}
     if sdk == "anthropic":
         return module.AsyncAnthropic(**settings, open_telemetry=False)
@@ -132,8 +133,8 @@ def _sdk_client(module: Any, sdk: str, base_url: str, key: str | None, http: htt
 def _headers(
     module: Any, defaults: Mapping[str, object], sdk: str, spec: ModelSpec, key: str | None
 ) -> Mapping[str, Any]:
-    """What each request says beside its body. What the SDK would say of this machine and, to others than its vendor,
-    what it took from the environment is left out."""
+    """Returns the headers of each request. The SDK's description of this machine is left out, and so is, for endpoints
+    other than its vendor's, what it took from the environment."""
     to_vendor = urlsplit(spec.base_url).hostname == urlsplit(OWN_URLS[spec.provider]).hostname
     headers: dict[str, Any] = {
         name.lower(): module.omit
@@ -170,12 +171,12 @@ async def _refuse_failures(response: httpx2.Response) -> None:
                 if len(body) > LARGEST_ERROR_BYTES:
                     break
     except (TimeoutError, httpx2.HTTPError):
-        pass  # the status says enough
+        pass  # the status is enough
     raise Refused(response.status_code, dict(response.headers), bytes(body[:LARGEST_ERROR_BYTES]))
 
 
 def _timeout(read_timeout_s: float) -> httpx2.Timeout:
     import httpx2
 
-    # The limiter counts requests, so nobody ever waits for a place in the pool.
+    # The rate limiter counts requests, so no request ever waits for a place in the pool.
     return httpx2.Timeout(read_timeout_s, connect=CONNECT_TIMEOUT_S, pool=None)

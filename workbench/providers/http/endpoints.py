@@ -22,10 +22,10 @@ from workbench.providers.wire.wire import Wire
 
 
 class Endpoints:
-    """The endpoints of a session: one queue for each model at each base URL, and one connection pool for each base URL
-    and key, shared by all models there. To be used on one event loop.
+    """The endpoints of a session: one rate limiter for each model at each base URL, and one connection pool for each
+    base URL and key, shared by all models there. Use it on one event loop.
 
-    `clock` gives monotonic seconds and `sleep` waits seconds, for the queues. `starting` surrounds the start of a
+    `clock` returns monotonic seconds and `sleep` waits seconds, for the rate limiters. `starting` wraps the start of a
     model, such as the import of its SDK.
     """
 
@@ -45,15 +45,15 @@ class Endpoints:
         self._clients = Clients(starting)
 
     def open(
-        self, spec: ModelSpec, environment: Mapping[str, str], tell: Callable[[float], object] | None = None
+        self, spec: ModelSpec, environment: Mapping[str, str], on_pause: Callable[[float], object] | None = None
     ) -> Model:
-        """The model behind its endpoint; nothing is connected and no SDK imported before its first request. `tell` is
-        told for how many seconds a request is put off, since the endpoint has asked for that.
+        """Returns the model behind its endpoint; nothing is connected and no SDK imported before its first request.
+        `on_pause` is called with the seconds for which a request is delayed at the endpoint's request.
 
         Raises ModelError when the variable of its key is not set.
         """
         model = self._opened(spec, environment)
-        return ModelWithPauses(model, tell) if tell is not None else model
+        return ModelWithPauses(model, on_pause) if on_pause is not None else model
 
     def _opened(self, spec: ModelSpec, environment: Mapping[str, str]) -> EndpointModel:
         key = self._key_of(spec, environment)
@@ -69,8 +69,8 @@ class Endpoints:
         return model
 
     async def check(self, spec: ModelSpec, environment: Mapping[str, str]) -> CheckResult:
-        """Whether the endpoint answers, accepts the key and has the model, without asking the model. Raises nothing
-        that an endpoint or a setting can cause."""
+        """Check whether the endpoint answers, accepts the key and has the model, without asking the model. Raises
+        nothing that an endpoint or a setting can cause."""
         errors = EndpointErrors(spec, self._secrets)
         try:
             client = await self._clients.client(spec, self._key_of(spec, environment), errors)
@@ -111,5 +111,5 @@ _WIRES: Mapping[Provider, Callable[[ModelSpec, Secrets], Wire]] = {
 
 
 def wire_of(spec: ModelSpec, secrets: Secrets = NO_SECRETS) -> Wire:
-    """The wire format of a model's provider, set up for that model. What it quotes of an endpoint holds no secrets."""
+    """Returns the wire format of a model's provider for that model. Its quotes of the endpoint contain no secrets."""
     return _WIRES[spec.provider](spec, secrets)

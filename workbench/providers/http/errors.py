@@ -1,4 +1,4 @@
-"""Every failure of an endpoint as one error with one sentence: where, what happened, the way out."""
+"""Turns every failure of an endpoint into one error with one sentence: where, what happened, the way out."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from workbench.providers.wire.errors import LONGEST_QUOTE, error_text, quoted
 
 
 class Refused(Exception):  # noqa: N818 (an answer, not a failure of this program)
-    """An answer that is no success: its status, its headers (names in lower case) and the beginning of its body."""
+    """A response other than success: its status, its headers (names in lower case) and the beginning of its body."""
 
     def __init__(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
         super().__init__(f"status {status}")
@@ -26,20 +26,20 @@ class Refused(Exception):  # noqa: N818 (an answer, not a failure of this progra
 
 @dataclass(frozen=True)
 class EndpointErrors:
-    """Puts the faults of one model's endpoint into words. `now` gives seconds since 1970, for dates in headers."""
+    """Makes the errors of one model's endpoint. `now` returns seconds since 1970, for dates in headers."""
 
     spec: ModelSpec
     secrets: Secrets
     now: Callable[[], float] = time.time
 
     def error(self, sentence: str, *, retryable: bool = False, retry_after_s: float | None = None) -> ModelError:
-        """An error from the rest of a sentence that begins with the endpoint."""
+        """Returns an error from the rest of a sentence that begins with the endpoint."""
         return ModelError(
             f"{shown_url(self.spec.base_url)} {sentence}", retryable=retryable, retry_after_s=retry_after_s
         )
 
     def of_reading(self, error: ModelError) -> ModelError:
-        """What the reader of an answer found, with the place."""
+        """Returns an error of the answer's reader, with the endpoint added."""
         place = shown_url(self.spec.base_url)
         said = self.quoted(str(error), 2 * LONGEST_QUOTE)
         sentence = said if place in said else f"{said} ({place})"
@@ -48,8 +48,8 @@ class EndpointErrors:
     def of_exception(
         self, error: Exception, *, path: str, began: bool = False, tool_at: Callable[[str], str | None] = lambda _: None
     ) -> ModelError:
-        """What an SDK or the HTTP library raised. `path` was asked; `began` says that some of an answer had come;
-        `tool_at` finds the tool that an error's text complains about."""
+        """Returns the error for an exception of an SDK or the HTTP library. `path` was requested; `began` tells that
+        part of an answer had come; `tool_at` finds the tool that an error's text complains about."""
         for cause in causes_of(error):
             if isinstance(cause, Refused):
                 return self._of_refusal(cause, path, tool_at)
@@ -59,29 +59,29 @@ class EndpointErrors:
         return self.error(f"cannot be asked: {self.quoted(f'{type(error).__name__}: {error}')}")
 
     def of_page(self, body: bytes) -> ModelError:
-        """A web page where a model's answer should be."""
+        """Returns the error for a web page where a model's answer should be."""
         said = _text_of(body)
         hint = base_url_hint(self.spec) or "correct base_url"
         return self.error(f"answers with a web page ({self.quoted(said)}), not with a model's answer: {hint}")
 
     def of_garbage(self, body: bytes) -> ModelError:
-        """Something that is neither a stream of events nor JSON. What is not even text may have been garbled on its
-        way, and is worth another try."""
+        """Returns the error for something that is neither a stream of events nor JSON. Bytes that are not even text may
+        have been garbled in transit, and are worth another try."""
         text = body.decode("utf-8", "replace")
         sentence = f"answers with something that is no model's answer ({self.quoted(text, 80)})"
         return self.error(f"{sentence}: correct base_url or provider", retryable="\0" in text or "\ufffd" in text)
 
     def of_settings(self, error: Exception) -> ModelError:
-        """An endpoint that cannot even be tried."""
+        """Returns the error for an endpoint that cannot even be tried."""
         way_out = "look at base_url, the proxy variables and SSL_CERT_FILE"
         return self.error(f"cannot be asked: {self.quoted(str(error))}; {way_out}")
 
     def of_nothing(self) -> ModelError:
-        """Success without a body."""
+        """Returns the error for success without a body."""
         return self.error("answers with nothing: look at the server's log", retryable=True)
 
     def quoted(self, text: str, longest: int = LONGEST_QUOTE) -> str:
-        """Somebody else's text on one line, without secrets, and not too long."""
+        """Returns foreign text on one line, without secrets, and cut."""
         return quoted(text, self.secrets, longest)
 
     def _of_refusal(self, refused: Refused, path: str, tool_at: Callable[[str], str | None]) -> ModelError:

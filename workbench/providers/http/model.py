@@ -1,4 +1,4 @@
-"""A model behind an HTTP endpoint: wire format, turns, connection and faults put together."""
+"""A model behind an HTTP endpoint: combines wire format, rate limiter, client and errors."""
 
 from __future__ import annotations
 
@@ -39,23 +39,23 @@ class EndpointModel:
         self._errors = errors
 
     async def start(self) -> None:
-        """Import the SDK and make the client; raises ModelError."""
+        """Import the SDK and make the client. Raises ModelError."""
         await self._clients.client(self.spec, self.key, self._errors)
 
     def turn(self) -> AbstractAsyncContextManager[None]:
-        """Waits until the endpoint may be asked once more."""
-        return self.turn_telling(lambda _: None)
+        """Wait until the endpoint may be asked again."""
+        return self.turn_reporting(lambda _: None)
 
     @asynccontextmanager
-    async def turn_telling(self, tell: Callable[[float], object]) -> AsyncGenerator[None]:
-        """As `turn`; `tell` is told for how many seconds the endpoint wants nothing asked, where that is waited for.
-        A model that was not started is started here, where time is not the model's."""
+    async def turn_reporting(self, on_pause: Callable[[float], object]) -> AsyncGenerator[None]:
+        """As `turn`; `on_pause` is called with the seconds for which the endpoint accepts no request, where that delays
+        this one. A model that was not started is started here, where time does not count as the model's."""
         await self.start()
-        async with self._limiter.turn(tell):
+        async with self._limiter.turn(on_pause):
             yield
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent | AnswerFinished]:
-        """Answer a request; raises ModelError for everything that can go wrong at an endpoint."""
+        """Answer a request. Raises ModelError for everything that can go wrong at an endpoint."""
         client = await self._clients.client(self.spec, self.key, self._errors)
         path = self._wire.path
         began = False
@@ -84,11 +84,11 @@ class EndpointModel:
 
 
 class ModelWithPauses:
-    """An endpoint's model for one run, which is told of the pauses that it waits for."""
+    """An endpoint's model for one run, which reports the pauses it waits for."""
 
-    def __init__(self, model: EndpointModel, tell: Callable[[float], object]) -> None:
+    def __init__(self, model: EndpointModel, on_pause: Callable[[float], object]) -> None:
         self._model = model
-        self._tell = tell
+        self._on_pause = on_pause
         self.name, self.seed, self.notices = model.name, model.seed, model.notices
 
     async def start(self) -> None:
@@ -96,9 +96,9 @@ class ModelWithPauses:
         await self._model.start()
 
     def turn(self) -> AbstractAsyncContextManager[None]:
-        """That of the model."""
-        return self._model.turn_telling(self._tell)
+        """Wait for the model's turn, reporting pauses."""
+        return self._model.turn_reporting(self._on_pause)
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent | AnswerFinished]:
-        """What the model answers."""
+        """Answer a request with the model."""
         return self._model.stream(request)

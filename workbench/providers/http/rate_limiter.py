@@ -1,4 +1,5 @@
-"""The rate limit of one model at one endpoint: requests at a time, requests a minute, and the pauses it asks for."""
+"""The rate limits of one model at one endpoint: concurrent requests, requests per minute, and the pauses it asks
+for."""
 
 from __future__ import annotations
 
@@ -11,14 +12,13 @@ from contextlib import asynccontextmanager
 LONGEST_HOLD_S = 60.0
 """The longest pause that an endpoint may ask all runs of a model to make."""
 SPACING_S = 0.001
-"""Between two requests at least: those that leave at once are answered at once, and then wait for this program."""
+"""The least seconds between two requests: requests sent together are answered together, and then wait for this
+program."""
 
 
 class RateLimiter:
-    """Lets requests through in the order in which they came.
-
-    `clock` gives monotonic seconds, `sleep` waits seconds.
-    """
+    """Lets requests through in the order in which they came. `clock` returns monotonic seconds, `sleep` waits
+    seconds."""
 
     def __init__(
         self, clock: Callable[[], float] = time.monotonic, sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
@@ -33,32 +33,32 @@ class RateLimiter:
         self._door = asyncio.Lock()
         self._free_at_s = float("-inf")
         self._held_until_s = float("-inf")
-        self._told: list[Callable[[float], object]] = []
-        """Those who wait, to be told of pauses."""
+        self._on_pauses: list[Callable[[float], object]] = []
+        """Callbacks of waiting requests, called when a pause begins or grows."""
 
     def limit(self, name: str, concurrency: int, requests_per_minute: float | None) -> None:
-        """Set the limits of a named model. Where several names stand for the same model at the same endpoint, the
-        smallest numbers hold. Requests per minute are spaced evenly."""
+        """Set the limits of a named model. Where several names mean the same model at the same endpoint, the smallest
+        numbers apply. Requests per minute are spaced evenly."""
         self._limits[name] = (concurrency, 60.0 / requests_per_minute if requests_per_minute else SPACING_S)
         self._concurrency = min(at_once for at_once, _ in self._limits.values())
         self._interval_s = max(interval_s for _, interval_s in self._limits.values())
         self._admit()
 
     def hold(self, seconds: float) -> None:
-        """Let no further request through for so long, at most `LONGEST_HOLD_S`."""
+        """Let no further request through for this time, at most `LONGEST_HOLD_S`."""
         until_s = self._clock() + min(seconds, LONGEST_HOLD_S)
         if until_s > self._held_until_s:
             self._held_until_s = until_s
-            for tell in self._told:
-                tell(until_s - self._clock())
+            for on_pause in self._on_pauses:
+                on_pause(until_s - self._clock())
 
     @asynccontextmanager
-    async def turn(self, tell: Callable[[float], object] = lambda _: None) -> AsyncGenerator[None]:
-        """One request's turn, to be held while it is under way. `tell` is told of a pause that the endpoint asks for
-        before it comes, and for how many seconds none is let through, again where that becomes longer."""
+    async def turn(self, on_pause: Callable[[float], object] = lambda _: None) -> AsyncGenerator[None]:
+        """One request's turn, held while the request is going on. `on_pause` is called with the seconds for which the
+        endpoint accepts no request, and again where that becomes longer."""
         if (pause_s := self._held_until_s - self._clock()) > 0:
-            tell(pause_s)
-        self._told.append(tell)
+            on_pause(pause_s)
+        self._on_pauses.append(on_pause)
         try:
             await self._enter()
             try:
@@ -67,7 +67,7 @@ class RateLimiter:
                 self._leave()
                 raise
         finally:
-            self._told.remove(tell)
+            self._on_pauses.remove(on_pause)
         try:
             yield
         finally:
@@ -90,7 +90,7 @@ class RateLimiter:
         try:
             await place
         except asyncio.CancelledError:
-            if not place.cancelled():  # let in and cancelled at once: the place goes to the next
+            if not place.cancelled():  # admitted and cancelled at once: the place goes to the next
                 self._under_way -= 1
                 self._admit()
             raise

@@ -1,4 +1,4 @@
-"""What an endpoint's refusals mean: the status, what it says about it, and how long it asks to wait."""
+"""Interprets an endpoint's refusals: the status, the text, and the time to wait."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from urllib.parse import urlsplit
 from workbench.config.models import ModelSpec
 
 PASSING_STATUSES = frozenset({408, 409, 425, 429})
-"""Beside all from 500 on, but 501 and 505."""
+"""Retryable in addition to all from 500 on, except 501 and 505."""
 TLS_WANTED = ("plain http request was sent to https", "http request to an https server")
-"""What web servers say to a request without TLS where there should be."""
+"""What web servers reply to a request without TLS where TLS is expected."""
 QUOTA_CODES = ("insufficient_quota", "billing_hard_limit", "billing_not_active")
-"""Codes beside status 429 that no waiting helps against."""
+"""Codes with status 429 that waiting does not help."""
 
 
 @dataclass(frozen=True)
 class Refusal:
-    """A status with what was said about it: `text` is short and safe to show, `body` is searched for codes."""
+    """A status with its text: `text` is short and safe to show, `body` is searched for codes."""
 
     status: int
     text: str
@@ -35,7 +35,8 @@ class Refusal:
         return f"({self.status}: {self.text})" if self.text else f"({self.status})"
 
     def is_retryable(self, headers: Mapping[str, str]) -> bool:
-        """Whether the same request may succeed later; an endpoint that says so itself is believed."""
+        """Returns whether the same request may succeed later; an explicit statement of the endpoint takes
+        precedence."""
         said = headers.get("x-should-retry", "").lower()
         if said in ("true", "false"):
             return said == "true"
@@ -44,7 +45,7 @@ class Refusal:
         return self.status in PASSING_STATUSES or (self.status >= 500 and self.status not in (501, 505))
 
     def sentence(self, spec: ModelSpec) -> str:
-        """What happened and the way out, as the rest of a sentence that begins with the endpoint."""
+        """Returns what happened and the way out, as the rest of a sentence that begins with the endpoint."""
         why = self._why
         match self.status:
             case 401 | 403 if spec.api_key_env is None:
@@ -85,14 +86,14 @@ class Refusal:
 
 
 def base_url_hint(spec: ModelSpec) -> str | None:
-    """What the base URL most likely lacks: those of OpenAI's APIs end in `/v1`."""
+    """Returns what the base URL most likely lacks: those of OpenAI's APIs end in `/v1`."""
     if spec.provider == "anthropic" or "/v1" in urlsplit(spec.base_url).path:
         return None
     return f"did you mean {shown_url(spec.base_url).rstrip('/')}/v1 as base_url?"
 
 
 def shown_url(url: str) -> str:
-    """An address without what may be secret in it: a user's name and password, the query."""
+    """Returns an address without its possible secrets: a user's name and password, the query."""
     try:
         parts = urlsplit(url)
         host = parts.netloc.rpartition("@")[2]
@@ -102,7 +103,7 @@ def shown_url(url: str) -> str:
 
 
 def asked_wait_s(headers: Mapping[str, str], now_s: float) -> float | None:
-    """Seconds that the headers ask to wait: `retry-after-ms`, or `retry-after` in seconds or as a date."""
+    """Returns the seconds that the headers ask to wait: `retry-after-ms`, or `retry-after` in seconds or as a date."""
     for name, unit_s in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         try:
             wait_s = float(headers[name]) * unit_s

@@ -1,4 +1,4 @@
-"""What can go wrong before and between the bytes of an answer: names, connections, TLS, silence, broken connections."""
+"""Recognises failures of the connection: names, connections, TLS, timeouts, broken connections."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ CONNECT_TIMEOUT_S = 10.0
 
 
 def proxy_for(base_url: str) -> str | None:
-    """The proxy that the environment names for an address, without a user and a password; `None` where it is asked
-    directly."""
+    """Returns the proxy that the environment names for an address, without a user and a password; `None` where it is
+    reached directly."""
     parts = urlsplit(base_url)
     proxies = getproxies()
     proxy = proxies.get(parts.scheme) or proxies.get("all")
@@ -31,20 +31,20 @@ _CERTIFICATE_PROBLEMS = {
     62: ("is for another host", "write the host that it is for in base_url"),
     64: ("is for another host", "write the host that it is for in base_url"),
 }
-"""By OpenSSL's number of what it found: what is said of the certificate, and the way out."""
+"""By OpenSSL's error number: the problem of the certificate, and the way out."""
 _UNTRUSTED = ("is from nobody whom this machine trusts", "name its authority's file in SSL_CERT_FILE")
 
 
 @dataclass(frozen=True)
 class Broken:
-    """What happened, as the rest of a sentence that begins with the endpoint, and whether trying again may help."""
+    """What happened, as the rest of a sentence that begins with the endpoint, and whether a retry may help."""
 
     sentence: str
     retryable: bool = False
 
 
 def causes_of(error: BaseException) -> Iterator[BaseException]:
-    """An exception with everything that led to it, the SDK's wrapping first."""
+    """Yields an exception and everything that led to it, the SDK's wrapping first."""
     waiting: list[BaseException] = [error]
     seen: set[int] = set()
     while waiting:
@@ -59,7 +59,8 @@ def causes_of(error: BaseException) -> Iterator[BaseException]:
 
 
 def broken_by(error: BaseException, spec: ModelSpec, *, began: bool) -> Broken | None:
-    """What a failure of the connection is; `None` when it is none. `began` says that some of an answer had come."""
+    """Returns the failure of the connection behind an exception; `None` when it is none. `began` tells that part of an
+    answer had come."""
     causes = tuple(causes_of(error))
     proxy = proxy_for(spec.base_url)
     if proxy is not None and (problem := _with_proxy(causes)):
@@ -71,7 +72,7 @@ def broken_by(error: BaseException, spec: ModelSpec, *, began: bool) -> Broken |
 
 
 def _with_proxy(causes: tuple[BaseException, ...]) -> str | None:
-    """What is wrong with a proxy, to which every connection goes first."""
+    """Returns what is wrong with a proxy, to which every connection goes first."""
     import httpx2
 
     for cause in causes:

@@ -1,4 +1,4 @@
-"""Puts tool calls together from the fragments in which APIs send them."""
+"""Assembles tool calls from the fragments in which APIs send them."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class OpenCall:
 
 
 class CallAssembly:
-    """The calls of one answer. Their ids are unique within the run: the API's own, or one of ours where it gives none
-    or one that stands for another call."""
+    """The calls of one answer. Their ids are unique within the run: the API's own, or a new one where it gives none or
+    repeats one."""
 
     def __init__(self, request: ModelRequest, names: ToolNames) -> None:
         self.calls: list[OpenCall] = []
@@ -51,7 +51,7 @@ class CallAssembly:
         self._characters = 0
 
     def begin(self, given_id: object = None) -> OpenCall:
-        """A new call. Nothing is said about it before its name is known."""
+        """Begin a new call. No event is emitted before its name is known."""
         self._number += 1
         given = given_id if isinstance(given_id, str) and given_id else None
         call_id = given or f"call-{self._number}"
@@ -65,15 +65,15 @@ class CallAssembly:
         return call
 
     def name(self, call: OpenCall, piece: object) -> Iterator[CallEvent]:
-        """A piece of the tool's name. The call starts as soon as that is the name of an offered tool, else with its
-        first arguments; a name that is merely repeated changes nothing."""
+        """Add a piece of the tool's name. The call starts as soon as that is the name of an offered tool, else with its
+        first arguments; a repeated name changes nothing."""
         if isinstance(piece, str) and piece and not call.started and piece != call.name:
             call.name += piece
             if self._names.offers(call.name):
                 yield from self.start(call)
 
     def start(self, call: OpenCall) -> Iterator[CallEvent]:
-        """The name is whole, whatever it is."""
+        """Start the call: its name is complete, whatever it is."""
         if not call.started:
             call.started = True
             yield CallStarted(self._round, call.id, self._names.ours(call.name))
@@ -81,7 +81,7 @@ class CallAssembly:
                 yield CallArgumentsDelta(call.id, "".join(call.pieces))
 
     def add(self, call: OpenCall, arguments: object) -> Iterator[CallEvent]:
-        """A fragment of the arguments' JSON text, or arguments that come as an object at once."""
+        """Add a fragment of the arguments' JSON text, or arguments that come as an object at once."""
         if arguments is None or arguments == "" or call.finished:
             return
         if call.name:
@@ -99,7 +99,7 @@ class CallAssembly:
             yield CallArgumentsDelta(call.id, arguments)
 
     def finish(self, call: OpenCall, arguments: object = None) -> Iterator[CallEvent]:
-        """No more of it will come; `arguments`, when the API repeats them whole at the end, are what counts."""
+        """Finish a call. `arguments`, which some APIs repeat whole at the end, take precedence."""
         if call.finished:
             return
         yield from self.start(call)
@@ -112,13 +112,13 @@ class CallAssembly:
         yield CallFinished(call.id, read, raw, problem)
 
     def finish_all(self) -> Iterator[CallEvent]:
-        """The answer is over: finish what is still open, in order."""
+        """Finish all calls that are still open, in order, at the end of the answer."""
         for call in self.calls:
             yield from self.finish(call)
 
 
 def read_arguments(given: object) -> tuple[Mapping[str, Any], str | None]:
-    """The arguments and, when they are no JSON object, why not in plain words; nothing and `null` are no arguments."""
+    """Returns the arguments and, when they are no JSON object, why not; nothing and `null` count as no arguments."""
     value = given
     if isinstance(given, str):
         if not given.strip():

@@ -1,4 +1,4 @@
-"""OpenAI's Chat Completions API, and the many servers that speak it more or less: the requests."""
+"""OpenAI's Chat Completions API, and the many servers that approximate it: the requests."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ChatWire:
         self.seed = whole_seed(self._params)
 
     def body(self, request: ModelRequest) -> bytes:
-        """The request as JSON; raises ModelError when something in it is none."""
+        """Returns the request as JSON. Raises ModelError when something in it cannot be written as JSON."""
         offer = self._offers.of(request.tools)
         system = [{"role": "system", "content": request.system}] if request.system else []
         fields = {
@@ -45,11 +45,11 @@ class ChatWire:
         return body_text(fields, offer)
 
     def reader(self, request: ModelRequest) -> ChatReader:
-        """A reader for one answer."""
+        """Returns a reader for one answer."""
         return ChatReader(request.round, CallAssembly(request, self._offers.of(request.tools).names), self._errors)
 
     def tool_at(self, request: ModelRequest, error_text: str) -> str | None:
-        """The tool of which an error speaks."""
+        """Returns the tool that an error complains about."""
         return self._offers.of(request.tools).tool_at(error_text)
 
 

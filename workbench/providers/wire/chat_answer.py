@@ -1,4 +1,4 @@
-"""OpenAI's Chat Completions API, and the many servers that speak it more or less: the answers."""
+"""OpenAI's Chat Completions API, and the many servers that approximate it: the answers."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class ChatReader:
         self._reason: str | None = None
 
     def feed(self, event: SseEvent) -> Iterator[ModelEvent]:
-        """What a chunk says; raises ModelError for an error and for what is not JSON."""
+        """Yields the events of a chunk. Raises ModelError for an error and for data that is not JSON."""
         if event.data.strip() == _END:
             self.ended = True
             return
@@ -51,7 +51,8 @@ class ChatReader:
             yield from self._read(chunk)
 
     def feed_whole(self, document: JsonValue) -> Iterator[ModelEvent]:
-        """An answer that came as one document; raises ModelError when it is an error or no answer."""
+        """Yields the events of an answer that came as one document. Raises ModelError when it is an error or no
+        answer."""
         if reports_error(document):
             raise self._errors.reported(document)
         if not isinstance(document, dict) or not document.get("choices"):
@@ -60,7 +61,7 @@ class ChatReader:
         self.ended = True
 
     def finish(self) -> Iterator[ModelEvent | AnswerFinished]:
-        """The calls, whole, and the end; raises ModelError when that did not come."""
+        """Yields the finished calls and the end. Raises ModelError when the end did not come."""
         if not self._began:
             raise self._errors.nothing()
         if self._reason in _FAILED:
@@ -126,7 +127,7 @@ class ChatReader:
             self._add_detail(detail)
 
     def _content_parts(self, parts: list[Any]) -> Iterator[ModelEvent]:
-        """Content as a list of parts, as Mistral sends it when a model reasons."""
+        """Reads content that is a list of parts, as Mistral sends it when a model reasons."""
         for part in parts:
             if not isinstance(part, dict):
                 continue
@@ -154,8 +155,8 @@ class ChatReader:
         yield from self._calls.add(call, arguments)
 
     def _open_call(self, index: object, given_id: str | None, position: int) -> OpenCall | None:
-        """The call that a fragment may continue: that of its index, else of its id, else the latest, unless it stands
-        behind another one in its chunk."""
+        """Returns the call that a fragment may continue: that of its index, else of its id, else the latest, unless it
+        follows another one in its chunk."""
         if isinstance(index, int):
             return self._by_index.get(index)
         calls = reversed(self._calls.calls)
@@ -175,8 +176,8 @@ class ChatReader:
         last.update({key: value for key, value in detail.items() if value is not None}, **{text_key: text})
 
     def _carry(self) -> JsonValue:
-        """OpenRouter wants its details back, DeepSeek the reasoning before a call, and Gemini the signature at each
-        call; reasoning goes back under the name under which it came, and only with calls, because without them some
+        """OpenRouter expects its details back, DeepSeek the reasoning before a call, and Gemini the signature at each
+        call. Reasoning goes back under the name under which it came, and only with calls, because without them some
         endpoints refuse it."""
         fields: dict[str, Any] = {"reasoning_details": self._details} if self._details else {}
         if self._calls.calls:
@@ -196,8 +197,8 @@ class ChatReader:
 
 
 def _begins_another(call: OpenCall, given_id: str | None, name: object, arguments: object) -> bool:
-    """Whether a fragment for the index or the id of a call begins a new one: by another id, by another name, or by the
-    name again with arguments when those of the call are whole."""
+    """Returns whether a fragment for the index or the id of a call begins a new one: with a different id or name, or
+    with the name repeated and arguments when those of the call are complete."""
     if given_id is not None and call.given_id is not None and given_id != call.given_id:
         return True
     if not name or not call.started:

@@ -1,4 +1,4 @@
-"""What endpoints say when something is wrong, in whatever shape they say it, and what is wrong with their streams."""
+"""Reads the errors of endpoints, in the many shapes they have, and makes the errors for broken streams."""
 
 from __future__ import annotations
 
@@ -43,16 +43,16 @@ _NOT_RETRYABLE = {"insufficient_quota", "billing_error", "billing_hard_limit_rea
 
 
 def quoted(text: str, secrets: Secrets, longest: int = LONGEST_QUOTE) -> str:
-    """Somebody else's text on one line, without secrets, and not too long."""
-    # Redacted before it is cut, so that no half of a secret is left over.
+    """Returns foreign text on one line, without secrets, and cut."""
+    # Redacted before it is cut, so that no half of a secret remains.
     clean = secrets.redact(text)[: 10 * longest]
     clean = " ".join("".join(sign if sign.isprintable() else " " for sign in clean).split())
     return clean if len(clean) <= longest else clean[: longest - 1] + "…"
 
 
 def error_text(document: object) -> str | None:
-    """The endpoint's own words in an error document (parsed JSON, or the text of a body), as long as they are; `None`
-    when it holds none."""
+    """Returns the endpoint's own words in an error document (parsed JSON, or the text of a body), uncut; `None` when it
+    holds none."""
     if isinstance(document, str):
         return _words_of_text(document)
     if isinstance(document, list):
@@ -71,7 +71,7 @@ def error_text(document: object) -> str | None:
 
 
 def reports_error(document: object) -> bool:
-    """Whether a JSON document is an error rather than an answer or a piece of one."""
+    """Returns whether a JSON document is an error rather than an answer or a piece of one."""
     if isinstance(document, list):
         return bool(document) and reports_error(document[0])
     if not isinstance(document, dict):
@@ -80,8 +80,8 @@ def reports_error(document: object) -> bool:
 
 
 def is_retryable_error(document: object) -> bool:
-    """Whether an error document says that the same request may succeed later: overload, limits on the rate, faults of
-    the server, but not a quota that is used up."""
+    """Returns whether an error document indicates that the same request may succeed later: overload, rate limits,
+    faults of the server, but not an exhausted quota."""
     names = _names(document)
     if not _NOT_RETRYABLE.isdisjoint(names):
         return False
@@ -130,8 +130,7 @@ def _place(loc: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class AnswerErrors:
-    """What can be wrong with the answer of one model, as errors that name it. `api` is what was expected, `base_url`
-    where."""
+    """Makes the errors for one model's answers. `api` is the expected API, `base_url` its address."""
 
     model: str
     api: str
@@ -139,7 +138,7 @@ class AnswerErrors:
     secrets: Secrets
 
     def document(self, event: SseEvent) -> dict[str, Any] | None:
-        """The JSON object in an event; `None` when it holds nothing that could be read as one.
+        """Returns the JSON object in an event; `None` when it holds nothing that could be read as one.
 
         Raises ModelError when it is not JSON, or the stream reports an error with it.
         """
@@ -157,7 +156,7 @@ class AnswerErrors:
         return document if isinstance(document, dict) else None
 
     def storable_state(self, state: JsonValue) -> JsonValue:
-        """The carry of an answer, if it can be written down; raises ModelError for numbers that JSON does not have."""
+        """Returns the provider state of an answer. Raises ModelError when JSON cannot express it."""
         try:
             json_text(state)
         except (ValueError, RecursionError) as error:
@@ -165,29 +164,30 @@ class AnswerErrors:
         return state
 
     def reported(self, error: object) -> ModelError:
-        """The endpoint reports an error."""
+        """Returns the error that the endpoint reports."""
         words = error_text(error)
         said = quoted(words, self.secrets) if words else f"an error without words: {self._shown(error)}"
         return ModelError(f"the endpoint of {self.model} reports: {said}", retryable=is_retryable_error(error))
 
     def not_json(self, text: str) -> ModelError:
-        """Something in the stream is no JSON."""
+        """Returns the error for something in the stream that is not JSON."""
         return ModelError(f"the stream of {self.model} holds what is not JSON: {self._shown(text)} ({self._way_out})")
 
     def no_answer(self, document: object) -> ModelError:
-        """A JSON document came that is neither an answer nor an error."""
+        """Returns the error for a JSON document that is neither an answer nor an error."""
         return ModelError(f"what came from {self.model} is no answer: {self._shown(document)} ({self._way_out})")
 
     def nothing(self) -> ModelError:
-        """A stream came to its end without saying anything."""
+        """Returns the error for a stream that ended without any content."""
         return ModelError(f"the stream held no answer of {self.model} ({self._way_out})", retryable=True)
 
     def broke_off(self, missing: str) -> ModelError:
-        """A stream ended before its answer did; `missing` is the mark that would have ended it."""
+        """Returns the error for a stream that ended before its answer did; `missing` is the mark that would have ended
+        it."""
         return ModelError(f"the answer of {self.model} broke off before its end: {missing} came", retryable=True)
 
     def gave_up(self, reason: str) -> ModelError:
-        """The endpoint itself ended the answer because of a fault."""
+        """Returns the error for an answer that the endpoint itself ended because of a fault."""
         return ModelError(f"the endpoint of {self.model} gave up within its answer: {reason}", retryable=True)
 
     @property

@@ -23,14 +23,14 @@ _TRUNCATED = {"max_tokens", "model_context_window_exceeded", "pause_turn"}
 
 @dataclass(slots=True)
 class _Block:
-    """One block of the answer: text, a call, or one that goes back as it is."""
+    """One block of the answer: text, a call, or one that goes back unchanged."""
 
     kind: str
     pieces: list[str] = field(default_factory=list)
     """Of a text or of thinking."""
     call: OpenCall | None = None
     rest: dict[str, Any] = field(default_factory=dict)
-    """What else belongs to thinking: its signature, or its encrypted data."""
+    """The rest of a thinking block: its signature, or its encrypted data."""
 
     def part(self) -> Part | None:
         text = "".join(self.pieces)
@@ -59,7 +59,7 @@ class MessagesReader:
         self._reason: str | None = None
 
     def feed(self, event: SseEvent) -> Iterator[ModelEvent]:
-        """What an event says; raises ModelError for an error and for what is not JSON."""
+        """Yields the events of a server-sent event. Raises ModelError for an error and for data that is not JSON."""
         document = self._errors.document(event)
         if document is None:
             return
@@ -81,7 +81,8 @@ class MessagesReader:
             self.ended = True
 
     def feed_whole(self, document: JsonValue) -> Iterator[ModelEvent]:
-        """An answer that came as one document; raises ModelError when it is an error or no answer."""
+        """Yields the events of an answer that came as one document. Raises ModelError when it is an error or no
+        answer."""
         if reports_error(document):
             raise self._errors.reported(document)
         if not isinstance(document, dict) or not isinstance(content := document.get("content"), list):
@@ -93,7 +94,7 @@ class MessagesReader:
         self._began = self.ended = True
 
     def finish(self) -> Iterator[ModelEvent | AnswerFinished]:
-        """The calls that are still open, and the end; raises ModelError when that did not come."""
+        """Yields the calls that are still open, and the end. Raises ModelError when the end did not come."""
         if not self._began:
             raise self._errors.nothing()
         if self._reason is None and not self.ended:
@@ -124,7 +125,9 @@ class MessagesReader:
         if block is None:
             if kind not in ("text_delta", "thinking_delta"):
                 return
-            block = self._by_index[index] = _Block(str(kind).removesuffix("_delta"))  # a block without its beginning
+            block = self._by_index[index] = _Block(
+                str(kind).removesuffix("_delta")
+            )  # a block whose beginning was not sent
             self._blocks.append(block)
             self._began = True
         if kind == "text_delta":
@@ -148,7 +151,7 @@ class MessagesReader:
         block = self._by_index.get(index)
         if block is not None and block.call is not None:
             if not block.call.pieces and block.rest["input"]:
-                yield from self._calls.add(block.call, block.rest["input"])  # whole from the start, as gateways do
+                yield from self._calls.add(block.call, block.rest["input"])  # whole from the start, as gateways send it
             yield from self._calls.finish(block.call)
 
     def _end(self, document: dict[str, Any]) -> None:

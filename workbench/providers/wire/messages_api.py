@@ -18,10 +18,10 @@ from workbench.providers.wire.tool_names import ToolNames, accepted_names
 from workbench.trajectory.messages import Message, ToolDefinition
 
 DEFAULT_MAX_TOKENS = 8192
-"""The API wants to be told; this suffices for calls and answers, and every model allows it."""
+"""The API requires a limit; this one suffices for calls and answers, and every model allows it."""
 
 NO_TEXT = "The tool failed without saying why."
-"""What stands for the blank text of a failure, which the API refuses."""
+"""Replaces the blank text of a failure, which the API refuses."""
 
 _RENAMED = {"max_completion_tokens": "max_tokens", "max_output_tokens": "max_tokens"}
 _LACKING = {
@@ -68,7 +68,7 @@ class MessagesWire:
         self._offers = Offers(_tool)
 
     def body(self, request: ModelRequest) -> bytes:
-        """The request as JSON; raises ModelError when something in it is none."""
+        """Returns the request as JSON. Raises ModelError when something in it cannot be written as JSON."""
         offer = self._offers.of(request.tools)
         fields = {
             **{name: value for name, value in self._params.items() if request.tools or name != "tool_choice"},
@@ -80,11 +80,11 @@ class MessagesWire:
         return body_text(fields, offer)
 
     def reader(self, request: ModelRequest) -> MessagesReader:
-        """A reader for one answer."""
+        """Returns a reader for one answer."""
         return MessagesReader(request.round, CallAssembly(request, self._offers.of(request.tools).names), self._errors)
 
     def tool_at(self, request: ModelRequest, error_text: str) -> str | None:
-        """The tool of which an error speaks."""
+        """Returns the tool that an error complains about."""
         return self._offers.of(request.tools).tool_at(error_text)
 
 
@@ -94,9 +94,9 @@ def _tool(tool: ToolDefinition, name: str) -> dict[str, Any]:
 
 
 def _messages(messages: tuple[Message, ...], names: ToolNames) -> list[dict[str, Any]]:
-    """The conversation with turns that alternate: what one role says in a row is one message, so that what a user says
-    after results stands behind them. The API refuses texts that are blank, failures without a text, and ids with other
-    characters than those of tool names."""
+    """Returns the conversation with alternating roles: consecutive messages of one role become one message, with the
+    user's text behind results. The API refuses blank texts, failures without a text, and ids with other characters than
+    those of tool names."""
     ids = accepted_names(call_id for message in messages for call_id in _call_ids(message))
     turns: list[dict[str, Any]] = []
     for message in messages:

@@ -1,4 +1,4 @@
-"""The tools of a request as an API wants them, put into JSON once for many requests."""
+"""The tools of a request in the form of an API, serialised once for many requests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from workbench.trajectory.messages import JsonValue, ToolCall, ToolDefinition
 from workbench.trajectory.typed_json import json_text
 
 REMEMBERED_OFFERS = 8
-"""Different sets of tools that are kept in JSON: those of suites that run at the same time."""
+"""How many sets of tools are cached as JSON: those of suites that run at the same time."""
 
 _TOOL_NUMBER = re.compile(r"\btools(?:\.|\[|/|['\"], ?| -> )(\d+)\b")
 _NAMED = re.compile(r"\b(?:function|tool)s?(?: name)?:? ?['\"`]([^'\"`]+)['\"`]", re.IGNORECASE)
@@ -31,7 +31,7 @@ class Offer:
         self.json = json_or_error([shape(tool, self.names.accepted(tool.name)) for tool in tools]) if tools else None
 
     def tool_at(self, error_text: str) -> str | None:
-        """The tool of which an error speaks: by its number among the tools, or by its name in quotes."""
+        """Returns the tool that an error complains about: by its number among the tools, or by its name in quotes."""
         for name in _NAMED.findall(error_text):
             if self.names.offers(name):
                 return self.names.ours(name)
@@ -50,7 +50,7 @@ class Offers:
         self._latest: list[Offer] = []
 
     def of(self, tools: tuple[ToolDefinition, ...]) -> Offer:
-        """The offer of these tools; raises ModelError when a schema holds what JSON cannot say."""
+        """Returns the offer of these tools. Raises ModelError when a schema holds what JSON cannot express."""
         for offer in self._latest:
             if offer.tools == tools:
                 return offer
@@ -60,19 +60,21 @@ class Offers:
 
 
 def object_schema(schema: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """A tool's schema as all APIs accept it: of an object, with properties even when there are none."""
+    """Returns a tool's schema in a form that all APIs accept: for an object, with properties even when there are
+    none."""
     full = {"type": "object", **{key: value for key, value in schema.items() if key != "type" or value is not None}}
     return full if full["type"] != "object" or "properties" in full else {**full, "properties": {}}
 
 
 def arguments_to_send(call: ToolCall) -> dict[str, JsonValue]:
-    """A call's arguments as they go back to the model. Broken ones go as an object around their text, because servers
-    parse what they get."""
+    """Returns a call's arguments as they go back to the model. Broken ones are put into an object as text, because
+    servers parse what they receive."""
     return dict(call.arguments) if call.problem is None else {"unparsed_arguments": call.raw or ""}
 
 
 def body_text(fields: dict[str, Any], offer: Offer) -> bytes:
-    """A request's body with the tools of the offer; raises ModelError when a field holds what JSON cannot say."""
+    """Returns a request's body with the tools of the offer. Raises ModelError when a field holds what JSON cannot
+    express."""
     text = json_or_error(fields)
     if offer.json is not None:
         text = f'{text[:-1]},"tools":{offer.json}}}'

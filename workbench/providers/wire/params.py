@@ -1,4 +1,4 @@
-"""The parameters of a model's settings: which of them an API has, and what becomes of the others."""
+"""The parameters of a model's settings: which of them an API has, and what happens to the others."""
 
 from __future__ import annotations
 
@@ -11,11 +11,9 @@ from workbench.config.models import ModelSpec
 def sent_params(
     spec: ModelSpec, api: str, *, lacking: Mapping[str, str] | None = None, renamed: Mapping[str, str] | None = None
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """The parameters to send, and one sentence for each that is not.
-
-    `lacking` are parameters of other APIs that this one does not have, with what to write instead (or nothing);
-    `renamed` are those that it has under another name. Any other goes out as it is written.
-    """
+    """Returns the parameters to send, and one sentence for each that is not sent. `lacking` are parameters of other
+    APIs that this one lacks, with the replacement (or nothing); `renamed` are those that it has under a different name.
+    Any other is sent as written."""
     sent: dict[str, Any] = {}
     notices: list[str] = []
     for name, value in spec.params.items():
@@ -31,6 +29,6 @@ def sent_params(
 
 
 def whole_seed(params: Mapping[str, Any]) -> int | None:
-    """The seed among the parameters that are sent, if it is a whole number."""
+    """Returns the seed among the parameters that are sent, if it is a whole number."""
     seed = params.get("seed")
     return seed if isinstance(seed, int) and not isinstance(seed, bool) else None

@@ -1,7 +1,8 @@
-"""What a provider wants back with an answer, word for word, in its place among the answer's text and calls.
+"""The provider state of an answer: what a provider expects back verbatim, in its place among the answer's text and
+calls.
 
 As JSON it is `{"wire": NAME, "parts": [...]}`, each part one of `{"block": {...}}`, `{"text": "..."}` (perhaps with a
-`phase`) and `{"call": ID}`; a wire ignores what another one made.
+`phase`) and `{"call": ID}`; a wire ignores the state of another one.
 """
 
 from __future__ import annotations
@@ -17,29 +18,29 @@ Part = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Goes back as it came."""
+    """A part that goes back unchanged."""
 
     document: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class TextPart:
-    """A stretch of an answer's text; `phase` is what the Responses API calls it."""
+    """A stretch of an answer's text; `phase` is the Responses API's name for its kind."""
 
     text: str
     phase: str | None = None
 
 
 def provider_state(wire: str, parts: list[Part]) -> JsonValue:
-    """The carry of an answer that consisted of these parts; `None` when text and calls alone say it all."""
+    """Returns the state of an answer that consisted of these parts; `None` when text and calls alone suffice."""
     if any("block" in part or "phase" in part for part in parts):
         return {"wire": wire, "parts": [*parts]}
     return None
 
 
 def parts_of(message: Message, wire: str) -> Iterator[Block | TextPart | ToolCall]:
-    """An assistant's message in the order in which it was said. Calls are those of the message: where the carry does
-    not fit them or the text any more, its blocks come first."""
+    """Yields an assistant's message in its original order. Calls are those of the message: where the state no longer
+    fits them or the text, its blocks come first."""
     state = message.provider_state
     parts: Any = state.get("parts") if isinstance(state, dict) and state.get("wire") == wire else None
     calls = {call.id: call for call in message.tool_calls}

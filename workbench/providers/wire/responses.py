@@ -46,7 +46,7 @@ _ENCRYPTED_REASONING = "reasoning.encrypted_content"
 
 
 class ResponsesWire:
-    """Responses for one model, stateless: the whole conversation goes with every request."""
+    """Responses for one model, stateless: the whole conversation is sent with every request."""
 
     path = "/responses"
     seed: int | None = None
@@ -60,7 +60,7 @@ class ResponsesWire:
         self._offers = Offers(_tool)
 
     def body(self, request: ModelRequest) -> bytes:
-        """The request as JSON; raises ModelError when something in it is none."""
+        """Returns the request as JSON. Raises ModelError when something in it cannot be written as JSON."""
         offer = self._offers.of(request.tools)
         fields = {
             **{name: value for name, value in self._params.items() if request.tools or name not in _ABOUT_TOOLS},
@@ -72,18 +72,18 @@ class ResponsesWire:
         return body_text(fields, offer)
 
     def reader(self, request: ModelRequest) -> ResponsesReader:
-        """A reader for one answer."""
+        """Returns a reader for one answer."""
         calls = CallAssembly(request, self._offers.of(request.tools).names)
         return ResponsesReader(request.round, calls, self._errors, stored=self._stored)
 
     def tool_at(self, request: ModelRequest, error_text: str) -> str | None:
-        """The tool of which an error speaks."""
+        """Returns the tool that an error complains about."""
         return self._offers.of(request.tools).tool_at(error_text)
 
 
 def _include(params: dict[str, Any]) -> dict[str, Any]:
-    """The API gives encrypted reasoning with every reasoning item today, and refuses the older request for it with
-    models that do not reason. So it is asked for only where the user sets `reasoning`, which such models refuse too."""
+    """The API now sends encrypted reasoning with every reasoning item, and refuses the older parameter for it with
+    models that do not reason. So it is requested only where the user sets `reasoning`, which such models refuse too."""
     include = params.get("include")
     asked = list(include) if isinstance(include, list) else []
     if params.get("reasoning") and not params.get("store") and _ENCRYPTED_REASONING not in asked:

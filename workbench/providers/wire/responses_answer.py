@@ -29,16 +29,16 @@ class _Item:
     kind: str
     call: OpenCall | None = None
     pieces: list[str] = field(default_factory=list)
-    """What was shown of a message's text."""
+    """The message text emitted so far."""
     phase: str | None = None
     reasoned: bool = False
-    """Whether its reasoning was shown as it came."""
+    """Whether its reasoning was emitted while it came."""
     block: dict[str, Any] | None = None
     done: bool = False
 
 
 class ResponsesReader:
-    """Reads one answer. Items are told apart by `output_index`; `stored`: the API keeps what it says."""
+    """Reads one answer. Items are identified by `output_index`; `stored`: the API keeps the response."""
 
     def __init__(self, round_number: int, calls: CallAssembly, errors: AnswerErrors, *, stored: bool = False) -> None:
         self._round = round_number
@@ -55,11 +55,11 @@ class ResponsesReader:
 
     @property
     def ended(self) -> bool:
-        """Whether the response, as it is in the end, has come."""
+        """Whether the final response has come."""
         return self._status is not None
 
     def feed(self, event: SseEvent) -> Iterator[ModelEvent]:
-        """What an event says; raises ModelError for an error and for what is not JSON."""
+        """Yields the events of a server-sent event. Raises ModelError for an error and for data that is not JSON."""
         document = self._errors.document(event)
         if document is None:
             return
@@ -85,7 +85,8 @@ class ResponsesReader:
         self._began = self._began or kind.startswith("response.")
 
     def feed_whole(self, document: JsonValue) -> Iterator[ModelEvent]:
-        """An answer that came as one document; raises ModelError when it is an error or no answer."""
+        """Yields the events of an answer that came as one document. Raises ModelError when it is an error or no
+        answer."""
         if reports_error(document):
             raise self._errors.reported(document)
         if not isinstance(document, dict) or not isinstance(document.get("output"), list):
@@ -94,7 +95,7 @@ class ResponsesReader:
         yield from self._end(document, "completed")
 
     def finish(self) -> Iterator[ModelEvent | AnswerFinished]:
-        """The calls that are still open, and the end; raises ModelError when that did not come."""
+        """Yields the calls that are still open, and the end. Raises ModelError when the end did not come."""
         if not self._began:
             raise self._errors.nothing()
         if self._status not in ("completed", "incomplete"):
@@ -104,7 +105,7 @@ class ResponsesReader:
         yield AnswerFinished(self._stop_reason(), self._usage.responses(), state)
 
     def _item(self, document: dict[str, Any], kind: object, *, new: bool = False) -> _Item:
-        """The item of which an event speaks; one that was not announced is a new one."""
+        """Returns the item of an event, a new one where it was not announced."""
         key = document.get("output_index")
         if not isinstance(key, int):
             key = str(document.get("item_id") or document.get("id") or kind)
@@ -126,7 +127,7 @@ class ResponsesReader:
             yield from self._calls.name(call, document.get("name"))
 
     def _complete(self, item: _Item, document: dict[str, Any]) -> Iterator[ModelEvent]:
-        """The item as it stands in the end; what of it did not come piece by piece comes now."""
+        """Complete an item from its final form: emits what did not come piece by piece."""
         if item.done:
             return
         item.done = True
@@ -163,8 +164,8 @@ class ResponsesReader:
             yield from self._complete(item, document)
 
     def _missed(self, output: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """The items of the whole response that were not in the stream: those of a kind that was not, and calls of an
-        id that was not."""
+        """Returns the items of the final response that were missing in the stream: those of a kind that was missing,
+        and calls of an id that was missing."""
         kinds = {item.kind for item in self._items}
         ids = {call.given_id for call in self._calls.calls}
         missed = []

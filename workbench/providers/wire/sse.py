@@ -1,4 +1,4 @@
-"""Server-sent events, read from bytes as they come."""
+"""Parses server-sent events from bytes as they come."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class SseParser:
-    """Reads one stream. No event may be larger than `LARGEST_EVENT_BYTES`; bytes that are not UTF-8 become U+FFFD.
+    """Parses one stream. No event may be larger than `LARGEST_EVENT_BYTES`; bytes that are not UTF-8 become U+FFFD.
 
-    Beside the standard's fields, a line that begins with `{` counts as data: some servers write an error so into the
-    middle of a stream.
+    In addition to the standard's fields, a line that begins with `{` counts as data: some servers write an error like
+    that into the middle of a stream.
     """
 
     def __init__(self) -> None:
@@ -26,7 +26,7 @@ class SseParser:
         self._at_start = True
 
     def feed(self, chunk: bytes) -> list[SseEvent]:
-        """The events that are complete with these bytes; raises TooMuchError when one grows too large."""
+        """Returns the events that are complete with these bytes. Raises TooMuchError when one grows too large."""
         if self._after_cr and chunk:
             chunk = chunk.removeprefix(b"\n")  # the second half of a line end that was cut in two
             self._after_cr = False
@@ -48,8 +48,8 @@ class SseParser:
         return events
 
     def close(self) -> list[SseEvent]:
-        """What the end of the stream completes: some servers leave out the blank line, or any line end, after the last
-        event, so it counts."""
+        """Returns the events that the end of the stream completes: some servers omit the blank line, or any line end,
+        after the last event."""
         events: list[SseEvent] = []
         self._take(b"".join(self._line_pieces), events)
         self._line_pieces = []

@@ -1,4 +1,5 @@
-"""Names as model APIs accept them: ASCII letters, digits, `_` and `-`, at most 64 characters for a tool."""
+"""Converts names to those that model APIs accept: ASCII letters, digits, `_` and `-`, at most 64 characters for a
+tool."""
 
 from __future__ import annotations
 
@@ -11,8 +12,8 @@ _REFUSED = re.compile(r"[^A-Za-z0-9_-]")
 
 
 def accepted_names(names: Iterable[str], longest: int | None = None) -> dict[str, str]:
-    """Each name with an accepted one, unique among them; the same names in the same order give the same. Accepted
-    names stay as they are."""
+    """Returns each name with an accepted one, unique among them; the same names in the same order give the same result.
+    Accepted names stay as they are."""
     wanted = list(dict.fromkeys(names))
     given = {name: name for name in wanted if accepted_name(name, longest) == name}
     taken = set(given)
@@ -31,7 +32,7 @@ def accepted_names(names: Iterable[str], longest: int | None = None) -> dict[str
 
 
 def accepted_name(name: str, longest: int | None = None) -> str:
-    """The name with `_` in place of every character that is not accepted, cut to `longest`; itself if it is fine."""
+    """Returns the name with `_` in place of every character that is not accepted, cut to `longest`."""
     if _ACCEPTED.fullmatch(name) and (longest is None or len(name) <= longest):
         return name
     return _REFUSED.sub("_", name)[:longest] or "unnamed"
@@ -45,14 +46,14 @@ class ToolNames:
         self._ours = {accepted: name for name, accepted in self._accepted.items()}
 
     def accepted(self, name: str) -> str:
-        """What the API calls the tool; a tool that is not offered (an invented one, an earlier one) gets an accepted
-        name too."""
+        """Returns the API's name of a tool; a tool that is not offered (an invented one, an earlier one) gets an
+        accepted name too."""
         return self._accepted.get(name) or accepted_name(name, LONGEST_TOOL_NAME)
 
     def ours(self, accepted: str) -> str:
-        """What we call the tool of that accepted name; a name that the model invented is itself."""
+        """Returns the suite's name for an accepted name; a name that the model invented is unchanged."""
         return self._ours.get(accepted, accepted)
 
     def offers(self, accepted: str) -> bool:
-        """Whether a tool of that accepted name is offered."""
+        """Returns whether a tool of that accepted name is offered."""
         return accepted in self._ours

@@ -1,4 +1,4 @@
-"""Token counts as endpoints give them: perhaps in part, perhaps not as whole numbers, perhaps not at all."""
+"""Reads token counts of endpoints, which may be incomplete, fractional, or missing."""
 
 from __future__ import annotations
 
@@ -8,32 +8,33 @@ from workbench.trajectory.messages import Usage
 
 
 class UsageCount:
-    """Adds up what an endpoint says about usage. Of a field that comes several times the last value holds."""
+    """Collects an endpoint's statements on usage. For a field that comes several times the last value counts."""
 
     def __init__(self) -> None:
         self._fields: dict[str, Any] = {}
 
     def update(self, usage: object) -> None:
-        """Take what a chunk says; nothing when it says nothing."""
+        """Take the usage from a chunk, if it has any."""
         if isinstance(usage, dict):
             for name, value in usage.items():
                 if value is not None:
                     self._fields[name] = value
 
     def chat(self) -> Usage | None:
-        """In the words of Chat Completions; DeepSeek counts cached tokens apart."""
+        """Returns the usage with the keys of Chat Completions; DeepSeek counts cached tokens separately."""
         cached = self._number("prompt_tokens_details", "cached_tokens") or self._number("prompt_cache_hit_tokens")
         reasoning = self._number("completion_tokens_details", "reasoning_tokens")
         return self._usage(self._number("prompt_tokens"), self._number("completion_tokens"), cached, reasoning)
 
     def responses(self) -> Usage | None:
-        """In the words of Responses."""
+        """Returns the usage with the keys of Responses."""
         cached = self._number("input_tokens_details", "cached_tokens")
         reasoning = self._number("output_tokens_details", "reasoning_tokens")
         return self._usage(self._number("input_tokens"), self._number("output_tokens"), cached, reasoning)
 
     def messages(self) -> Usage | None:
-        """In the words of Messages, whose input tokens leave out those written to and read from the cache."""
+        """Returns the usage with the keys of Messages, whose input tokens exclude those written to and read from the
+        cache."""
         cached = self._number("cache_read_input_tokens")
         total = self._number("input_tokens") + self._number("cache_creation_input_tokens") + cached
         reasoning = self._number("output_tokens_details", "thinking_tokens")

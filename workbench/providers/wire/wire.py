@@ -1,4 +1,4 @@
-"""What every wire format can do; how bytes get there and back is no concern of it."""
+"""The interface of wire formats: bodies of requests, and readers of answers. Connections are handled elsewhere."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from workbench.trajectory.messages import JsonValue
 
 @dataclass(frozen=True, slots=True)
 class SseEvent:
-    """One server-sent event: its name (`message` where the stream gives none) and its data, lines joined by `\\n`."""
+    """One server-sent event: its name (`message` where the stream gives none) and its data, lines joined by `\n`."""
 
     event: str
     data: str
@@ -24,27 +24,27 @@ class AnswerReader(Protocol):
 
     @property
     def ended(self) -> bool:
-        """Whether the last event of the answer has come. What follows it is not read."""
+        """Whether the last event of the answer has come. Anything after it is not read."""
         ...
 
     def feed(self, event: SseEvent) -> Iterator[ModelEvent]:
-        """What one event of the stream says.
+        """Yields the events of one server-sent event.
 
         Raises ModelError for an error that the stream reports, and for data that is not JSON.
         """
         ...
 
     def feed_whole(self, document: JsonValue) -> Iterator[ModelEvent]:
-        """What an answer says that came as one JSON document although a stream was asked for.
+        """Yields the events of an answer that came as one JSON document although a stream was requested.
 
         Raises ModelError when it reports an error, or is no answer.
         """
         ...
 
     def finish(self) -> Iterator[ModelEvent | AnswerFinished]:
-        """What is left to say at the end of the stream, `AnswerFinished` last.
+        """Yields the remaining events at the end of the stream, `AnswerFinished` last.
 
-        Raises ModelError when nothing came, or the answer is not marked as whole.
+        Raises ModelError when nothing came, or the answer is not marked as complete.
         """
         ...
 
@@ -57,13 +57,13 @@ class Wire(Protocol):
     seed: int | None
 
     def body(self, request: ModelRequest) -> bytes:
-        """The request's body as JSON. The tools are serialised once for many requests that offer the same."""
+        """Returns the request's body as JSON. The tools are serialised once for many requests that offer the same."""
         ...
 
     def reader(self, request: ModelRequest) -> AnswerReader:
-        """A reader for the answer to that request."""
+        """Returns a reader for the answer to that request."""
         ...
 
     def tool_at(self, request: ModelRequest, error_text: str) -> str | None:
-        """The tool (by our name) that an error of the endpoint complains about, if one can be told."""
+        """Returns the tool (by its name in the suite) that an error of the endpoint complains about, if known."""
         ...
