@@ -1,4 +1,4 @@
-"""What differs between two texts, line by line, as lines with meaning."""
+"""Line by line differences between two texts, drawn as lines."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ Sign = Literal["-", "+", " ", "@"]
 
 CONTEXT_LINES = 2
 MOST_COMPARED = 4_000_000
-"""With more pairs of lines than this, what lies between the common ends is shown as replaced, unmatched."""
+"""Above this product of line counts, everything between the common start and end counts as replaced."""
 
 MOST_SHOWN = 400
-"""Lines beyond these are counted, not shown."""
+"""Further lines are counted, not shown."""
 
 _LONGEST_SHOWN = 500
 
@@ -28,7 +28,7 @@ _ROLES: dict[Sign, Role] = {"-": "failed", "+": "passed", " ": "muted", "@": "co
 
 @dataclass(frozen=True)
 class Difference:
-    """Lines that went (`-`), that came (`+`) and some around them, each group behind its place (`@`)."""
+    """Removed lines (`-`), added lines (`+`) and context lines. Each group begins with its position (`@`)."""
 
     lines: tuple[tuple[Sign, str], ...]
 
@@ -41,7 +41,7 @@ class Difference:
         return sum(sign == "+" for sign, _ in self.lines)
 
     def __str__(self) -> str:
-        """How much differs, in words."""
+        """Return the number of changed, added and removed lines in words."""
         changed = sum(min(gone, came) for gone, came in self._groups())
         counts = ((changed, "changed"), (self.added - changed, "added"), (self.removed - changed, "removed"))
         parts = [(count, what) for count, what in counts if count]
@@ -51,14 +51,14 @@ class Difference:
         return ", ".join(said) or "no difference"
 
     def _groups(self) -> Iterator[tuple[int, int]]:
-        """How many lines went and came in each place."""
+        """Yield the number of removed and added lines in each group."""
         for differs, lines in groupby(self.lines, lambda line: line[0] in "-+"):
             if differs:
                 signs = [sign for sign, _ in lines]
                 yield signs.count("-"), signs.count("+")
 
     def drawn(self, width: int) -> list[Line]:
-        """One row for each line."""
+        """Return one row for each line."""
         rows = [
             cut_line((Span(f" {'' if sign == '@' else sign} {one_line(text[:_LONGEST_SHOWN])}", _ROLES[sign]),), width)
             for sign, text in self.lines[:MOST_SHOWN]
@@ -69,14 +69,14 @@ class Difference:
 
 
 def difference(old: str, new: str) -> Difference:
-    """What became of one text in another."""
+    """Compare two texts."""
     return Difference(tuple(_lines(old.split("\n"), new.split("\n"))))
 
 
 def _lines(old: list[str], new: list[str]) -> Iterator[tuple[Sign, str]]:
     start = _common(old, new)
     end = _common(old[start:][::-1], new[start:][::-1])
-    # Only what lies between the common ends is compared, with the lines around it.
+    # Only the lines between the common start and end are compared, with some context.
     first = max(start - CONTEXT_LINES, 0)
     before = old[first : len(old) - end]
     after = new[first : len(new) - end]

@@ -1,4 +1,4 @@
-"""Every sign the screens draw, in one table: each is one cell wide and stands without a variation selector."""
+"""Every sign that the screens draw. Each is one cell wide and needs no variation selector."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from workbench.tui.lines.spans import Role
 
 @dataclass(frozen=True)
 class Glyphs:
-    """Signs by meaning. None of them is told apart by colour alone."""
+    """Signs by meaning. Each can be told from the others without colour."""
 
     passed: str = signs.STATUS_SIGNS["passed"]
     warned: str = signs.STATUS_SIGNS["warned"]
@@ -54,4 +54,4 @@ STATUS_SIGNS: dict[Status, tuple[str, Role]] = {
     "skipped": (GLYPHS.skipped, "muted"),
     "stopped": (GLYPHS.stopped, "muted"),
 }
-"""Sign and meaning of each status."""
+"""The sign and role of each status."""

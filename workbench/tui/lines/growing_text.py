@@ -1,4 +1,4 @@
-"""Text that grows while it is shown: wrapping costs what was added, not what is there already."""
+"""Text that grows while it is shown. Wrapping costs only what was added."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from workbench.reports.visible import visible
 from workbench.tui.lines.spans import wrap
 
 DISPLAY_LIMIT = 100_000
-"""Characters of one text that are shown; the rest is counted, and copied whole."""
+"""The characters of one text that are shown. The rest is counted, but still copied."""
 
 TAB = "    "
 
 
 def safe_lines(text: str, limit: int = DISPLAY_LIMIT) -> list[str]:
-    """A text as visible logical lines, cut at `limit` characters."""
+    """Split a text into visible logical lines, cut after `limit` characters."""
     return visible(text[:limit].replace("\r\n", "\n").replace("\t", TAB)).split("\n")
 
 
 class GrowingText:
-    """A text and its rows at the width last asked for; what is beyond `limit` characters has none."""
+    """A text and its rows at the last requested width. Characters beyond `limit` have no rows."""
 
     def __init__(self, text: str = "", limit: int = DISPLAY_LIMIT) -> None:
         self._limit = limit
@@ -31,14 +31,14 @@ class GrowingText:
 
     @property
     def text(self) -> str:
-        """Everything, as it came."""
+        """The whole text, unchanged."""
         if len(self._raw) > 1:
             self._raw = ["".join(self._raw)]
         return self._raw[0] if self._raw else ""
 
     @property
     def hidden(self) -> int:
-        """Number of characters beyond the display limit."""
+        """The number of characters beyond the display limit."""
         return max(self._length - self._limit, 0)
 
     @property
@@ -46,7 +46,7 @@ class GrowingText:
         return not any(line.strip() for line in self._logical)
 
     def append(self, text: str) -> None:
-        """Add a piece."""
+        """Append a piece."""
         self._raw.append(text)
         room = self._limit - self._length
         self._length += len(text)
@@ -57,7 +57,7 @@ class GrowingText:
         self._logical.extend(others)
 
     def rows(self, width: int) -> list[str]:
-        """The rows at a width; only the last logical line and those after it are wrapped again."""
+        """Return the rows at a width. Only the last logical line and new lines are wrapped again."""
         if width != self._width:
             self._width, self._rows, self._wrapped_lines, self._tail_start = width, [], 0, 0
         del self._rows[self._tail_start :]

@@ -1,5 +1,6 @@
-"""A small line highlighter for TOML and JSON. Broken text is coloured as far as it can be read, and never lost:
-the spans of a line always add up to the line."""
+"""Highlights lines of TOML and JSON. Broken text is coloured as far as it can be read and never lost: the spans of a
+line always add up to the line.
+"""
 
 from __future__ import annotations
 
@@ -48,11 +49,11 @@ _JSON = re.compile(
 
 
 LONGEST_LINE = 4_000
-"""Characters; longer lines are left plain."""
+"""Longer lines, in characters, are not coloured."""
 
 
 KEPT_LINES = 2_000
-"""Lines whose colours are remembered."""
+"""The number of lines whose colours are cached."""
 
 
 def toml_lines(lines: list[str]) -> list[Line]:
@@ -67,48 +68,48 @@ def toml_lines(lines: list[str]) -> list[Line]:
 
 
 class Colours(Protocol):
-    """The colours of a text that is typed."""
+    """Colours a text that is being edited."""
 
     def changed_from(self, line: int) -> None:
-        """A line is another one, and maybe all those behind it."""
+        """Forget cached colours: this line changed, and perhaps those after it."""
         ...
 
     def line(self, lines: Sequence[str], index: int) -> Line:
-        """One of `lines` in colours."""
+        """Return one of `lines` in colour."""
         ...
 
 
 class PlainColours:
-    """None."""
+    """Colours nothing."""
 
     def changed_from(self, line: int) -> None:
-        """Nothing is remembered."""
+        """Nothing is cached."""
 
     def line(self, lines: Sequence[str], index: int) -> Line:
-        """One of `lines`."""
+        """Return one of `lines`."""
         return (Span(shown(lines[index]).text),)
 
 
 class JsonColours(PlainColours):
-    """Those of JSON, of which every line stands for itself."""
+    """Colours JSON, where every line stands on its own."""
 
     def line(self, lines: Sequence[str], index: int) -> Line:
-        """One of `lines` in colours."""
+        """Return one of `lines` in colour."""
         return json_line(shown(lines[index]).text)
 
 
 class TomlColours:
-    """The colours of a text that is typed: found again only from where it changed on, and only as far as is looked."""
+    """Colours TOML. Only lines after a change are parsed again, and only as far as they are shown."""
 
     def __init__(self) -> None:
         self._begins: list[tuple[str | None, int]] = [(None, 0)]
 
     def changed_from(self, line: int) -> None:
-        """A line is another one, and maybe all those behind it."""
+        """Forget cached colours: this line changed, and perhaps those after it."""
         del self._begins[line + 1 :]
 
     def line(self, lines: Sequence[str], index: int) -> Line:
-        """One of `lines` in colours."""
+        """Return one of `lines` in colour."""
         for text in lines[len(self._begins) - 1 : index]:
             _, delimiter, depth = _toml_line(shown(text).text, *self._begins[-1])
             self._begins.append((delimiter, depth))
@@ -117,7 +118,8 @@ class TomlColours:
 
 @lru_cache(KEPT_LINES)
 def _toml_line(text: str, delimiter: str | None, depth: int) -> tuple[Line, str | None, int]:
-    """One line; `delimiter` is that of the multi-line string it begins in, `depth` the number of open brackets."""
+    """Highlight one line. `delimiter` is that of the multi-line string that the line begins in, `depth` the number of
+    open brackets."""
     if len(text) > LONGEST_LINE:
         return (Span(text),), delimiter, depth
     spans: list[Span] = []

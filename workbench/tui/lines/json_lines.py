@@ -1,4 +1,4 @@
-"""Lines made when they are looked at: values as indented, coloured JSON however large, and lists of such lines."""
+"""Lines that are built on demand: values of any size as indented, coloured JSON, and lists of such lines."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ _ROLES: dict[str, Role] = {
     **dict.fromkeys("tfnNI", "literal"),
     **dict.fromkeys("{}[]", "muted"),
 }
-"""What a value is by its first character; numbers otherwise."""
+"""The role of a value by its first character, numbers excepted."""
 TOO_DEEP = "a value too deep to show"
 
 
 class LazyLines(Sequence[Line]):
-    """Lines by number; `texts` gives what they say, without colours."""
+    """Lines by index. `texts` yields them without colours."""
 
     def line(self, index: int) -> Line:
-        """One line, by a number from 0."""
+        """Return the line at an index."""
         raise NotImplementedError
 
     def texts(self) -> Iterator[str]:
-        """What each line says, in order."""
+        """Yield the text of each line."""
         return (plain(self.line(index)) for index in range(len(self)))
 
     @overload
@@ -67,8 +67,8 @@ class JoinedLines(LazyLines):
 
 
 class JsonLines(LazyLines):
-    """A value as indented JSON in rows of at most `width` cells, `indent` of them blank. Only counting the rows touches
-    all of it."""
+    """A value as indented JSON in rows of at most `width` cells, of which `indent` are blank. Only counting the rows
+    reads all of the value."""
 
     def __init__(self, value: JsonValue, width: int, indent: int = 0) -> None:
         self._indent = " " * indent
@@ -117,12 +117,12 @@ class JsonLines(LazyLines):
 
 
 def texts_of(lines: Sequence[Line]) -> Iterator[str]:
-    """What lines say."""
+    """Yield the text of each line."""
     return lines.texts() if isinstance(lines, LazyLines) else map(plain, lines)
 
 
 def compact_json(value: JsonValue, limit: int) -> str:
-    """A value as JSON on one line, cut behind `limit` characters."""
+    """Return a value as JSON on one line, cut after `limit` characters."""
     try:
         return one_line(json.dumps(value, ensure_ascii=False)[:limit])
     except RecursionError:
@@ -137,14 +137,15 @@ def _pretty(value: JsonValue) -> str:
 
 
 def _key_and_role(written: str) -> tuple[int, Role]:
-    """Of a line of indented JSON: where its value begins, behind blanks and a key, and what the value is."""
+    """Return where the value in a line of indented JSON begins, after blanks and the key, and its role."""
     match = _KEY.match(written)
     assert match is not None
     return match.end(), _ROLES.get(written[match.end() : match.end() + 1], "number")
 
 
 def parsed_json(content: str, longest: int) -> JsonValue:
-    """The JSON object or list that a text is, or `None`; of so many characters at most."""
+    """Return the JSON object or list that a text contains, `None` if it is not one or has more than `longest`
+    characters."""
     if content[:1] not in ("{", "[") or len(content) > longest:
         return None
     try:

@@ -1,7 +1,7 @@
-"""Items of any height as one list of lines, of which only those that are looked at are laid out.
+"""Shows items of any height as one list of lines and lays out only the visible ones.
 
-Of the others it is known about how high they are. So a screen costs its visible lines however many there are. A line's
-number may change when items above it are laid out: `settle` says to what.
+The heights of the others are estimates, so a screen costs only its visible lines. The index of a line can change when
+items above it are laid out; `settle` returns the new one.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _BLOCK = 256
 
 
 class Heights:
-    """Heights in rows, by item; an item may have none."""
+    """The heights of items in rows. A height may be 0."""
 
     def __init__(self, heights: Iterable[int] = ()) -> None:
         self._heights = list(heights)
@@ -32,29 +32,29 @@ class Heights:
         self._heights[item] = height
 
     def append(self, height: int) -> None:
-        """One item more."""
+        """Append an item."""
         if len(self._heights) % _BLOCK == 0:
             self._sums.append(0)
         self._heights.append(height)
         self._sums[-1] += height
 
     def cut(self, count: int) -> None:
-        """Keep only the first items."""
+        """Remove all items after the first `count`."""
         del self._heights[count:]
         self._sum_up_from(count // _BLOCK)
 
     @property
     def total(self) -> int:
-        """Rows of all items."""
+        """The rows of all items."""
         return sum(self._sums)
 
     def start_of(self, item: int) -> int:
-        """The row at which an item begins; behind the last one, the number of rows."""
+        """Return the first row of an item, or the number of rows for the index after the last item."""
         block = item // _BLOCK
         return sum(self._sums[:block]) + sum(self._heights[block * _BLOCK : item])
 
     def item_at(self, row: int) -> int:
-        """The item to which a row belongs. Raises IndexError when there is no such row."""
+        """Return the item that a row belongs to. Raises IndexError if there is no such row."""
         if not 0 <= row < self.total:
             raise IndexError(f"no row {row} among {self.total}")
         block = 0
@@ -68,7 +68,7 @@ class Heights:
         return item
 
     def shown_from(self, first: int) -> int:
-        """How many items from `first` on have rows."""
+        """Return how many items have rows, starting at `first`."""
         return sum(height > 0 for height in self._heights[first:])
 
     def _sum_up_from(self, block: int) -> None:
@@ -77,54 +77,54 @@ class Heights:
 
 
 KEPT_LAYOUTS = 512
-"""Items whose lines are kept."""
+"""The number of items whose lines are cached."""
 
 
 class LaidOut:
-    """The lines of items at one width."""
+    """The lines of items at a fixed width."""
 
     def __init__(self, width: int) -> None:
         self.width = width
         self.laid_out = 0
-        """How many items were laid out since this was made: what a frame costs."""
+        """The number of items laid out so far, which is the cost of drawing."""
         self._layouts: dict[int, Sequence[Line]] = {}
         self._heights = Heights()
         self._known = bytearray()
-        """Which heights are known, and not only about."""
+        """Which heights are exact; the others are estimates."""
 
     def lay_out(self, item: int) -> Sequence[Line]:
-        """The lines of an item at this width."""
+        """Return the lines of an item at the present width."""
         raise NotImplementedError
 
     def _begin(self, rough: Iterable[int]) -> None:
-        """Begin with other items, that are about so high."""
+        """Replace all items; their heights are estimates."""
         self._heights = Heights(rough)
         self._known = bytearray(len(self._heights))
         self._layouts.clear()
 
     @property
     def count(self) -> int:
-        """Number of lines, as far as it is known."""
+        """The number of lines, as far as it is known."""
         return self._heights.total
 
     def line(self, index: int) -> Line:
-        """One line; an empty one beyond the end."""
+        """Return one line, empty beyond the end."""
         item = self.item_at(index)
         if item is None:
             return EMPTY
         lines, at = self._lines(item), index - self._heights.start_of(item)
-        return lines[at] if at < len(lines) else EMPTY  # it was thought to be higher
+        return lines[at] if at < len(lines) else EMPTY  # the estimate was too high
 
     def item_at(self, index: int) -> int | None:
-        """The item to which a line belongs."""
+        """Return the item that a line belongs to."""
         return self._heights.item_at(index) if 0 <= index < self.count else None
 
     def start_of(self, item: int) -> int:
-        """The first line of an item."""
+        """Return the first line of an item."""
         return self._heights.start_of(item)
 
     def settle(self, index: int, rows: int) -> int:
-        """Lay out what stands within `rows` of a line, above and below; the number that the line has then."""
+        """Lay out everything within `rows` of a line, above and below. Returns the new index of the line."""
         item = self.item_at(index)
         if item is None:
             return index
@@ -145,7 +145,7 @@ class LaidOut:
         return self._index_in(item, at)
 
     def resize(self, width: int) -> None:
-        """Lay everything out at another width."""
+        """Set a new width and drop all layouts."""
         if width != self.width:
             self.width = width
             self._layouts.clear()
@@ -174,5 +174,5 @@ class LaidOut:
         return lines
 
     def _forget(self, item: int) -> None:
-        """Keep the lines of an item no longer."""
+        """Drop the cached lines of an item."""
         self._layouts.pop(item, None)

@@ -1,4 +1,4 @@
-"""How a breakpoint is marked in the lines of runs and forms."""
+"""Marks of breakpoints and problems in the lines of runs and forms."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ _MARK = f"{GLYPHS.breakpoint} "
 
 
 def with_breakpoint(line: Line) -> Line:
-    """A line with the mark in the blanks that it begins with; without enough of them, the line as it is."""
+    """Put the mark of a breakpoint into the blanks at the start of a line. A line without enough blanks stays as
+    it is."""
     first = line[0] if line else None
     if first is None or not first.text.isspace() or len(first.text) < len(_MARK):
         return line
@@ -21,18 +22,18 @@ def with_breakpoint(line: Line) -> Line:
 
 
 def line_within(problem: Problem, first: int, count: int) -> int:
-    """The line, from 0, of a part of `count` lines at which a problem stands."""
+    """Return the line, from 0, that a problem is on, within a part of `count` lines."""
     return min(max((problem.line or first) - first, 0), count - 1)
 
 
 def marks(problems: Sequence[Problem], first: int, count: int) -> Mapping[int, Role]:
-    """Which lines, from 0, something is wrong with, errors before warnings."""
+    """Return the lines, from 0, that have a problem. Errors win over warnings."""
     ordered = sorted(problems, key=lambda problem: problem.severity == "error")
     return {line_within(problem, first, count): _role(problem) for problem in ordered}
 
 
 def problem_lines(problems: Sequence[Problem], width: int) -> tuple[list[Line], list[int]]:
-    """The problems in lines of `width` cells, and which one each line is about."""
+    """Return the problems as lines of `width` cells, and the index of the problem for each line."""
     lines: list[Line] = []
     about: list[int] = []
     for index, problem in enumerate(problems):

@@ -1,4 +1,4 @@
-"""Prose as lines: messages, paragraphs, titles, and what stands behind a sign or an indent."""
+"""Prose as lines: messages, paragraphs and titles, with signs or indents."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from workbench.reports.visible import one_line
 from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, spread, wrap
 
 LONGEST_SHOWN = 5_000
-"""Lines of a file that are shown when no single case is."""
+"""Lines of a file that are shown if no single case is."""
 
 LONGEST_LINE = 20_000
 """Characters of a line that are shown."""
 
 Found = Mapping[int, Sequence[tuple[int, int, Role]]]
-"""What a search has found, by line, from 0: from which character to which, and what it is shown as."""
+"""The matches of a search, by line from 0: start, end and role."""
 
 Message = tuple[tuple[str, Role], ...]
-"""What an empty pane says: paragraphs, each with its meaning."""
+"""The text of an empty pane: paragraphs, each with its role."""
 
 
 def signed(sign: str, text: str, role: Role, width: int, indent: int) -> list[Line]:
-    """A wrapped paragraph behind a sign."""
+    """Return a wrapped paragraph after a sign."""
     first, *others = wrap(text, width - indent - 2)
     return [
         (Span(" " * indent), Span(f"{sign} {first}", role)),
@@ -31,12 +31,12 @@ def signed(sign: str, text: str, role: Role, width: int, indent: int) -> list[Li
 
 
 def indented(lines: Sequence[Line], indent: int) -> list[Line]:
-    """Lines moved to the right."""
+    """Indent lines."""
     return [(Span(" " * indent), *line) for line in lines]
 
 
 def paragraph(sign: str, text: str, role: Role, indent: int, room: int) -> list[Line]:
-    """A text in rows of `room` cells, behind a sign."""
+    """Return a text in rows of `room` cells, after a sign."""
     rows = wrap(one_line(text), room)
     lead = " " * indent
     return [(Span(lead), Span((sign if at == 0 else " " * len(sign)) + row, role)) for at, row in enumerate(rows)]
@@ -44,7 +44,7 @@ def paragraph(sign: str, text: str, role: Role, indent: int, room: int) -> list[
 
 @lru_cache(maxsize=16)
 def message_lines(texts: Message, width: int) -> tuple[Line, ...]:
-    """Paragraphs for an empty pane, with a margin; an empty text is a blank line."""
+    """Return the paragraphs of an empty pane, with a margin. An empty text is a blank line."""
     rows: list[Line] = [EMPTY]
     for text, role in texts:
         rows.extend((Span("  "), Span(row, role)) for row in wrap(text, max(width - 4, 10)))
@@ -52,6 +52,6 @@ def message_lines(texts: Message, width: int) -> tuple[Line, ...]:
 
 
 def title_line(left: Line, ends: Sequence[Line], width: int) -> Line:
-    """A title with the first of several ends, the longest first, that leaves it whole."""
+    """Return a title with the first of several endings, longest first, that fits without cutting the title."""
     end = next((end for end in ends if cells(left) + cells(end) < width), EMPTY)
     return spread(left, end, width)

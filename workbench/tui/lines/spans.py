@@ -1,7 +1,7 @@
-"""Lines of text with meaning: what every pane is made of before colours and terminals come in.
+"""Lines of text with roles, from which every pane is built, independent of colours and terminals.
 
-Widths are terminal cells, never characters. Text that comes from models, tools or files passes through `visible` or
-`one_line` of `workbench.reports.visible` before it becomes a span.
+Widths are terminal cells, never characters. Text from models, tools or files passes through `visible` or `one_line` of
+`workbench.reports.visible` before it becomes a span.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ Role = Literal[
     "selected",
     "border",
 ]
-"""What a piece of text means; themes decide what that looks like."""
+"""The role of a piece of text. Themes define its style."""
 
 
 class Span(NamedTuple):
-    """A piece of text with one meaning."""
+    """A piece of text with one role."""
 
     text: str
     role: Role = "text"
@@ -49,17 +49,17 @@ ELLIPSIS = "…"
 
 
 def cells(line: Line) -> int:
-    """Width of a line."""
+    """Return the width of a line."""
     return sum(cell_len(span.text) for span in line)
 
 
 def plain(line: Line) -> str:
-    """The text of a line."""
+    """Return the text of a line."""
     return "".join(span.text for span in line)
 
 
 def end_within(text: str, start: int, width: int) -> int:
-    """The index just behind the last character of `text[start:]` that still fits into `width` cells."""
+    """Return the end of the longest prefix of `text[start:]` that fits into `width` cells."""
     if text.isascii():
         return min(start + width, len(text))
     used = 0
@@ -71,7 +71,7 @@ def end_within(text: str, start: int, width: int) -> int:
 
 
 def cut(text: str, width: int) -> str:
-    """`text` cut to at most `width` cells, an ellipsis saying that something is missing."""
+    """Cut `text` to at most `width` cells, with an ellipsis if something is missing."""
     if width <= 0:
         return ""
     if len(text) <= width and cell_len(text) <= width:
@@ -82,7 +82,7 @@ def cut(text: str, width: int) -> str:
 
 
 def cut_line(line: Line, width: int) -> Line:
-    """A line cut to at most `width` cells."""
+    """Cut a line to at most `width` cells."""
     if cells(line) <= width:
         return line
     kept: list[Span] = []
@@ -97,13 +97,13 @@ def cut_line(line: Line, width: int) -> Line:
 
 
 def padded(text: str, width: int) -> str:
-    """`text` cut or filled up to exactly `width` cells."""
+    """Cut or fill `text` to exactly `width` cells."""
     text = cut(text, width)
     return text + " " * (width - cell_len(text))
 
 
 def spread(left: Line, right: Line, width: int) -> Line:
-    """Two lines on one row, the second one flush right; the first one gives way."""
+    """Put two lines on one row, the second flush right. The first is cut if necessary."""
     room = width - cells(right)
     if room <= 0:
         return cut_line(right, width)
@@ -112,7 +112,7 @@ def spread(left: Line, right: Line, width: int) -> Line:
 
 
 def wrap(text: str, width: int) -> list[str]:
-    """Break one logical line (no newline in it) at blanks where possible, into rows of at most `width` cells."""
+    """Wrap one logical line (without newlines) into rows of at most `width` cells, at blanks where possible."""
     width = max(width, 1)
     if len(text) <= width and (text.isascii() or cell_len(text) <= width):
         return [text]
@@ -137,7 +137,7 @@ def _rows(text: str, width: int) -> Iterator[str]:
 
 
 def wrap_line(line: Line, width: int, hang: int = 0) -> list[Line]:
-    """Break a line of spans, behind a blank where one is near; rows after the first are indented by `hang` cells."""
+    """Wrap a line of spans, after a blank if one is near. Rows after the first are indented by `hang` cells."""
     width = max(width, hang + 1)
     if cells(line) <= width:
         return [line]
@@ -148,7 +148,7 @@ def wrap_line(line: Line, width: int, hang: int = 0) -> list[Line]:
 
 
 def row_ends(text: str, width: int, hang: int = 0) -> list[int]:
-    """Where the rows of a text end that is wrapped as `wrap_line` does; all of it is in one of them."""
+    """Return where the rows of a text end when it is wrapped as by `wrap_line`. The rows cover all of the text."""
     ends: list[int] = []
     start = 0
     while start < len(text):
@@ -163,7 +163,7 @@ def row_ends(text: str, width: int, hang: int = 0) -> list[int]:
 
 
 def _sliced(line: Line, ends: list[int]) -> list[Line]:
-    """A line cut behind the characters at `ends`, which rise up to its length."""
+    """Split a line after the characters at `ends`, which rise up to its length."""
     rows: list[Line] = []
     row: list[Span] = []
     position = 0
@@ -182,14 +182,14 @@ def _sliced(line: Line, ends: list[int]) -> list[Line]:
 
 
 def changed_cells(old: Line, new: Line, width: int) -> tuple[int, int]:
-    """The cells, from the first up to the second, outside of which two lines of `width` cells look the same."""
+    """Return the range of cells in which two lines of `width` cells look different."""
     pairs = enumerate(zip(_cells_of(old, width), _cells_of(new, width), strict=True))
     different = [at for at, (before, after) in pairs if before != after]
     return (different[0], different[-1] + 1) if different else (width, width)
 
 
 def _cells_of(line: Line, width: int) -> list[tuple[str, Role]]:
-    """What each cell shows, a wide character in both of its own. A blank looks the same whatever it means."""
+    """Return the content of each cell; a wide character fills two. All blanks look the same, whatever their role."""
     found: list[tuple[str, Role]] = []
     for text, role in cut_line(line, width):
         for char in text:
@@ -203,11 +203,11 @@ def _cells_of(line: Line, width: int) -> list[tuple[str, Role]]:
 
 _BLANK: tuple[str, Role] = (" ", "text")
 _FILLED: frozenset[Role] = frozenset({"badge", "match", "selected"})
-"""What has a ground of its own, on which blanks show."""
+"""Roles with a background, on which blanks are visible."""
 
 
 def with_blanks_joined(line: Line) -> Line:
-    """The same line in fewer pieces: blanks take the meaning of what stands before them, else of what follows."""
+    """Return the same line in fewer spans: blanks join the span before them, otherwise the one after."""
     joined: list[Span] = []
     for span in line:
         if joined and span.role not in _FILLED and joined[-1].role not in _FILLED:

@@ -1,4 +1,4 @@
-"""Texts as wrapped rows, of which as many are shown as there is a use for."""
+"""Texts as wrapped rows, cut to the number that is useful."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from workbench.tui.lines.spans import Line, Role, Span, cut
 
 
 class TextLines(LazyLines):
-    """The rows of a text as lines, made when they are asked for: text that streams in may be long."""
+    """The rows of a text as lines, built on demand, since streamed text can be long."""
 
     def __init__(self, rows: list[str], indent: int, role: Role) -> None:
         self._rows = rows
@@ -28,13 +28,14 @@ class TextLines(LazyLines):
 
 
 def text_rows(text: GrowingText, width: int, limit: int | None, role: Role, indent: int) -> Sequence[Line]:
-    """Wrapped rows of a text, at most `limit` of them, behind a span of blanks; the last one says what is not shown."""
+    """Return the wrapped rows of a text, indented, at most `limit` of them. The last one describes what is not
+    shown."""
     rows = text.rows(width - indent)
     lead = Span(" " * indent)
     if limit == 1 and len(rows) > 1:
         return [(lead, Span(cut(rows[0] + " " + rows[1], width - indent), role))]
     lines = TextLines(rows, indent, role)
-    # A note instead of a single line would hide that for nothing.
+    # A note in place of a single line would save nothing.
     if limit is not None and len(lines) > limit + (0 if text.hidden else 1):
         note = f"{GLYPHS.running} {counted(len(lines) - limit, 'more line')}, Enter shows them"
         if text.hidden:

@@ -1,5 +1,6 @@
-"""How one line of a text that is being typed looks: what stands for each of its characters, and the part of it that a
-window of some cells shows."""
+"""How a line of text that is being edited looks: the text drawn for each character, and the part that is visible in a
+window.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +20,8 @@ KEPT_LINES = 512
 
 
 class ShownLine(NamedTuple):
-    """What is drawn for a line. `at` says where in `text` each of its characters begins, `cells` in which cell; both
-    have one more item, for the end."""
+    """The text drawn for a line. `at` is where each character of the line begins in `text`, `cells` in which cell. Both
+    have one more item for the end."""
 
     text: str
     at: Sequence[int]
@@ -29,7 +30,7 @@ class ShownLine(NamedTuple):
 
 @lru_cache(KEPT_LINES)
 def shown(line: str) -> ShownLine:
-    """What is drawn for a line: tabs as blanks, and what a terminal would act on made visible."""
+    """Return the text drawn for a line: tabs become blanks, and control characters become visible."""
     if line.isascii() and line.isprintable():
         same = range(len(line) + 1)
         return ShownLine(line, same, same)
@@ -39,14 +40,14 @@ def shown(line: str) -> ShownLine:
 
 
 def column_at(line: str, cell: int) -> int:
-    """The character of a line that is drawn in a cell; its end, when the cell is behind that."""
+    """Return the character of a line that is drawn in a cell, or the end of the line after the last cell."""
     places = shown(line).cells
     return max(bisect_right(places, cell) - 1, 0) if cell < places[-1] else len(line)
 
 
 def shift_for(line: str, column: int, room: int, shift: int) -> int:
-    """By how many cells to move a line to the left, so that the character with the cursor is seen in `room` cells: as
-    before, where that will do, so that little is drawn again. The cursor needs a cell behind the end of the line."""
+    """Return by how many cells to shift a line to the left so that the cursor is visible in `room` cells. Keeps `shift`
+    if possible, so that little is redrawn. The cursor needs one cell after the end of the line."""
     places = shown(line).cells
     width = places[-1] + 1
     start, end = places[column], places[column + 1] if column < len(line) else width
@@ -58,8 +59,8 @@ def shift_for(line: str, column: int, room: int, shift: int) -> int:
 
 
 def window(painted: Line, line: str, shift: int, room: int) -> Line:
-    """The part of a painted line that `room` cells show, from the cell `shift` on, with an ellipsis where it goes on.
-    What is painted is one cell longer than the line, for a cursor at its end."""
+    """Return the part of a coloured line that is visible in `room` cells from the cell `shift`, with an ellipsis where
+    it continues. The coloured line is one cell longer than the text, for a cursor at its end."""
     _, at, places = shown(line)
     first = bisect_left(places, shift + 1) if shift else 0
     left = (Span(ELLIPSIS, "muted"), Span(" " * (places[first] - shift - 1))) if shift else EMPTY
@@ -71,7 +72,7 @@ def window(painted: Line, line: str, shift: int, room: int) -> Line:
 
 
 def part(line: Line, start: int, end: int | None) -> Line:
-    """The characters of a line from one index up to another one."""
+    """Return the characters of a line between two indices."""
     spans: list[Span] = []
     position = 0
     for span in line:
@@ -83,6 +84,6 @@ def part(line: Line, start: int, end: int | None) -> Line:
 
 
 def recoloured(line: Line, start: int, end: int, role: Role) -> Line:
-    """A line in which the characters from one index up to another one have another meaning."""
+    """Give the characters between two indices a different role."""
     middle = plain(part(line, start, end))
     return (*part(line, 0, start), Span(middle, role), *part(line, end, None)) if middle else line

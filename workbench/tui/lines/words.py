@@ -1,4 +1,4 @@
-"""Numbers in words: durations, scores, counts, as every pane writes them."""
+"""Numbers and facts in words: durations, scores, counts, as every pane writes them."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from workbench.tui.lines.glyphs import GLYPHS
 
 
 def model_label(model: str) -> str:
-    """A model's name; the offline one is never shown without saying what it is."""
+    """Return a model's name. The offline model is always shown with what it is."""
     return "offline (baseline)" if model == "offline" else one_line(model)
 
 
 def duration(milliseconds: float) -> str:
-    """`12 ms`, `1.4 s`, `2:05 min`."""
+    """Format a duration: `12 ms`, `1.4 s`, `2:05 min`."""
     if milliseconds < 1:
         return "<1 ms" if milliseconds > 0 else "0 ms"
     if milliseconds < 999.5:
@@ -31,19 +31,19 @@ def duration(milliseconds: float) -> str:
 
 
 def clock(seconds: float) -> str:
-    """`0:04`, `12:30`, `1:02:03`."""
+    """Format seconds as a clock: `0:04`, `12:30`, `1:02:03`."""
     whole = int(seconds)
     hours, minutes = whole // 3600, whole // 60 % 60
     return f"{hours}:{minutes:02}:{whole % 60:02}" if hours else f"{minutes}:{whole % 60:02}"
 
 
 def score(value: float | None) -> str:
-    """A score with two digits that never rounds up to 1."""
+    """Format a score with two digits that never rounds up to 1."""
     return "" if value is None else decimals(value)
 
 
 def short_count(count: int) -> str:
-    """`950`, `1.2k`, `35k`, `1.4M`."""
+    """Format a count: `950`, `1.2k`, `35k`, `1.4M`."""
     for unit, size in (("M", 1_000_000), ("k", 1_000)):
         if count >= size:
             return f"{count / size:.1f}{unit}" if count < 10 * size else f"{count // size:,}{unit}"
@@ -51,7 +51,8 @@ def short_count(count: int) -> str:
 
 
 def at_line(problem: Problem, word: str) -> str:
-    """What is wrong, and where: `line 1: the file is empty`, `line 13 is not TOML`; `word` is that for line."""
+    """Describe a problem with its line: `line 1: the file is empty`, `line 13 is not TOML`. `word` is the word for
+    line."""
     if not problem.line:
         return problem.message
     return f"{word} {problem.line}{'' if problem.message.startswith('is ') else ':'} {problem.message}"
@@ -67,7 +68,7 @@ _HINTS: Mapping[str, tuple[str, str]] = {
 
 
 def hints_in_words(annotations: Mapping[str, JsonValue]) -> str:
-    """Every annotation, those that are known first and in words."""
+    """Return every annotation in words, known ones first."""
     known = [name for name in _HINTS if name in annotations]
     said = []
     for name in (*known, *(name for name in annotations if name not in _HINTS)):
@@ -80,11 +81,11 @@ def hints_in_words(annotations: Mapping[str, JsonValue]) -> str:
 
 
 MOST_NAMED = 8
-"""Failed steps that are named; of more it is said how many there are."""
+"""The number of failed steps that are named. More are only counted."""
 
 
 def failed_steps(steps: Sequence[StepGrade]) -> str:
-    """Which steps of a chain failed, and so the chain; each of them says elsewhere why."""
+    """Return which steps of a chain failed."""
     failed = [str(step.step) for step in steps if step.status == "failed"]
     if len(failed) == 1:
         return f"step {failed[0]} failed, and with it the chain"
@@ -93,7 +94,7 @@ def failed_steps(steps: Sequence[StepGrade]) -> str:
 
 
 def why_not_graded(result: RunResult) -> str:
-    """Why a run that is over has no grades, as the end of a sentence."""
+    """Return why a finished run has no grades, as the end of a sentence."""
     why = one_line(result.error or "")
     if result.status == "skipped":
         return f"this case is skipped, so there is nothing to grade{f': {why}' if why else ''}"

@@ -1,4 +1,6 @@
-"""All runs since the app was opened: what each case's latest runs show, their counts, and how far the batches are."""
+"""The run book: all runs since the app was opened, what each case's latest runs show, their counts, and the progress of
+batches.
+"""
 
 from __future__ import annotations
 
@@ -48,8 +50,8 @@ from workbench.tui.run_book.summaries import (
 
 @dataclass(frozen=True)
 class Progress:
-    """How far the batches under way are; `elapsed_s` counts since the first of them began, without the time in which
-    everything waited for a person."""
+    """The progress of the batches under way. `elapsed_s` counts from the start of the first batch, without time in
+    which everything waited for the user."""
 
     done: int
     total: int
@@ -57,13 +59,13 @@ class Progress:
     under_way: bool
     running: int = 0
     left_s: float | None = None
-    """About how many seconds are left, once there is something to go by."""
+    """The estimated seconds left, once there is enough data."""
     statuses: Mapping[Status, int] = field(default_factory=dict)
-    """How those that are done ended."""
+    """The number of finished runs by status."""
     waiting: int = 0
-    """Of those that run, how many wait to ask their endpoint again."""
+    """How many of the active runs wait to retry a request."""
     starting: tuple[str, ...] = ()
-    """The servers and models that start up."""
+    """The servers and models that are starting."""
 
 
 @dataclass
@@ -74,8 +76,8 @@ class _Batch:
 
 
 class RunBook:
-    """Keeps, for each case, the latest run of each model and repeat. `clock` counts seconds, `now` is the time of day
-    with its zone."""
+    """Stores the latest run of each case, model and repeat. `clock` counts seconds, `now` returns the time of day with
+    its zone."""
 
     def __init__(
         self,
@@ -83,14 +85,14 @@ class RunBook:
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         secrets: Secrets = NO_SECRETS,
     ) -> None:
-        """What is shown of the runs holds none of the `secrets`."""
+        """Create an empty book. Everything shown of a run has `secrets` removed."""
         self._parts = SuiteParts(secrets)
         self._clock = Stopwatch(clock)
         self._now = now
         self._shelf = Shelf()
         self._runs: dict[str, RunRecord] = {}
         self._running: dict[str, RunRecord] = {}
-        """Of those under way, those in which something has happened."""
+        """Of the runs under way, those with events."""
         self._latest: dict[CaseKey, dict[RunKind, RunRecord]] = {}
         self.by_model = RunsByModel()
         self._batches: dict[str, _Batch] = {}
@@ -102,16 +104,16 @@ class RunBook:
         self._ended: Tally[CaseKey] = Tally()
         self._spent: dict[CaseKey, Spend] = {}
         self._uncounted: set[CaseKey] = set()
-        """The cases that are to be counted again."""
+        """The cases whose counts are out of date."""
         self._revisions: dict[Path, int] = {}
         self._tallies: dict[Path, tuple[tuple[str, ...], int, tuple[int, int]]] = {}
         self._questions: list[Question] = []
         self._starting: dict[int, str] = {}
         self._origins: dict[str, RunRecord] = {}
-        """From which runs those are forked that are about to begin."""
+        """The origins of forks that are about to start, by the id of the fork."""
 
     def apply(self, event: BatchEvent) -> CaseKey | None:
-        """Take one event; the case whose picture it changes, if it is about one."""
+        """Process one event. Returns the case whose display changed, if any."""
         match event:
             case BatchStarted():
                 self._start(event)
@@ -159,12 +161,12 @@ class RunBook:
         return None
 
     def follow(self, change: SuitesChanged) -> None:
-        """Take over the recorded runs of a workspace that was read."""
+        """Take over the recorded runs when the workspace is read."""
         for run in change.workspace.recorded if change.how == "read" else ():
             self.recall(run.planned, run.recording.header.started_at, run.recording.events, run.result)
 
     def recall(self, planned: PlannedRun, started_at: str, events: Sequence[Event], result: RunResult) -> None:
-        """Take over a recorded run. It stays beside those that are made of the case, which count in its stead."""
+        """Add a recorded run. It stays when the case is run again, but then no longer counts."""
         latest = self._latest.setdefault((planned.file.path, planned.case.id), {})
         kind = RunKind(planned.model, planned.repeat, True)
         if kind not in latest:
@@ -174,17 +176,17 @@ class RunBook:
             self._touch(record)
 
     def branch(self, run_id: str, origin: RunRecord) -> None:
-        """Say from which run another one is forked that will begin now."""
+        """Register the origin of a fork that is about to start."""
         self._origins[run_id] = origin
 
     def finished(self, case: CaseKey) -> list[RunRecord]:
-        """The runs of a case that are over."""
+        """Return the finished runs of a case."""
         kept = (*self._latest.get(case, {}).values(), *chain.from_iterable(self.by_model.of(case).values()))
         return [run for run in {id(run): run for run in kept}.values() if run.figures is not None]
 
     def grade_anew(self, run: RunRecord, planned: PlannedRun, result: RunResult) -> None:
-        """Give a run that is over another grade: by the case in `planned`. What is known of other cases stays so, and
-        what is known of this one as far as nothing in it is another."""
+        """Replace the grade of a finished run by that of the case in `planned`. Only caches that this affects are
+        cleared."""
         case = (run.path, run.case_id)
         before, status = self.summary(case), run.status
         run.grade_anew(planned, result)
@@ -197,22 +199,22 @@ class RunBook:
 
     @property
     def questions(self) -> tuple[Question, ...]:
-        """What is asked and not answered yet, the oldest first. A run that goes on or ends asks no more."""
+        """The open questions, the oldest first. A question is withdrawn when its run continues or ends."""
         return tuple(self._questions)
 
     def answered(self, question: Question) -> None:
-        """Take a question as answered, before the run says that it goes on."""
+        """Remove a question that was answered, before its run reports that it continues."""
         self._questions = [other for other in self._questions if other is not question]
 
     def runs_of(self, case: CaseKey) -> list[RunRecord]:
-        """The latest runs of a case, in the order of models and repeats, recorded ones last, and behind them those that
-        speak in the place of stopped ones. What was forked from one follows it."""
+        """Return the latest runs of a case by model and repeat, recorded ones last, then those that count in place of
+        stopped runs. Forks follow their origin."""
         runs = (*self._latest.get(case, {}).values(), *self.runs_that_count(case))
         return with_branches(list({id(run): run for run in runs}.values()))
 
     def runs_that_count(self, case: CaseKey) -> list[RunRecord]:
-        """Of the latest runs of a case, those that speak for it: recorded ones only where there are no others, and no
-        forks. Where those of a model were stopped before they came to as much, its runs before speak again."""
+        """Return the runs that count for a case: no forks, and recorded ones only if there are no others. If those of a
+        model were stopped early, its runs from before count instead."""
         runs = counting(self._latest.get(case, {}))
         spared = self.by_model.spared(case)
         if not spared:
@@ -221,12 +223,12 @@ class RunBook:
         return [run for run in runs if run.model not in spared] + [run for model in models for run in spared[model]]
 
     def is_to_run_again(self, case: CaseKey) -> bool:
-        """Whether a case failed or broke off, or one of its latest runs was stopped."""
+        """Return whether a case failed or broke off, or one of its latest runs was stopped."""
         stopped = any(run.status == "stopped" for run in counting(self._latest.get(case, {})))
         return stopped or self.summary(case).status in RUN_AGAIN
 
     def summary(self, case: CaseKey) -> CaseSummary:
-        """What the tree shows of a case."""
+        """Return the summary of a case for the tree."""
         if case not in self._latest:
             return NEVER_RUN
         if case not in self._summaries:
@@ -235,7 +237,7 @@ class RunBook:
         return self._summaries[case]
 
     def step(self, case: CaseKey, number: int) -> StepSummary | None:
-        """What the tree shows of a step of a chain, counted from 1; `None` where nothing is known of it."""
+        """Return the summary of a step of a chain, counted from 1, `None` if nothing is known."""
         if case not in self._latest:
             return None
         if going := self._going.get(case):
@@ -246,10 +248,8 @@ class RunBook:
         return steps[number - 1] if number <= len(steps) else None
 
     def tally(self, suite: Path, cases: tuple[str, ...]) -> tuple[int, int]:
-        """Of some cases of a suite: how many passed or warned, and how many came to an end, a verdict or an error.
-
-        Asking for the same ones again costs nothing until something happens to one of the suite.
-        """
+        """Return how many of these cases passed or warned, and how many ended at all. The result is cached until
+        something happens to a case of the suite."""
         revision = self._revisions.get(suite)
         if revision is None:
             return 0, 0
@@ -262,14 +262,14 @@ class RunBook:
         return known[2]
 
     def counts(self) -> Counts:
-        """The latest runs of all cases."""
+        """Count the latest runs of all cases."""
         self._count()
         asking = sum(run.asks for run in self._running.values())
         return Counts(**self._counted.totals, asking=asking, held=len(self.held_runs))
 
     @property
     def held_runs(self) -> list[RunRecord]:
-        """The runs that are held until a person lets them go on, in the order in which they were started."""
+        """The runs that are held until the user lets them continue, in the order in which they were started."""
         if not any(run.held for run in self._running.values()):
             return []
         return [run for run in self._runs.values() if run.held]
@@ -281,17 +281,17 @@ class RunBook:
 
     @property
     def endings(self) -> frozenset[Status]:
-        """How the latest runs of all cases ended."""
+        """The statuses of the latest runs of all cases."""
         self._count()
         return frozenset(status for status in get_args(Status) if status in self._ended.totals)
 
     def spend(self) -> Spend:
-        """What the latest runs of all cases used."""
+        """Return the usage of the latest runs of all cases."""
         self._count()
         return total(self._spent.values())
 
     def _count(self) -> None:
-        """Count those cases again in which something has happened: there may be thousands of others."""
+        """Update the counts of cases in which something happened. There may be thousands of unchanged ones."""
         for case in self._uncounted:
             speaking = self.runs_that_count(case)
             latest = {id(run): run for run in (*self._latest[case].values(), *speaking)}
@@ -303,7 +303,7 @@ class RunBook:
         self._uncounted.clear()
 
     def progress(self) -> Progress:
-        """Of the batches under way; when there are none, of the last one."""
+        """Return the progress of the batches under way, otherwise of the last one."""
         going = [batch for batch in self._batches.values() if batch.ended_s is None]
         if going:
             now = self._clock()
@@ -327,15 +327,15 @@ class RunBook:
         return Progress(last.counted.done, last.counted.planned, took_s, False, statuses=last.counted.statuses)
 
     def under_way(self, case: CaseKey | None = None) -> list[RunRecord]:
-        """The runs that wait or run: of one case, or all."""
+        """Return the runs that wait or run, of one case or of all."""
         return list(self._runs.values() if case is None else self._going.get(case, ()))
 
     def _stand_or_go(self) -> None:
-        """Time stands while every run under way waits for a person."""
+        """Stop the clock while every active run waits for the user."""
         self._clock.stand(bool(self._running) and all(run.paused is not None for run in self._running.values()))
 
     def _start(self, event: BatchStarted) -> None:
-        if event.batch in self._batches:  # whoever began it said so at once
+        if event.batch in self._batches:  # the sender applied it already
             return
         batch = self._batches[event.batch] = _Batch(self._clock())
         batch.counted.plan(run.model for run in event.runs)
@@ -371,7 +371,7 @@ class RunBook:
             batch.counted.ended(record.run_id, record.model, result.status, result.cost_usd)
 
     def _touch(self, record: RunRecord) -> None:
-        """What is known of the record's case is to be found out anew."""
+        """Clear what is cached for the record's case."""
         case = (record.path, record.case_id)
         self._forget(case)
         self._uncounted.add(case)

@@ -1,4 +1,4 @@
-"""The latest runs of each case on each model: a model keeps its own when the case is run on another one."""
+"""The latest runs of each case by model. A model keeps its runs when the case is run on a different one."""
 
 from __future__ import annotations
 
@@ -11,21 +11,20 @@ from workbench.tui.run_book.record import RunRecord
 
 
 class RunsByModel:
-    """Of each case and model the runs of the last batch that had both, or, where that was stopped before it came to as
-    much, those that spoke for it before; recorded ones only where there are no others, and no forks."""
+    """The runs of each case and model that count: those of the last batch with both, or, if that was stopped early,
+    those that counted before. Recorded runs count only if there are no others, and forks never do."""
 
     def __init__(self) -> None:
         self._runs: dict[CaseKey, dict[str, list[RunRecord]]] = {}
         self._before: dict[CaseKey, dict[str, list[RunRecord]]] = {}
-        """Those that spoke for it when the last batch began, where these had come to anything."""
+        """The runs that counted when the last batch began, if any of them had ended."""
         self._models: dict[Path, dict[str, None]] = {}
         self._begun: dict[CaseKey, int] = {}
-        """How often runs had been put in their places, or graded anew, when those of a case last were, the latest
-        last."""
+        """The value of `_puts` when the runs of a case were last stored or regraded, the latest last."""
         self._puts = 0
 
     def start(self, batch: Iterable[RunRecord]) -> None:
-        """Runs of one batch take the places of those before."""
+        """Replace the previous runs with those of a new batch."""
         fresh: dict[tuple[CaseKey, str], list[RunRecord]] = {}
         for run in batch:
             if not run.is_fork:
@@ -37,7 +36,7 @@ class RunsByModel:
             self._put(case, model, sorted(runs, key=lambda run: run.repeat))
 
     def recall(self, run: RunRecord) -> None:
-        """Take over a recorded run."""
+        """Add a recorded run."""
         case = run.path, run.case_id
         known = self._runs.get(case, {}).get(run.model, [])
         if not run.is_fork and all(other.recorded for other in known):
@@ -45,16 +44,16 @@ class RunsByModel:
             self._put(case, run.model, sorted([*others, run], key=lambda each: each.repeat))
 
     def grade_anew(self, case: CaseKey) -> None:
-        """Runs of a case that are over have other grades now."""
+        """Note that finished runs of a case have new grades."""
         self._tell(case)
 
     def of(self, case: CaseKey) -> Mapping[str, Sequence[RunRecord]]:
-        """The runs of a case by their models, those of each in the order of their repeats."""
+        """Return the runs of a case by model, those of each model by repeat."""
         latest, spared = self._runs.get(case, {}), self.spared(case)
         return {**latest, **spared} if spared else latest
 
     def spared(self, case: CaseKey) -> Mapping[str, Sequence[RunRecord]]:
-        """By model, the runs that speak for a case in the place of the last ones, which were stopped."""
+        """Return, by model, the earlier runs that count for a case because the last ones were stopped."""
         latest = self._runs.get(case, {})
         return {
             model: runs
@@ -63,16 +62,16 @@ class RunsByModel:
         }
 
     def before(self, case: CaseKey) -> Mapping[str, Sequence[RunRecord]]:
-        """By model, the runs that spoke for a case when the last ones began, where they had come to anything."""
+        """Return, by model, the runs that counted for a case when the last ones began, if any of them had ended."""
         return self._before.get(case, {})
 
     def models(self, suite: Path) -> Iterable[str]:
-        """The models on which cases of a suite were run, in the order in which they first were."""
+        """Return the models on which cases of a suite were run, in the order of their first run."""
         return self._models.get(suite, ())
 
     def begun_since(self, seen: int) -> tuple[list[CaseKey], int]:
-        """The cases whose runs are others than at `seen`, or have other grades, the latest first, and what to ask with
-        next; 0 is the beginning."""
+        """Return the cases with new runs or grades since `seen`, the latest first, and the value to pass next time. 0
+        is the beginning."""
         latest = reversed(self._begun.items())
         return [case for case, _ in takewhile(lambda begun: begun[1] > seen, latest)], self._puts
 
@@ -88,11 +87,11 @@ class RunsByModel:
 
 
 def _came_to_less(runs: Sequence[RunRecord], before: Sequence[RunRecord]) -> bool:
-    """Whether some of the runs were stopped, or are not over, and fewer of them than of those before came to an end."""
+    """Return whether some of the runs were stopped or are active, and fewer of them ended than of the earlier runs."""
     over = _verdicts(runs)
     return over < len(runs) and over < _verdicts(before)
 
 
 def _verdicts(runs: Sequence[RunRecord]) -> int:
-    """How many of the runs came to an end, be it an error."""
+    """Return how many of the runs ended, errors included."""
     return sum(run.figures is not None and run.status != "stopped" for run in runs)

@@ -1,4 +1,4 @@
-"""What runs used: tokens, and money as far as it is known."""
+"""What runs used: tokens, and their cost as far as it is known."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from workbench.grading.grade import RunResult
 
 @dataclass(frozen=True, slots=True)
 class Spend:
-    """Tokens in and out, and what is known of their cost in US dollars; `unknown`: the price of some is not."""
+    """Tokens in and out, and their known cost in US dollars. `unknown` is true if some prices are not known."""
 
     tokens: int = 0
     cost_usd: float = 0.0
@@ -20,14 +20,14 @@ class Spend:
 
 
 def spend_of(result: RunResult) -> Spend:
-    """What a run used."""
+    """Return the usage of a run."""
     usage = result.trajectory.usage
     tokens = usage.input_tokens + usage.output_tokens if usage is not None else 0
     return Spend(tokens, result.cost_usd or 0.0, unknown=result.cost_usd is None)
 
 
 def total(spends: Iterable[Spend]) -> Spend:
-    """What several runs used together."""
+    """Add up the usage of several runs."""
     tokens, cost_usd, unknown = 0, 0.0, False
     for spend in spends:
         tokens, cost_usd, unknown = tokens + spend.tokens, cost_usd + spend.cost_usd, unknown or spend.unknown
@@ -35,7 +35,7 @@ def total(spends: Iterable[Spend]) -> Spend:
 
 
 class Stopwatch:
-    """Seconds of a clock, but for those in which it was made to stand."""
+    """Counts the seconds of a clock, except while it is stopped."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -46,7 +46,7 @@ class Stopwatch:
         return (self._clock() if self._stands_since is None else self._stands_since) - self._stood_s
 
     def stand(self, stands: bool) -> None:
-        """Stand from now on, or go."""
+        """Stop or restart the clock."""
         if stands and self._stands_since is None:
             self._stands_since = self._clock()
         elif not stands and self._stands_since is not None:
@@ -58,19 +58,19 @@ _Key = TypeVar("_Key", bound=Hashable)
 
 
 class Tally(Generic[_Key]):
-    """Names of keys, and how often each occurs; a key may have any number of names."""
+    """Counts names. Each key has any number of names."""
 
     def __init__(self) -> None:
         self._names: dict[_Key, tuple[str, ...]] = {}
         self._totals: Counter[str] = Counter()
 
     def put(self, key: _Key, names: tuple[str, ...]) -> None:
-        """Give a key other names than it had."""
+        """Replace the names of a key."""
         self._totals.subtract(self._names.get(key, ()))
         self._totals.update(names)
         self._names[key] = names
 
     @property
     def totals(self) -> Mapping[str, int]:
-        """The names that occur, with how often they do."""
+        """The count of each name."""
         return +self._totals

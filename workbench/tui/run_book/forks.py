@@ -1,4 +1,4 @@
-"""Forks as branches of the runs from which they were forked: their order and their numbers."""
+"""Forks as branches of their origins: their order and numbers."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from workbench.tui.run_book.record import RunRecord
 
 
 def root_of(run: RunRecord) -> RunRecord:
-    """The run at which a row of forks begins; itself, if it is no fork."""
+    """Return the run at the root of a chain of forks, or the run itself."""
     while run.origin is not None:
         run = run.origin
     return run
 
 
 def with_branches(runs: Sequence[RunRecord]) -> list[RunRecord]:
-    """Runs, each followed by its forks with theirs."""
+    """Return runs, each followed by its forks and their forks."""
     forks = [run for run in runs if run.is_fork]
     if not forks:
         return list(runs)
@@ -37,13 +37,13 @@ def with_branches(runs: Sequence[RunRecord]) -> list[RunRecord]:
 
 
 def origin_said(run: RunRecord, *, of_several: bool) -> str:
-    """A run as that from which another one is forked; with its number where it is one of several repeats."""
+    """Name a run as the origin of a fork, with its number if it is one of several repeats."""
     kind = "fork" if run.is_fork else "run"
     return f"{f'{kind} #{run.repeat + 1}' if of_several else f'the {kind}'} on {model_label(run.model)}"
 
 
 def branch_number(fork: RunRecord, runs: Sequence[RunRecord]) -> str:
-    """Which fork of its run it is, counted from 1: `2`, or `2.1` for the first fork of that one."""
+    """Return the number of a fork among those of its origin: `2`, or `2.1` for the first fork of that fork."""
     forks = [run for run in runs if run.is_fork and run.origin is fork.origin]
     number = str(next(index for index, run in enumerate(forks, start=1) if run is fork))
     origin = fork.origin
@@ -64,8 +64,8 @@ def place_said(fork: Fork) -> str:
 
 
 def branch_said(run: RunRecord) -> str:
-    """On which model a fork goes on, how it differs first from its origin, once it is over, and where it begins: what
-    matters most goes first, as the line is cut where it is narrow."""
+    """Describe a fork: its model, the first difference to its origin once it ended, and where it begins. The most
+    important part comes first, since narrow panes cut the line."""
     fork = run.planned.fork
     if fork is None:
         return ""

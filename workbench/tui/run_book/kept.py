@@ -1,6 +1,6 @@
-"""Reading a history for the screens: each function opens it, reads, and closes it again, on the thread it is called on.
+"""Reads a history for the screens. Each function opens it, reads, and closes it, on the calling thread.
 
-All of them raise HistoryError. SQLite is imported by the first one that is called: not on the app's loop.
+All raise HistoryError. SQLite is imported on the first call, which must not be on the app's event loop.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 
 RUNS_OF_CASE_MAX = 1_000
-"""So many of the latest runs of one case are looked at."""
+"""The number of runs of one case that are read, the latest first."""
 
 
 @dataclass(frozen=True)
 class ReadBatches:
-    """All batches, the newest first, those that are damaged too. `regraded` says how often each was graded again, of
-    those that were; `going` of which ones runs are made now, here or elsewhere."""
+    """All batches, the newest first, damaged ones included. `regraded` counts the regrades of each; `going` are those
+    with runs under way, here or elsewhere."""
 
     batches: tuple[BatchRow, ...] = ()
     regraded: Mapping[int, int] = field(default_factory=dict)
@@ -41,20 +41,20 @@ class ReadBatches:
 
 @dataclass(frozen=True)
 class ReadBatch:
-    """A batch with its runs, as they were graded by `grading`, or when they ran; `is_going`: more of them are made now,
-    here or elsewhere."""
+    """A batch and its runs, graded by `grading` or as they ran. `is_going` is true while it has runs under way, here or
+    elsewhere."""
 
     batch: BatchRow
     runs: tuple[RunRow, ...]
     grading: Regrade | None = None
     is_going: bool = False
     gates: Mapping[str, Gate] = field(default_factory=dict)
-    """What each suite demanded, by its key, as far as its text can be read."""
+    """The gate of each suite, by its key, as far as its text can be read."""
 
 
 @contextmanager
 def opened(file: Path) -> Iterator[History]:
-    """A history, closed again afterwards."""
+    """Open a history and close it after use."""
     from workbench.history.history import History
 
     with History(file) as history:
@@ -62,33 +62,33 @@ def opened(file: Path) -> Iterator[History]:
 
 
 def read_batches(file: Path) -> ReadBatches:
-    """All batches."""
+    """Read all batches."""
     with opened(file) as history:
         batches = history.all_batches()
         return ReadBatches(tuple(batches), history.regraded(), _going(file, batches))
 
 
 def read_going(file: Path, numbers: Iterable[int]) -> tuple[list[BatchRow], frozenset[int]]:
-    """Some batches, by their numbers, and of which of them runs are made now."""
+    """Read some batches, by number, and which of them have runs under way."""
     with opened(file) as history:
         batches = [history.batch(f"#{number}") for number in numbers]
         return batches, _going(file, batches)
 
 
 def read_batch(file: Path, number: int, grading: int | None = None) -> ReadBatch:
-    """One batch; `grading` is the id of one of its gradings."""
+    """Read one batch. `grading` is the id of one of its regrades."""
     with opened(file) as history:
         return _batch(history, file, number, grading)
 
 
 def read_two(file: Path, before: tuple[int, int | None], after: tuple[int, int | None]) -> tuple[ReadBatch, ReadBatch]:
-    """Two batches, each with the id of a grading of it."""
+    """Read two batches, each with the id of a regrade."""
     with opened(file) as history:
         return _batch(history, file, *before), _batch(history, file, *after)
 
 
 def read_gradings(file: Path, number: int) -> list[tuple[Regrade, tuple[RunRow, ...]]]:
-    """How a batch was graded since it ran, with its runs as they came out then."""
+    """Read every regrade of a batch, with the runs as it graded them."""
     with opened(file) as history:
         return [(grading, tuple(history.runs(number, grading))) for grading in history.gradings(number)]
 
@@ -96,8 +96,8 @@ def read_gradings(file: Path, number: int) -> list[tuple[Regrade, tuple[RunRow, 
 def read_case(
     file: Path, suite: str, case_id: str
 ) -> tuple[list[RunRow], Mapping[int, str], Mapping[int, int], Sequence[str]]:
-    """The latest runs of a case, the newest first, the names of those batches that have one, how often batches were
-    graded again, and of which runs nothing can be read, and why; `suite` is a key."""
+    """Read the latest runs of a case, the newest first. Also returns the names of batches, how often each batch was
+    regraded, and a message for each damaged run. `suite` is a key."""
     damaged: list[str] = []
     with opened(file) as history:
         runs = history.runs_of_case(suite, case_id, RUNS_OF_CASE_MAX, damaged.append)
@@ -105,7 +105,7 @@ def read_case(
 
 
 def read_recording(file: Path, run: RunRow, grading: Regrade | None = None) -> Recording:
-    """One run with all that happened in it, as it was graded by `grading`, or when it ran."""
+    """Read one run with all its events, graded by `grading` or as it ran."""
     with opened(file) as history:
         return history.recording(run, grading)
 
@@ -120,8 +120,8 @@ def _going(file: Path, batches: Iterable[BatchRow]) -> frozenset[int]:
 def _batch(history: History, file: Path, number: int, grading: int | None) -> ReadBatch:
     from workbench.history.claims import claimed
 
-    is_claimed = claimed(file, number)  # asked first: once nothing is to come, all that came is read
-    # By its number as it is written: a name might look like one.
+    is_claimed = claimed(file, number)  # asked first: if it is no longer claimed, everything is written
+    # The number needs a #, because a name may look like a number.
     batch = history.batch(f"#{number}")
     is_going = batch.ended_at is None and is_claimed
     chosen = next((each for each in history.gradings(number) if each.id == grading), None)
@@ -130,23 +130,20 @@ def _batch(history: History, file: Path, number: int, grading: int | None) -> Re
 
 
 def record_of(recording: Recording) -> RunRecord:
-    """A recorded run as it was when it ended.
-
-    Raises RecordingError when its suite, its case or its result cannot be read.
-    """
+    """Return a recorded run in its final state. Raises RecordingError if its suite, case or result cannot be read."""
     file = suite_of_recording(recording)
     run = run_of_recording(recording, file)
     if run is None:
         why = f": {file.errors[0].message}" if file.errors else ""
         raise RecordingError(f"{recording.path}: its suite has no case {recording.header.case!r}{why}")
     planned, result = run
-    # Saved again, it names the suite that it was cut out of.
+    # If it is saved again, it refers to the original suite.
     planned = replace(planned, file=replace(file, hash=recording.header.suite.hash))
     return recalled(planned, recording.header.started_at, recording.events, result)
 
 
 def recalled(planned: PlannedRun, started_at: str, events: Sequence[Event], result: RunResult) -> RunRecord:
-    """The record of a run that was made before; `started_at` is ISO 8601."""
+    """Return the record of an earlier run. `started_at` is ISO 8601."""
     record = RunRecord(planned, recorded=True, started_at=started_at)
     for event in events:
         record.add(event)

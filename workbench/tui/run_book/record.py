@@ -1,4 +1,4 @@
-"""One run since it was planned: what happened in it, how far it is, what it came to, and what it asks a person."""
+"""One run since it was planned: its events, progress, result and open question."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 
 class RunKind(NamedTuple):
-    """A case shows the latest run of each model, repeat, and whether it is recorded. A fork is one of its own: it has
-    the run's id, too."""
+    """Identifies a run within its case: the case shows the latest run of each kind. A fork has a kind of its own, by
+    its run id."""
 
     model: str
     repeat: int
@@ -46,14 +46,13 @@ class RunKind(NamedTuple):
 Stage = Literal["waiting", "running", "done"]
 
 RUN_AGAIN: frozenset[Status] = frozenset({"failed", "error", "stopped"})
-"""How a run ended that somebody may want to see again."""
+"""The statuses of runs that a user may want to repeat."""
 
 
 @dataclass
 class RunRecord:
-    """One run, from the moment it was planned. `recorded` says that it comes from a recording; `started_at` is the time
-    of day, ISO 8601, of its first event. `planned` has the case by which `result` is graded, which may say something
-    else than when the run was made."""
+    """One run, from planning on. `recorded` is true if it comes from a recording. `started_at` is the ISO 8601 time of
+    its first event. `planned` has the case that `result` is graded by, which may be newer than the run."""
 
     planned: PlannedRun
     batch: str = ""
@@ -61,42 +60,43 @@ class RunRecord:
     started_at: str = ""
     stage: Stage = "waiting"
     figures: RunSummary | None = None
-    """What it came to in numbers, once it is over."""
+    """The summary of a finished run."""
     at_odds: bool = False
-    """Whether one grader would let it pass, and another fail it."""
+    """Whether one grader passes the run and a different one fails it."""
     spent: Spend = field(default_factory=Spend)
-    """What it used, once it is over; nothing for a recorded one."""
+    """The usage of a finished run, zero for a recorded one."""
     paused: Paused | None = None
-    """Where it waits for a person, while it does."""
+    """The event at which the run waits for the user, if it does."""
     put_off_until: datetime | None = None
-    """The earliest time of its next request, while it waits for that: its endpoint has told another run to wait."""
+    """The earliest time of the next request while the run waits for its endpoint, which asked a different run to
+    wait."""
     retry: RetryScheduled | None = None
     retry_at: datetime | None = None
-    """Its request that failed, while it waits to make that again, and when it does."""
+    """The failed request, while the run waits to repeat it, and when it will."""
     step: int = 0
-    """The step of a chain that it is in, counted from 1."""
+    """The current step of a chain, counted from 1."""
     saved_in: Path | None = None
     original: tuple[PlannedRun, RunResult] | None = None
-    """How it was planned and graded when it ran, where it was graded anew since."""
+    """The plan and result from when it ran, if it was regraded since."""
     origin: RunRecord | None = field(default=None, repr=False)
-    """The run from which it was forked here."""
+    """The run that this is a fork of."""
     origin_said: str = ""
-    """That one in words."""
+    """The name of the origin."""
     shelf: Shelf | None = field(default=None, repr=False)
-    """What decides for how long it stays whole after its end."""
+    """Decides how long the run stays unpacked after its end."""
     parts: SuiteParts = field(default_factory=lambda: SuiteParts(NO_SECRETS), repr=False)
-    """What takes secrets out of all that is shown of it. The run itself stays as it happened."""
+    """Removes secrets from everything shown. The run itself is unchanged."""
     _door: EventDoor | None = field(default=None, repr=False)
-    """What the events of the view pass."""
+    """The filter for events that go to the view."""
     _shown_result: tuple[RunResult, Finder | None, RunResult] | None = field(default=None, repr=False)
     _content: Content | None = field(default_factory=Content, repr=False)
     _packed: bytes | None = field(default=None, repr=False)
-    """The content of a finished run at which nobody has looked for long."""
+    """The content of a finished run that was not viewed recently."""
     _view: RunView | None = field(default=None, repr=False)
     _shown: ReferenceType[RunView] | None = field(default=None, repr=False)
-    """The view of a packed run, as long as it is on a screen: that one then goes on where it was."""
+    """The view of a packed run while it is on a screen, to be reused when the run is unpacked."""
     _compared: tuple[int, Difference | None] = field(default=(-1, None), repr=False)
-    """How it differs from that, by how many events that one had when both were compared."""
+    """The first difference to the origin, and the number of events that the origin had when it was computed."""
 
     @property
     def run_id(self) -> str:
@@ -124,29 +124,30 @@ class RunRecord:
 
     @property
     def events(self) -> Sequence[Event]:
-        """What happened in it so far."""
+        """The events so far."""
         return self._whole.events
 
     @property
     def result(self) -> RunResult | None:
-        """What it came to, once it is over."""
+        """The result, once the run ended."""
         return self._whole.result
 
     @property
     def status(self) -> Status | None:
-        """How it ended, once it is over."""
+        """The status, once the run ended."""
         return self.figures.status if self.figures is not None else None
 
     @property
     def view(self) -> RunView:
-        """The run as it is shown, made when somebody looks."""
+        """The view of the run, created on first use."""
         content = self._whole
         if self._view is None:
             self._view = self._viewed(content)
         return self._view
 
     def glance(self) -> Callable[[], RunResult | None]:
-        """What reads the result as it is now, without secrets, on any thread; a run that is packed stays so."""
+        """Return a function that reads the current result, without secrets, on any thread. A packed run stays
+        packed."""
         secrets = self.parts.secrets
         if self._content is not None:
             result = self._content.result
@@ -162,7 +163,7 @@ class RunRecord:
 
     @property
     def _whole(self) -> Content:
-        """Its content, unpacked if need be."""
+        """The content, unpacked if necessary."""
         if self._content is None:
             assert self._packed is not None
             self._content = unpacked(self._packed)
@@ -208,32 +209,32 @@ class RunRecord:
 
     @property
     def held(self) -> bool:
-        """Whether it is held, until a person lets it go on."""
+        """Whether the run is held until the user lets it continue."""
         return self.paused is not None and self.paused.at != "permission"
 
     @property
     def hold(self) -> int | None:
-        """Which hold that is: the sequence number of its `Paused`."""
+        """The sequence number of the `Paused` event at which the run is held."""
         return next(at.sequence for at in reversed(self.events) if at.payload is self.paused) if self.held else None
 
     @property
     def was_held(self) -> bool:
-        """Whether it was held anywhere, as by stepping through it."""
+        """Whether the run was ever held, such as by stepping."""
         return any(isinstance(each.payload, Paused) and each.payload.at != "permission" for each in self.events)
 
     @property
     def asks(self) -> bool:
-        """Whether it asks if a call may be executed."""
+        """Whether the run asks for permission to execute a call."""
         return self.paused is not None and self.paused.at == "permission"
 
     @property
     def standing(self) -> Stage:
-        """How far it is: one that was begun and waits for its endpoint does not run."""
+        """The stage; a run that waits for its endpoint counts as waiting."""
         return "waiting" if self.put_off_until is not None else self.stage
 
     @property
     def wait(self) -> tuple[datetime, str] | None:
-        """Until when its next request waits, where it does, and that in words."""
+        """When the next request is due and why it waits, if it does."""
         if self.put_off_until is not None:
             at = f"{self.put_off_until.astimezone():%H:%M:%S}"
             return self.put_off_until, f"waits until {at} at least: the endpoint told another run to wait"
@@ -244,22 +245,22 @@ class RunRecord:
 
     @property
     def trajectory(self) -> Trajectory:
-        """What happened so far. Of a run that is not over, all its events are added up for it."""
+        """The trajectory so far. For an active run it is computed from all events."""
         return self.result.trajectory if self.result is not None else fold(self.events)
 
     @property
     def shown_result(self) -> RunResult | None:
-        """What it came to, without secrets."""
+        """The result without secrets."""
         return self._shown_of(self.result) if self.result is not None else None
 
     @property
     def shown_case(self) -> Case:
-        """The case by which it is graded, without secrets."""
+        """The case that the run is graded by, without secrets."""
         return self.parts.case(self.planned.case)
 
     @property
     def shown_trajectory(self) -> Trajectory:
-        """What happened so far, without secrets."""
+        """The trajectory so far, without secrets."""
         if (result := self.shown_result) is not None:
             return result.trajectory
         door = EventDoor(self.parts)
@@ -274,19 +275,18 @@ class RunRecord:
 
     @property
     def kind(self) -> RunKind:
-        """What is told apart among the runs of a case."""
+        """What identifies the run within its case."""
         return RunKind(self.model, self.repeat, self.recorded, self.run_id if self.is_fork else None)
 
     @property
     def is_fork(self) -> bool:
-        """Whether it was forked here from another run: it then does not speak for its case."""
+        """Whether the run is a fork made here. Forks do not count for their case."""
         return self.planned.fork is not None
 
     @property
     def difference(self) -> Difference | None:
-        """How it differs first from the run from which it was forked; known once it is over. While that one goes on
-        they are compared once, and again where it is held or over: adding up a long run costs too much for every news.
-        """
+        """The first difference to the origin, once the run ended. While the origin continues they are compared once,
+        and again when it is held or ends, since folding a long run on every event costs too much."""
         if self.origin is None or self.result is None:
             return None
         from workbench.analysis.divergence import first_difference  # not before there are forks
@@ -302,7 +302,8 @@ class RunRecord:
         return self.original[0] if self.original is not None else self.planned
 
     def is_of(self, suite: OpenSuite, case: CaseOutline | None) -> bool:
-        """Whether the model was asked what the case asks now, and the run is graded by what the case expects now."""
+        """Return whether the run asked the model the same as the case does now, and is graded by what the case expects
+        now."""
         now = read_now(suite, case) if case is not None else None
         if now is None:
             return suite.file.hash == self.planned.file.hash
@@ -311,20 +312,20 @@ class RunRecord:
 
     @property
     def to_save(self) -> tuple[PlannedRun, RunResult | None]:
-        """What a recording holds of it: what it comes to now. Where the case asks something else by now, it is what it
-        came to when it ran."""
+        """What a recording contains: the run with its current grade. If the case asks something different now, it is
+        the original grade."""
         if self.original is None or same_question(self.made, self.planned.suite, self.planned.case):
             return self.planned, self.result
         return self.original
 
     def add(self, event: Event) -> None:
-        """Take one more event."""
+        """Add an event."""
         self._whole.events.append(event)
         if isinstance(event.payload, StepStarted):
             self.step = event.payload.step
         if self._view is not None:
             self._pass_on(self._view, event)
-        self.saved_in = self.put_off_until = self.retry = self.retry_at = None  # that ended before this
+        self.saved_in = self.put_off_until = self.retry = self.retry_at = None  # any wait ended before this event
         if isinstance(event.payload, Paused):
             self.paused = event.payload
         elif isinstance(event.payload, Resumed):
@@ -334,20 +335,20 @@ class RunRecord:
             self.retry, self.retry_at = event.payload, datetime.fromisoformat(self.started_at) + wait
 
     def put_off(self, until: datetime) -> None:
-        """It makes its next request then at the earliest."""
+        """Note that the next request is made at this time or later."""
         self.put_off_until = until
         if self._view is not None:
             self._view.put_off(until)
 
     def finish(self, result: RunResult, began_ms: float | None = None, ended_ms: float | None = None) -> None:
-        """Take the end; `began_ms` and `ended_ms`, where they are known, are milliseconds since 1970."""
+        """Finish the run. `began_ms` and `ended_ms`, if known, are milliseconds since 1970."""
         self.stage, self.paused, self.saved_in, self.put_off_until = "done", None, None, None
         self.retry = self.retry_at = None
         self.spent = Spend() if self.recorded else spend_of(result)
         self._take(result, began_ms, ended_ms)
 
     def grade_anew(self, planned: PlannedRun, result: RunResult) -> None:
-        """Take another grade: by the case in `planned`, which is that of now."""
+        """Replace the grade by that of the case in `planned`, the current one."""
         before, figures = self.result, self.figures
         if before is not None and self.original is None:
             self.original = (self.planned, before)
@@ -367,14 +368,14 @@ class RunRecord:
 
 @dataclass(frozen=True)
 class Question:
-    """Whether a call of a run may really be executed."""
+    """A question whether a call of a run may be executed."""
 
     run: RunRecord
     asked: ExecutionQuestion
 
 
 def waiting_message(run: RunRecord, held: Sequence[RunRecord]) -> Message:
-    """What the run pane says of a run in which nothing has happened yet, given those that are held."""
+    """Return the message of a run without events yet; `held` are the runs that are held."""
     before = sum(other.model == run.model for other in held)
     if run.stage != "waiting" or not before:
         return (("Waiting for its turn.", "muted"),)

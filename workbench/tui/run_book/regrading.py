@@ -1,4 +1,4 @@
-"""Which runs that are over are to be graded anew since their cases expect something else now, and what that moves."""
+"""Finds finished runs to regrade because their cases now expect something else, and reports how grades moved."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from workbench.tui.run_book.book import RunBook
 from workbench.tui.run_book.record import RunRecord
 
 AT_ONCE_RUNS = 8
-"""So many are graded before the next key is read; each takes about a millisecond."""
+"""The number of runs graded before the next key is read. Each takes about a millisecond."""
 
 AT_ONCE_CALLS = 10
-"""A run with more of them takes longer."""
+"""Runs with more calls take longer."""
 
 Pace = Literal["at once", "beside", "with Python"]
-"""How a run can be graded: while the next key waits; beside what else is done; calling the suite's Python."""
+"""How a run can be graded: before the next key is read, in the background, or by calling the suite's Python code."""
 
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """A run that is over, and how it would be planned now: to be graded by the case in there. `figures` are those of
-    `result`; `known` is what it comes to, where it was graded by the same before."""
+    """A finished run and its plan by the case as it is now. `figures` are those of `result`. `known` is the new result,
+    if the same case graded the run before."""
 
     run: RunRecord
     figures: RunSummary
@@ -45,7 +45,7 @@ class Due:
 
     @property
     def pace(self) -> Pace:
-        """How it can be graded."""
+        """How the run can be graded."""
         if self.known is not None:
             return "at once"
         return _pace(self.now.case, self.result.trajectory)
@@ -53,7 +53,7 @@ class Due:
 
 @dataclass(frozen=True, slots=True)
 class DueCase:
-    """The runs of one case that are to be graded anew, perhaps none; `stands_for` tells it from what is due later."""
+    """The runs of one case that need regrading, perhaps none. `stands_for` identifies the version of the case."""
 
     key: CaseKey
     runs: tuple[Due, ...]
@@ -61,27 +61,27 @@ class DueCase:
 
 
 class Rescoring:
-    """Follows the suites as they are edited, and knows the cases whose runs may be graded by something else by now.
+    """Follows edits of suites and knows the cases whose runs may need regrading.
 
-    What a change costs follows what it changes, and not how many cases there are.
+    The cost of a change depends on what changes, not on the number of cases.
     """
 
     def __init__(self, book: RunBook) -> None:
         self._book = book
         self._followed: dict[Path, Suite] = {}
-        """By what all runs are graded, but for those of the cases that are due."""
+        """The suites that all runs are graded by, except those of due cases."""
         self._due: dict[CaseKey, tuple[SuiteFile, Case]] = {}
         self._moved: dict[int, tuple[RunRecord, RunSummary]] = {}
-        """What runs came to before they were graded anew, by identity, until it is told."""
+        """Runs that were regraded and their earlier figures, by identity, until they are reported."""
 
     @property
     def waiting(self) -> int:
-        """How many cases are due."""
+        """The number of due cases."""
         return len(self._due)
 
     def follow(self, suite: OpenSuite, selected: CaseOutline | None = None) -> None:
-        """Take over what a suite says now. While it has errors in some cases, only the `selected` one of it, which may
-        have none, is looked at."""
+        """Take over the current state of a suite. While some of its cases have errors, only the `selected` case is
+        checked."""
         file, before = suite.file, self._followed.get(suite.path)
         if file.suite is None:
             if selected is not None and (now := read_now(suite, selected)) is not None:
@@ -92,26 +92,25 @@ class Rescoring:
                 self._look_at(file, case)
 
     def forget_others(self, suites: Collection[OpenSuite]) -> None:
-        """Forget what suites said that are not open any more."""
+        """Drop suites that are no longer open."""
         if len(self._followed) > len(suites):
             paths = {suite.path for suite in suites}
             self._followed = {path: said for path, said in self._followed.items() if path in paths}
 
     def finish(self, suite: OpenSuite, case: CaseKey) -> None:
-        """Take over that runs of a case are over: they were made of what the suite said then."""
+        """Note that runs of a case ended. They were graded by the suite as it was when they began."""
         if all(run.planned.file is suite.file for run in self._book.finished(case)):
             return
         now = suite.file.suite
         if now is None:
-            self._followed.pop(suite.path, None)  # all is looked at, once the suite has no errors
+            self._followed.pop(suite.path, None)  # everything is checked once the suite has no errors
             return
         written = next((written for written in now.cases if written.id == case[1]), None)
         if written is not None:
             self._look_at(suite.file, written)
 
     def due(self, most: int) -> list[DueCase]:
-        """The first cases that are due, with those of their runs that are graded by something else: until there are
-        `most` such runs, or that many cases."""
+        """Return the first due cases with the runs that need regrading, up to `most` runs or cases."""
         found: list[DueCase] = []
         runs = 0
         for key, now in islice(self._due.items(), most):
@@ -122,13 +121,13 @@ class Rescoring:
         return found
 
     def done(self, cases: Iterable[DueCase], results: Mapping[int, RunResult]) -> None:
-        """Take over what runs come to, by the identity of their records. The others keep the grades that they have."""
+        """Apply new results, by the identity of their records. Runs without one keep their grade."""
         for case in cases:
             current = self._book.finished(case.key)
             for due in case.runs:
                 result = results.get(id(due.run))
-                # Somebody may have run the case again, or gone back to what it said, in the meantime.
-                # The figures tell that: a result is another object each time that a run is unpacked.
+                # The case may have been run again or changed back in the meantime. Figures show that; a result is a new
+                # object each time a run is unpacked.
                 if result is not None and due.run.figures is due.figures and any(run is due.run for run in current):
                     self._moved.setdefault(id(due.run), (due.run, due.figures))
                     self._book.grade_anew(due.run, due.now, result)
@@ -136,7 +135,7 @@ class Rescoring:
                 del self._due[case.key]
 
     def told(self) -> str:
-        """What moved since this was last asked, in words; empty when nothing did."""
+        """Describe the grades that moved since the last call, empty if none did."""
         moves = [Move(before, run.figures) for run, before in self._moved.values() if run.figures is not None]
         self._moved.clear()
         said = moves_said(moves)
@@ -160,7 +159,7 @@ class Rescoring:
 
 
 def _changed(before: Suite | None, now: Suite) -> Iterable[Case]:
-    """The cases of a suite whose grades may be others; a case that was not touched is the same object."""
+    """Return the cases of a suite whose grades may have changed. An unchanged case is the same object."""
     if before is None or (before.grading, before.limits) != (now.grading, now.limits):
         return now.cases
     known = set(map(id, before.cases))

@@ -1,6 +1,6 @@
-"""Finished runs packed small: what happened in them, and what it came to, is unpacked when somebody looks.
+"""Packs finished runs to save memory. A run is unpacked when it is viewed.
 
-A run of a few rounds takes some fifty kilobytes as objects and two packed, and a comparison has thousands of them.
+A run of a few rounds takes about fifty kilobytes as objects and two packed, and a comparison has thousands of runs.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from workbench.grading.grade import RunResult
 from workbench.trajectory.events import Event
 
 WHOLE_RUNS = 256
-"""How many finished runs stay as they are: those that were looked at last."""
+"""The number of finished runs that stay unpacked, the last viewed ones."""
 
 
 @dataclass
 class Content:
-    """Everything about a run that takes room: its events and, when it is over, its result."""
+    """The large parts of a run: its events and, once it ended, its result."""
 
     events: list[Event] = field(default_factory=list)
     result: RunResult | None = None
 
 
 def packed(content: Content) -> bytes:
-    """The content, small."""
+    """Return the content in compressed form."""
     file = io.BytesIO()
     pickler = pickle.Pickler(file, pickle.HIGHEST_PROTOCOL)
     pickler.dispatch_table = _REDUCERS
@@ -39,8 +39,7 @@ def packed(content: Content) -> bytes:
 
 
 def unpacked(data: bytes) -> Content:
-    """The content, equal to what was packed. What is unpacked was packed by this program in this process: pickle is no
-    way in for anybody."""
+    """Return the content, equal to the original. Pickle is safe here: the data was packed by this process."""
     return Content(*pickle.loads(zlib.decompress(data)))
 
 
@@ -53,15 +52,14 @@ _REDUCERS[MappingProxyType] = lambda mapping: (_read_only, (dict(mapping),))
 
 
 class Shelf:
-    """Which finished runs are whole. The one that was not looked at for the longest time is packed when there are more
-    than `limit`."""
+    """Tracks which finished runs are unpacked. Above `limit`, the one that was viewed least recently is packed."""
 
     def __init__(self, limit: int = WHOLE_RUNS) -> None:
         self._limit = limit
         self._whole: dict[int, Callable[[], None]] = {}
 
     def use(self, key: int, pack: Callable[[], None]) -> None:
-        """Somebody looks at a run; `key` tells it apart while it lives, `pack` makes it small."""
+        """Note that a run is viewed. `key` identifies it while it exists, `pack` packs it."""
         if self._whole.pop(key, None) is None and len(self._whole) >= self._limit:
             oldest = next(iter(self._whole))
             self._whole.pop(oldest)()

@@ -1,5 +1,4 @@
-"""What the latest runs of a case, and of a step of a chain, come to together, which of them speak for it, and how many
-runs ended how."""
+"""Summaries of a case, and of a step of a chain, from its latest runs, and the counts of runs by status."""
 
 from __future__ import annotations
 
@@ -14,28 +13,26 @@ from workbench.grading.run_summary import RunSummary
 from workbench.tui.run_book.record import RunKind, RunRecord, Stage
 
 _WORST_STEP_FIRST: tuple[Status | None, ...] = ("error", "failed", None, *WORST_FIRST[2:])
-"""`None`: never reached."""
+"""`None` means never reached."""
 
 StepStage = Literal["waiting", "running", "made", "over"]
-"""How far a step of a chain is: `made` while the run goes on behind it, `over` when nothing of the case runs."""
+"""The progress of a step: `made` while the run continues after it, `over` when no run of the case is active."""
 
 
 @dataclass(frozen=True)
 class CaseSummary:
-    """A case at a glance: the worst status and the lowest score among its models, and how far its runs are.
-
-    A model counts with what its repeats come to by the case's rule.
-    """
+    """A case at a glance: the worst status and the lowest score among its models, and the progress of its runs. Repeats
+    on a model are combined by the case's rule."""
 
     status: Status | None = None
     score: float | None = None
     stage: Stage | None = None
     asks: bool = False
-    """Whether a run asks if a call may be executed."""
+    """Whether a run asks for permission to execute a call."""
     held: bool = False
-    """Whether a run is held until a person lets it go on."""
+    """Whether a run is held until the user lets it continue."""
     disagree: bool = False
-    """Whether one of those runs would fail under one grader, and not under another."""
+    """Whether graders disagree on one of those runs."""
 
 
 NEVER_RUN = CaseSummary()
@@ -43,8 +40,8 @@ NEVER_RUN = CaseSummary()
 
 @dataclass(frozen=True)
 class StepSummary:
-    """A step of a chain at a glance: the worst status and the lowest score among its case's models, each of which
-    counts with the repeat to look at first. Once it is `over`, a step without a status was never reached."""
+    """A step of a chain at a glance: the worst status and the lowest score among the models, each with its deciding
+    repeat. A step that is `over` without a status was never reached."""
 
     stage: StepStage
     status: Status | None = None
@@ -55,7 +52,7 @@ class StepSummary:
 
 @dataclass(frozen=True)
 class Counts:
-    """The latest runs by status, and those under way."""
+    """The number of latest runs by status, and of those under way."""
 
     passed: int = 0
     warned: int = 0
@@ -67,17 +64,17 @@ class Counts:
     waiting: int = 0
     asking: int = 0
     held: int = 0
-    """Of those that run, those that ask something, and those that are held until a person lets them go on."""
+    """Of the running ones, those that ask for permission and those that are held."""
 
 
 def deciding_run(runs: Sequence[RunRecord]) -> int:
-    """Which of a case's runs to look at first: of the first model the last repeat that ended as the case did by its
-    rule; the last repeat while there is none."""
+    """Return the index of the run to show first: of the first model, the last repeat with the status of the case,
+    otherwise the last repeat."""
     return next(_deciding_runs(runs), 0)
 
 
 def _deciding_runs(runs: Sequence[RunRecord]) -> Iterator[int]:
-    """The same of every model."""
+    """Yield the index of that run for every model."""
     of_models: dict[tuple[str, bool, str | None], list[int]] = {}
     for index, run in enumerate(runs):
         of_models.setdefault((run.model, run.recorded, run.kind.fork), []).append(index)
@@ -88,14 +85,13 @@ def _deciding_runs(runs: Sequence[RunRecord]) -> Iterator[int]:
 
 
 def counting(runs: Mapping[RunKind, RunRecord]) -> list[RunRecord]:
-    """The runs that speak for a case: recorded ones only where there are no others, and never a fork, which is an
-    experiment."""
+    """Return the runs that count for a case: no forks, and recorded ones only if there are no others."""
     own = [run for run in runs.values() if not run.is_fork]
     return [run for run in own if not run.recorded] or own
 
 
 def summarised(runs: Sequence[RunRecord], forks: Sequence[RunRecord] = ()) -> CaseSummary:
-    """What these runs of one case come to together. Of `forks` it only counts how far they are."""
+    """Summarise runs of one case. `forks` only affect its progress."""
     going = (*runs, *forks)
     stages = {run.standing for run in going}
     stage: Stage = "running" if "running" in stages else "waiting" if "waiting" in stages else "done"
@@ -113,7 +109,7 @@ def summarised(runs: Sequence[RunRecord], forks: Sequence[RunRecord] = ()) -> Ca
 
 
 def step_under_way(runs: Sequence[RunRecord], number: int) -> StepSummary:
-    """How far a step, counted from 1, is in the runs of a case that wait or run."""
+    """Return the progress of a step, counted from 1, in the active runs of a case."""
     here = [run for run in runs if run.step == number]
     if here:
         return StepSummary("running", asks=any(run.asks for run in here), held=any(run.held for run in here))
@@ -121,14 +117,14 @@ def step_under_way(runs: Sequence[RunRecord], number: int) -> StepSummary:
 
 
 def summarised_steps(runs: Sequence[RunRecord]) -> tuple[StepSummary, ...]:
-    """What the steps of these runs of one chain, all over, come to; none where no run was graded."""
+    """Summarise the steps of finished runs of one chain. Empty if no run was graded."""
     results = [runs[index].result for index in _deciding_runs(runs)]
     of_models = [result.steps for result in results if result is not None and result.steps]
     return tuple(map(_worst_step, zip_longest(*of_models)))
 
 
 def _worst_step(grades: Sequence[StepGrade | None]) -> StepSummary:
-    """A step as the models made it; one that was not reached is worse than one that warns."""
+    """Summarise one step over all models. A step that was not reached is worse than a warning."""
     known = [grade for grade in grades if grade is not None]
     statuses = [grade.status for grade in known]
     worst = min(statuses, key=_WORST_STEP_FIRST.index, default=None)

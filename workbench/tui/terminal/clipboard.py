@@ -1,8 +1,8 @@
-"""Copying out of a terminal, down a ladder: the multiplexer's buffer, the desktop's clipboard, the terminal's own
-(OSC 52), a file. Whoever copies is told which one it was.
+"""Copies text out of a terminal: to the multiplexer's buffer, otherwise the desktop's clipboard, the terminal's own
+(OSC 52), or a file. Returns which one it was.
 
-What confirms comes before what does not: no terminal says whether it took an OSC 52, so that is asked only where no
-desktop is at hand, over SSH above all.
+Ways that confirm success come first. No terminal confirms an OSC 52, so it is only used without a desktop, above all
+over SSH.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ def copy(
     folder: Path,
     clipboards: Sequence[Sequence[str]] = (),
 ) -> str:
-    """Copy `text` and say where it went. `clipboards` are commands that fill the desktop's clipboard; `send` passes the
-    text to the terminal's, `None` where there is no way. May take seconds where a command hangs.
+    """Copy `text` and return where it went. `clipboards` are commands that fill the desktop's clipboard. `send` passes
+    text to the terminal, `None` if it cannot. Takes seconds if a command hangs.
 
-    Raises OSError when even a file could not be written.
+    Raises OSError if not even a file can be written.
     """
     content = text.encode("utf-8", errors="replace")
     if in_tmux and _taken_by(_TMUX, content):
@@ -48,7 +48,8 @@ def copy(
 
 
 def _taken_by(command: Sequence[str], content: bytes) -> bool:
-    # Some stay behind to hand the text out: they must not hold pipes of ours open, nor end with our terminal.
+    # Some commands stay in the background to serve the text. They must not hold our pipes open or end with our
+    # terminal.
     quiet = subprocess.DEVNULL
     try:
         done = subprocess.run(

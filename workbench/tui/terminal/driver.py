@@ -1,4 +1,4 @@
-"""Textual's terminal driver, made to live through what real terminals do: send bytes that are no text, and vanish."""
+"""Textual's terminal driver, hardened against invalid bytes and terminals that disappear."""
 
 from __future__ import annotations
 
@@ -34,22 +34,22 @@ READ_BYTES = 4096
 SELECT_TIMEOUT_S = 0.1
 
 GIVING_BACK = (
-    b"\x18\x1b[?2026l\x1b[0m"  # whatever sequence or frame was being written
+    b"\x18\x1b[?2026l\x1b[0m"  # ends any unfinished sequence or frame
     b"\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1015l\x1b[?1006l\x1b[?1016l"
     b"\x1b[?2004l\x1b[?2048l\x1b[?7h\x1b[<u\x1b[?1049l\x1b[?25h\x1b[?1004l"
 )
 GIVING_BACK_S = 0.5
-"""So long the terminal has to take it."""
+"""How long to wait for the terminal to accept the sequence."""
 
 MOST_WAITING = 200
-"""So many messages may wait for the app before more is read."""
+"""Reading pauses while more messages wait for the app."""
 
 
 class TolerantDriver(LinuxDriver):
-    """Reads whatever bytes come in, and writes as long as somebody is there.
+    """Reads any bytes, and writes as long as the terminal exists.
 
-    On Textual's own driver one byte that is not UTF-8 (an X10 mouse report after tmux was attached again, say) ends
-    the app, and a terminal that is gone blocks it.
+    In Textual's own driver, one byte that is not UTF-8 (such as an X10 mouse report after attaching tmux) ends the app,
+    and a terminal that is gone blocks it.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class TolerantDriver(LinuxDriver):
     ) -> None:
         super().__init__(app, debug=debug, mouse=mouse, size=size)
         self._is_away = True
-        """Whether the terminal is somebody else's."""
+        """Whether a different program has the terminal."""
         assert sys.__stderr__ is not None
         self._parser = XTermParser(self._debug)
         self._size = size or self._get_terminal_size()
@@ -66,7 +66,7 @@ class TolerantDriver(LinuxDriver):
 
     def start_application_mode(self) -> None:
         super().start_application_mode()  # type: ignore[no-untyped-call]
-        # Textual gives up, to try again later, where the program was brought back into the background only.
+        # Textual postpones its start if the program was resumed in the background.
         self._is_away = self._key_thread is None or not self._key_thread.is_alive()
 
     def stop_application_mode(self) -> None:
@@ -83,7 +83,7 @@ class TolerantDriver(LinuxDriver):
             super().suspend_application_mode()
 
     def give_back(self) -> None:
-        """Give the terminal back from any thread, whatever the app is doing, and write nothing more."""
+        """Restore the terminal from any thread and write nothing more."""
         if self._is_away:
             return
         self._terminal.shut()
@@ -95,22 +95,22 @@ class TolerantDriver(LinuxDriver):
                 os.write(self._terminal.fileno(), GIVING_BACK)
 
     def _sigcont_application(self, *_: object) -> None:
-        """Come back, from wherever: after SIGSTOP, which nobody can prepare for, or without having been stopped at all,
-        what Textual takes for a return would start a second reader of the keyboard."""
+        """Resume after SIGSTOP, which cannot be handled in advance. Without a stop before it, Textual would start a
+        second reader of the keyboard."""
         if self._auto_restart:
             self.suspend_application_mode()
             self._must_signal_resume = True
             self.resume_application_mode()
 
     def run_input_thread(self) -> None:
-        """Read the terminal until the app says stop, or the terminal is gone."""
+        """Read the terminal until the app stops or the terminal is gone."""
         decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         self._input = TerminalInput()
         with selectors.SelectSelector() as selector:
             selector.register(self.fileno, selectors.EVENT_READ)
             while not self.exit_event.is_set():
                 if self._app.message_queue_size > MOST_WAITING:
-                    self.exit_event.wait(SELECT_TIMEOUT_S)  # what comes too quickly waits in the terminal
+                    self.exit_event.wait(SELECT_TIMEOUT_S)  # too much input waits in the terminal
                     continue
                 wait_s = self._input.wait_s(time.monotonic())
                 if selector.select(SELECT_TIMEOUT_S if wait_s is None else min(wait_s, SELECT_TIMEOUT_S)):
@@ -133,7 +133,7 @@ class TolerantDriver(LinuxDriver):
                 self.process_message(message)
 
     def _parsed(self, typed: str) -> list[Message]:
-        """What Textual makes of it: all of it at once, since nothing of it is to be waited for any more."""
+        """Parse input with Textual's parser, without waiting for more."""
         parser = self._parser
         try:
             messages = list(parser.feed(typed))
@@ -148,7 +148,7 @@ class TolerantDriver(LinuxDriver):
 
 
 def _read(descriptor: int) -> bytes:
-    """What is there to read; nothing when the terminal is gone."""
+    """Read what is available, empty if the terminal is gone."""
     try:
         return os.read(descriptor, READ_BYTES)
     except OSError:
@@ -156,7 +156,7 @@ def _read(descriptor: int) -> bytes:
 
 
 class _Terminal:
-    """A terminal to write to; what is written to one that is gone is lost, without a word."""
+    """A terminal to write to. Output to a terminal that is gone is discarded."""
 
     def __init__(self, file: IO[str]) -> None:
         self._terminal = file

@@ -1,7 +1,7 @@
-"""Which escape sequences of a terminal are believed, and within which bounds.
+"""Validates escape sequences of a terminal.
 
-Textual's parser turns every number that it reads into a character, a place or a size. Here only what a terminal does
-send passes; a number that no terminal sends costs its sequence.
+Textual's parser turns every number that it reads into a character, a position or a size. Only sequences that terminals
+really send are passed on.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from textual._ansi_sequences import ANSI_SEQUENCES_KEYS
 from textual._keyboard_protocol import FUNCTIONAL_KEYS
 
 MAX_COLUMNS, MAX_ROWS = 1_000, 500
-"""No terminal is larger: what says so is not believed."""
+"""Larger sizes are rejected."""
 
 MAX_PLACE = 32_767
-"""The largest coordinate of a mouse, which may be told in pixels."""
+"""The largest coordinate of a mouse, which may be in pixels."""
 
 _FOCUS = frozenset({"\x1b[I", "\x1b[O"})
 _MOUSE = re.compile(r"\x1b\[<(\d{1,3});(\d{1,5});(\d{1,5})[Mm]")
@@ -26,13 +26,14 @@ _KEY = re.compile(
 )
 _RELEASED = "3"
 _CONTROL_KEYS = (8, 9, 13, 27, 127)
-"""Backspace, tab, enter and escape, as the kitty protocol numbers them."""
+"""Backspace, tab, enter and escape in the kitty protocol."""
 
 
 def believed(sequence: str) -> tuple[str, ...]:
-    """A complete escape sequence as Textual's parser may see it: none, one, or one for each character of a key's text.
+    """Return what Textual's parser should read for a complete escape sequence: nothing, one sequence, or one for each
+    character of a key's text.
 
-    Reports of the cursor's place (`R`) are never asked for.
+    Cursor position reports (`R`) are never requested, so they are dropped.
     """
     if sequence in _FOCUS:
         return (sequence,)
@@ -57,7 +58,7 @@ def _believed_key(key: re.Match[str], sequence: str) -> tuple[str, ...]:
     text = [char for char in codes if _is_printed(char)]
     if end == "u" and code != 1:
         is_possible = code in _CONTROL_KEYS or f"{code}u" in FUNCTIONAL_KEYS or _is_printed(code)
-        is_possible = is_possible or (code == 0 and bool(text))  # what an input method composed
+        is_possible = is_possible or (code == 0 and bool(text))  # composed by an input method
     else:
         is_possible = f"{code}{end}" in FUNCTIONAL_KEYS
     if not is_possible or int(key["modifiers"] or 0) > 0x100 or key["kind"] == _RELEASED:

@@ -1,7 +1,7 @@
-"""What comes from a terminal, cut into keys, whole escape sequences and pasted texts, before anything believes it.
+"""Splits terminal input into keys, complete escape sequences and pasted texts.
 
-Textual's parser takes the rest of a sequence that it does not know for keys, and escape sequences inside of a paste
-too: either would make commands of what nobody has typed.
+Textual's parser reads the rest of an unknown sequence, and escape sequences inside a paste, as keys. Both would run
+commands that nobody typed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ START, END = "\x1b[200~", "\x1b[201~"
 """The marks around a paste."""
 
 ESCAPE_S = 0.1
-"""How long to wait whether a key by itself, Escape or Alt with a bracket, is the beginning of a sequence."""
+"""How long a lone Escape, or Alt with a bracket, may turn out to be the start of a sequence."""
 
 REST_S = 1.0
 """How long to wait for the rest of a sequence."""
@@ -26,17 +26,17 @@ PASTE_S = 3.0
 """How long to wait for the rest of a paste."""
 
 LONGEST_SEQUENCE = 256
-"""The rest of a longer sequence is left out."""
+"""The rest of a longer sequence is dropped."""
 
 LARGEST_PASTE = 1 << 24
-"""The rest of a longer paste, in characters, is left out."""
+"""The rest of a longer paste, in characters, is dropped."""
 
 BURST = 2_000
-"""So many characters at once were not typed: the terminal does not mark what is pasted."""
+"""More characters than this at once were pasted, in a terminal without paste marks."""
 
 _ESC = "\x1b"
 _NO_INPUT = re.compile("[\x00\x80-\x9f\N{REPLACEMENT CHARACTER}\ud800-\udfff]")
-"""Characters that are no key of any action here; a device may send them without end."""
+"""Characters that are never bound to an action. A broken device may send them endlessly."""
 
 _OPENS_STRING = frozenset("PX]^_")
 _STRING_ENDS = re.compile("[\x07\x18\x1a]|\x1b\\\\|(?=\x1b[^\\\\])")
@@ -44,7 +44,7 @@ _CONTROLS_END = re.compile("[@-~]|(?=[^ -~])")
 _WHOLE = re.compile(
     "\x1b(?:"
     r"\[\[[^\x1b]"  # function keys of the Linux console
-    r"|\[M[^\x1b]{3}"  # the mouse, as X10 tells it
+    r"|\[M[^\x1b]{3}"  # mouse reports in X10 format
     r"|\[(?![\[M])[ -?]*[@-~]"
     r"|O[0-9;]*[@-~])"
 )
@@ -54,55 +54,55 @@ _NOT_PASTED = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 @dataclass(frozen=True)
 class Typed:
-    """Characters that were typed, or one whole escape sequence."""
+    """Typed characters, or one complete escape sequence."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class Pasted:
-    """A pasted text without control characters, and how many of these it had."""
+    """Pasted text without control characters, and the number of those removed."""
 
     text: str
     left_out: int = 0
     was_cut: bool = False
-    """Whether it was longer than a paste may be."""
+    """Whether the paste was longer than allowed."""
 
 
 Arrived = Typed | Pasted
 
 
 class TerminalInput:
-    """Cuts what is read, wherever a reading ends. Times are those of one clock, in seconds."""
+    """Splits input, regardless of where reads end. All times are seconds of one clock."""
 
     def __init__(self) -> None:
         self._held = ""
-        """The beginning of a sequence, or inside of a paste of its end."""
+        """The beginning of a sequence or, inside a paste, of its end mark."""
         self._left_out_until: re.Pattern[str] | None = None
-        """What ends the string, or the overlong sequence, that is being left out."""
+        """Matches the end of the string or sequence that is being dropped."""
         self._opening = ""
-        """What opened a string of which nothing has come yet: it may be a key by itself."""
+        """The start of a string without content so far, which may be a key."""
         self._pasted: list[str] | None = None
         self._pasted_size = 0
         self._given_up = False
-        """Whether a paste was taken for ended whose end may still come."""
+        """Whether a paste timed out and its end mark may still arrive."""
         self._is_burst = False
         self._read_s = 0.0
 
     def take(self, text: str, now_s: float) -> list[Arrived]:
-        """What was read, behind what was held."""
+        """Process text that was read."""
         self._read_s = now_s
         rest, self._held = self._held + text, ""
         self._opening = "" if rest else self._opening
         return list(self._cut(rest))
 
     def wait_s(self, now_s: float) -> float | None:
-        """How long to wait for the rest of what is held; `None`: nothing is."""
+        """Return how long to wait for the rest of an incomplete sequence, `None` if there is none."""
         patience_s = self._patience_s
         return None if patience_s is None else max(self._read_s + patience_s - now_s, 0.0)
 
     def pause(self, now_s: float) -> Sequence[Arrived]:
-        """Nothing comes: what is held was all there is, once it was waited for."""
+        """Process a pause: after its timeout, an incomplete sequence is taken as complete."""
         self._is_burst = False
         if self.wait_s(now_s) != 0.0:
             return ()
@@ -141,7 +141,7 @@ class TerminalInput:
             yield from arrived
 
     def _sequence(self, rest: str) -> tuple[str, Sequence[Arrived]]:
-        """A sequence at the beginning of `rest`, and what is behind it."""
+        """Return the text after a sequence, and the input that the sequence stands for."""
         if (whole := _WHOLE.match(rest)) is not None:
             if whole[0] == START:
                 self._pasted, self._pasted_size, self._given_up = [], 0, False
@@ -158,7 +158,7 @@ class TerminalInput:
         if begun is None and second:
             return rest[2:], [Typed(rest[:2])]  # a key with Alt
         if begun is not None and begun.end() < len(rest):
-            return rest[begun.end() :], ()  # broken off
+            return rest[begun.end() :], ()  # incomplete
         if len(rest) > LONGEST_SEQUENCE:
             self._left_out_until = _CONTROLS_END
         else:

@@ -1,7 +1,7 @@
-"""Keys in turn: each is passed on once what the one before it did is done, however many of them arrive together.
+"""Passes on keys one at a time: each waits until the effects of the one before it are done.
 
-Textual gives a key to what has the keyboard when it arrives. Over a slow link, or from somebody who types quickly, the
-letters behind the key that opens a dialog arrive before the dialog has a field, and would be lost.
+Textual sends a key to the widget that has the focus when it arrives. Over a slow link, or with a fast typist, letters
+after the key that opens a dialog would arrive before the dialog has a field, and be lost.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from textual.widget import Widget
 from workbench.tui.terminal.pasting import refuses
 
 LOOK_AGAIN_S = 0.02
-"""Keys that wait are looked after this often."""
+"""How often waiting keys are checked."""
 
 PATIENCE_S = 0.5
-"""So long a key waits at most: what was to tell that its turn has come can be gone together with a dialog."""
+"""The longest that a key waits. The dialog that should report completion may be gone."""
 
 ROUNDS = 2
-"""So often the way of a key is gone before the next key has its turn."""
+"""How many message rounds to wait for a key's effects before handling the next key."""
 
 
 class KeyHandled(Message, verbose=True):
-    """Goes behind a key, of this number, the way that the key goes; in the next round behind what the key led to, such
-    as the message that a field was submitted."""
+    """Follows the key with this number through the message queues and, in the next round, the messages that the key
+    caused, such as a field's submission."""
 
     def __init__(self, number: int, rounds: int = ROUNDS) -> None:
         super().__init__()
@@ -40,15 +40,15 @@ class KeyHandled(Message, verbose=True):
 
 
 class KeysInTurnApp(App[int]):
-    """An app that takes one key, or one pasted text, at a time."""
+    """An app that handles one key or paste at a time."""
 
     def __init__(self, driver_class: type[Driver] | None = None, *, ansi_color: bool | None = None) -> None:
         super().__init__(driver_class=driver_class, ansi_color=ansi_color)
         self._waiting: deque[events.Key | events.Paste] = deque()
         self._under_way: Screen[object] | None = None
-        """The screen that has the key which is not done with."""
+        """The screen that is handling a key."""
         self._had_turn: Screen[object] | None = None
-        """The screen that had the last key."""
+        """The screen that handled the last key."""
         self._number = 0
         self._looking: Timer | None = None
         self._looked = 0
@@ -63,14 +63,14 @@ class KeysInTurnApp(App[int]):
     async def on_key_handled(self, event: KeyHandled) -> None:
         if event.number != self._number:
             return
-        await asyncio.sleep(0)  # for what the key has begun beside the app's own messages
+        await asyncio.sleep(0)  # lets callbacks run that the key started outside the message queues
         if event.rounds == 1 or not self._behind.post_message(KeyHandled(event.number, event.rounds - 1)):
             self._under_way = None
             await self._pass_on()
 
     @property
     def message_queue_size(self) -> int:
-        """How many messages, and keys whose turn has not come, wait for the app."""
+        """The number of waiting messages and keys."""
         return super().message_queue_size + len(self._waiting)
 
     @property
@@ -78,7 +78,7 @@ class KeysInTurnApp(App[int]):
         return self.focused or self.screen
 
     async def _pass_on(self) -> None:
-        """Pass on what waits, as far as its turn has come."""
+        """Pass on waiting keys whose turn has come."""
         while self._waiting and self._has_turn():
             event = self._waiting.popleft()
             self._looked = 0
@@ -98,7 +98,7 @@ class KeysInTurnApp(App[int]):
     def _has_turn(self) -> bool:
         if not self.screen_stack:
             return False
-        # A screen that came or went is what the last key did; one that came has a field, or lines, a little later.
+        # A changed screen is an effect of the last key. A new one gets its field or lines a little later.
         screen = self.screen
         has_come = screen is self._had_turn or screen.focused is not None
         if (has_come and screen is not self._under_way) or self._looked * LOOK_AGAIN_S >= PATIENCE_S:
@@ -107,7 +107,7 @@ class KeysInTurnApp(App[int]):
         return False
 
     def _is_for_field(self, event: events.Key | events.Paste) -> bool:
-        """Whether it is a letter that goes into a field, after which nothing else is to be waited for."""
+        """Return whether the event is a character for a text field, which needs no waiting."""
         field = self.focused
         if field is None or not isinstance(event, events.Key) or not event.is_printable:
             return False

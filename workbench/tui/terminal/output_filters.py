@@ -1,4 +1,4 @@
-"""The screens in ASCII: every sign of ours becomes one cell that any terminal and any font has."""
+"""Filters what is drawn: ASCII mode, where every sign becomes one ASCII cell, and control characters."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ SIGNS: dict[str, str] = {
     "\u00a0": " ",
     "\N{REPLACEMENT CHARACTER}": "?",
 }
-"""What stands for each sign; signs of different meaning stay different, and passed and failed, which stand beside
-formulas, look like nothing in these."""
+"""The ASCII replacement of each sign. Different meanings stay different, and the signs for passed and failed cannot be
+mistaken for parts of formulas."""
 
 _BOX = {chr(code): "+" for code in range(0x2500, 0x2580)}
 _LEVEL = dict.fromkeys("─━┄┅┈┉╌╍═╴╶╸╺╼╾▀▄▁▂▃▅▆▇▔", "-")
@@ -78,8 +78,8 @@ _TABLE = str.maketrans({**_BOX, **_LEVEL, **_UPRIGHT, "█": "#", **_CONTROLS, *
 
 
 def in_ascii(text: str, *, all_of_it: bool) -> str:
-    """`text`, as many cells wide, with our signs in ASCII. With `all_of_it` nothing else than ASCII is left: what a
-    suite or a model wrote becomes `?`, cell by cell."""
+    """Replace our signs in `text` with ASCII of the same width. With `all_of_it`, every other character becomes `?` in
+    each of its cells."""
     if text.isascii():
         return text
     text = text.translate(_TABLE)
@@ -89,7 +89,7 @@ def in_ascii(text: str, *, all_of_it: bool) -> str:
 
 
 class AsciiFilter(LineFilter):
-    """Translates whatever is drawn, by us or by Textual, at the very end."""
+    """Replaces signs in everything that is drawn, by the app or by Textual."""
 
     def __init__(self, *, all_of_it: bool) -> None:
         super().__init__()
@@ -103,8 +103,8 @@ _MOVES = re.compile(rf"{ACTED_ON.pattern}|[\t\n]")
 
 
 class Guard(LineFilter):
-    """Our own views show such characters by other signs. Fields and lists of Textual's pass them on: here each becomes
-    a sign as wide as Textual takes it for, which may be none."""
+    """Replaces control characters. The app's own views already do that, but Textual's fields and lists do not. Each
+    becomes a sign of the width that Textual assumes, which may be 0."""
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
         return [

@@ -1,4 +1,4 @@
-"""The user's own editor, opened at a line."""
+"""Opens text in the user's editor."""
 
 from __future__ import annotations
 
@@ -14,10 +14,8 @@ _GOTO_LINE = ("code", "codium", "code-insiders", "cursor")
 
 
 def editor_command(editor: str, file: Path, line: int) -> list[str]:
-    """The command that opens `file` at `line` (from 1) and waits; an unknown editor gets the file alone.
-
-    Raises ValueError when `editor` is not a command.
-    """
+    """Return the command that opens `file` at `line` (from 1) and waits. An unknown editor gets only the file. Raises
+    ValueError if `editor` is not a command."""
     words = shlex.split(editor)
     if not words:
         raise ValueError("the editor's command is empty")
@@ -34,14 +32,15 @@ def editor_command(editor: str, file: Path, line: int) -> list[str]:
 
 
 class EditorError(Exception):
-    """A text did not come back from the editor; the message says why, and where it is kept when it was changed."""
+    """Raised when a text could not be read back from the editor. The message says why, and where changed text is
+    stored."""
 
 
 def edit_outside(editor: str, text: str, name: str, line: int) -> str:
-    """Let the user's editor change a text, as a file of that name, at a line (from 1); what became of it. Blocks until
-    the editor has ended: hand it the terminal first.
+    """Edit a text in the user's editor, in a file of this name, at a line (from 1). Returns the new text. Blocks until
+    the editor ends; suspend the app first.
 
-    Raises EditorError when the editor cannot be started, says that it failed, or leaves what is not UTF-8.
+    Raises EditorError if the editor cannot be started, reports failure, or writes something that is not UTF-8.
     """
     before = text.encode("utf-8", errors="surrogatepass")
     try:
@@ -70,7 +69,7 @@ def edit_outside(editor: str, text: str, name: str, line: int) -> str:
 
 
 def run_editor(editor: str, file: Path, line: int) -> str | None:
-    """Let the user's editor change a file, opened at a line; why that failed, if it did. Hand it the terminal first."""
+    """Open a file in the user's editor, at a line. Returns why that failed, if it did. Suspend the app first."""
     try:
         command = editor_command(editor, file, line)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""Pasted text, without what would be a command to a terminal."""
+"""Pasted text without control characters."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 class PasteCleaned(Message, verbose=True):
-    """Follows a paste that has lost so many control characters, or its end; `behind` when it came the way of the keys,
-    so that all that were read before it have been taken."""
+    """Reports that a paste lost control characters or its end. `behind` is true if the message went through the queue
+    of keys, after all keys read before it."""
 
     def __init__(self, left_out: int, *, was_cut: bool = False, behind: bool = False) -> None:
         super().__init__()
@@ -24,11 +24,11 @@ class PasteCleaned(Message, verbose=True):
 
 
 LONGEST_PASTE = 60_000
-"""Fields of Textual's take no longer paste: it would hold the app up."""
+"""Longer pastes would block the app in Textual's fields."""
 
 
 class PasteRefused(Message):
-    """A text was too long to be pasted into a field."""
+    """Reports that a text was too long to be pasted into a field."""
 
     def __init__(self, length: int) -> None:
         super().__init__()
@@ -36,9 +36,9 @@ class PasteRefused(Message):
 
 
 def refuses(field: Widget | None, event: events.Paste) -> bool:
-    """Whether a text is too long for the field that has the keyboard, which is said then."""
+    """Return whether a text is too long for the focused field. If so, a message reports it."""
     if len(event.text) <= LONGEST_PASTE or field is None or not field.check_consume_key("a", "a"):
-        return False  # short enough, or nothing is typed there
+        return False  # short enough, or no text field
     if getattr(field, "TAKES_LONG_PASTES", False):
         return False
     takes_one_line = isinstance(field, Input) and not getattr(field, "TAKES_LINES", False)
@@ -49,12 +49,12 @@ def refuses(field: Widget | None, event: events.Paste) -> bool:
 
 
 def harmless(text: str) -> str:
-    """Pasted text with its line ends as newlines, and without control characters other than these and tabs."""
+    """Return pasted text with normalised line ends and without control characters, tabs excepted."""
     return _CONTROLS.sub("", _with_newlines(text))
 
 
 def lost_in(text: str) -> int:
-    """How many characters `harmless` leaves out."""
+    """Return how many characters `harmless` removes."""
     return len(_CONTROLS.findall(_with_newlines(text)))
 
 

@@ -1,4 +1,4 @@
-"""Pictures of the screen: as SVG, which any browser shows and which asks nobody for anything, and as plain text."""
+"""Saves the screen as SVG, which needs no external resources, and as plain text."""
 
 from __future__ import annotations
 
@@ -17,22 +17,20 @@ _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]
 
 
 def svg_of(app: App[Any]) -> str:
-    """The screen as SVG; all that stands on it is text there, and can be nothing else."""
+    """Return the screen as SVG. All text is escaped."""
     drawing = _WEB_FONT.sub("", app.export_screenshot(title=NAME))
     drawing = drawing.replace("<text ", '<text xml:space="preserve" ').replace("&#160;", " ")
     return _NOT_IN_XML.sub("\N{REPLACEMENT CHARACTER}", drawing)
 
 
 def text_of(app: App[Any]) -> str:
-    """The screen as lines of text, without blanks at their ends."""
+    """Return the screen as lines of text, without trailing blanks."""
     return "".join(f"{strip.text.rstrip()}\n" for strip in app.screen._compositor.render_strips())
 
 
 def save_picture(folders: Sequence[Path], svg: str, text: str) -> tuple[Path, Path]:
-    """Write a picture under the next free name into the first folder that takes it; the two files.
-
-    Raises OSError when none does.
-    """
+    """Save a screenshot under the next free name, in the first folder that is writable. Returns both files. Raises
+    OSError if no folder is."""
     for folder in folders[:-1]:
         try:
             return _saved_in(folder, svg, text)

@@ -1,4 +1,4 @@
-"""The app's last door: whatever is drawn passes it, fields, titles and notices too."""
+"""Removes secrets from everything that is drawn, including fields, titles and notices."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from workbench.config.secrets import Secrets
 
 
 class SecretsFilter(LineFilter):
-    """Draws `$NAME` over each secret that stands in a line, as wide as the secret. What wraps or cuts texts has to be
-    given texts without secrets: half of one is not found here."""
+    """Draws `$NAME` over each secret in a line, at the same width. Text that is wrapped or cut must be cleaned before:
+    half a secret is not found here."""
 
     def __init__(self, secrets: Secrets) -> None:
         super().__init__()
         self._secrets = secrets
 
     def __hash__(self) -> int:
-        """Textual keeps filtered lines by their filter: with another secret it is another one."""
+        """Textual caches filtered lines by their filter. A new secret must change the hash."""
         return hash(self._secrets.finder)
 
     def __eq__(self, other: object) -> bool:
@@ -39,7 +39,7 @@ def _covered(segments: list[Segment], text: str, finder: Finder) -> list[Segment
     _, places = finder.decided(text, 0, over=True)
     for first, last, name in places:
         for at, sign in enumerate(name[: last - first].ljust(last - first, "*"), first):
-            # A sign of two cells is covered by two, and one that takes none by nothing.
+            # A sign of two cells is covered by two characters, one of width 0 by none.
             signs[at] = sign * cell_len(text[at]) if cell_len(text[at]) < 2 else "**"
     shown: list[Segment] = []
     at = 0

@@ -1,4 +1,4 @@
-"""The signals that end a program, followed past an event loop that does not come to them."""
+"""Handles the signals that end a program, even if the event loop hangs."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _log = logging.getLogger(__name__)
 ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)
 
 ANSWER_S = 3.0
-"""So long nothing may happen in the app before an event loop that does not take a signal hangs."""
+"""How long the app may make no progress before an event loop that does not handle a signal counts as hanging."""
 
 LONGEST_S = 30.0
-"""So long a signal waits at most behind what the app has to do."""
+"""How long a signal waits at most while the app is busy."""
 
 
 class SignalWatch:
-    """Passes signals to the event loop of this thread, and to `past_loop`, on a thread of its own, those that the loop
-    does not take: it hangs."""
+    """Passes signals to the event loop of this thread. Signals that the loop does not handle, because it hangs, go to
+    `past_loop` on a separate thread."""
 
     def __init__(
         self,
@@ -37,17 +37,17 @@ class SignalWatch:
         self._leave = leave
         self._past_loop = past_loop
         self._handled = handled
-        """How much the app has done so far: it may be busy, and not hang."""
+        """Counts what the app has processed, to tell busy from hanging."""
         self._taken = Event()
         self._reading, self._writing = os.pipe()
         os.set_blocking(self._writing, False)
         signal.set_wakeup_fd(self._writing, warn_on_full_buffer=False)
         for number in ENDING:
-            signal.signal(number, lambda number, _: None)  # Python writes its number into the pipe
+            signal.signal(number, lambda number, _: None)  # Python writes the number into the pipe
         Thread(target=self._watch, name="signals", daemon=True).start()
 
     def close(self) -> None:
-        """Leave signals to what they do by default."""
+        """Restore the default handling of signals."""
         signal.set_wakeup_fd(-1)
         for number in ENDING:
             signal.signal(number, signal.SIG_DFL)
@@ -61,7 +61,7 @@ class SignalWatch:
 
     def _pass_on(self, number: signal.Signals) -> None:
         self._taken.clear()
-        with suppress(RuntimeError):  # the loop is closed: the program ends already, and has as long to do so
+        with suppress(RuntimeError):  # the loop is closed: the program is ending and has the same time for it
             self._loop.call_soon_threadsafe(self._take, number)
         for _ in range(int(LONGEST_S / ANSWER_S)):
             before = self._handled()

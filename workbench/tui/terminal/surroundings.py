@@ -1,4 +1,4 @@
-"""What surrounds the app: the kind of terminal it is in, and how often that may be repainted."""
+"""The terminal that the app runs in, and how often it may be repainted."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _NO = ("0", "no", "false", "off")
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What the environment's variables say about the terminal."""
+    """What environment variables say about the terminal."""
 
     remote: bool
-    """Whether a network lies between."""
+    """Whether it is remote, over a network."""
     no_colour: bool
     few_colours: bool
     """Whether the terminal has 16 colours or fewer."""
@@ -29,20 +29,20 @@ class Surroundings:
     ascii: bool
     """Whether signs are drawn in ASCII."""
     utf8: bool
-    """Whether the terminal can show more than ASCII at all."""
+    """Whether the terminal can show more than ASCII."""
     clipboards: tuple[tuple[str, ...], ...]
-    """Commands that fill the clipboard of the desktop in front of which the user sits, the first choice first."""
+    """Commands that fill the clipboard of the user's desktop, in order of preference."""
     takes_osc52: bool
-    """Whether the terminal may put into its clipboard what a program sends it. None says whether it did."""
+    """Whether the terminal may support OSC 52. No terminal confirms it."""
 
     @property
     def paint_interval_s(self) -> float:
-        """The least time between two paints of what runs report."""
+        """The minimum time between repaints of run output."""
         return 1 / (REMOTE_PAINTS_PER_S if self.remote else LOCAL_PAINTS_PER_S)
 
 
 def surroundings_of(environment: Mapping[str, str], *, only_ascii: bool = False) -> Surroundings:
-    """Read the variables that matter; `only_ascii` asks for that whatever they say."""
+    """Read the environment variables. `only_ascii` overrides them."""
     term = environment.get("TERM", "")
     rich = environment.get("COLORTERM", "") != "" or any(word in term for word in _RICH_TERMS)
     remote = any(environment.get(name) for name in ("SSH_CONNECTION", "SSH_TTY", "SSH_CLIENT"))
@@ -61,7 +61,8 @@ def surroundings_of(environment: Mapping[str, str], *, only_ascii: bool = False)
 
 
 def _is_utf8(environment: Mapping[str, str]) -> bool:
-    """Whether the locale is one of UTF-8. Where none is named, as in many containers, the terminal nearly always is."""
+    """Return whether the locale uses UTF-8. Without a locale, as in many containers, the terminal almost always
+    does."""
     named = next(filter(None, (environment.get(name) for name in ("LC_ALL", "LC_CTYPE", "LANG"))), None)
     return named is None or "utf8" in named.lower().replace("-", "")
 
@@ -72,15 +73,15 @@ def _wants_ascii(environment: Mapping[str, str], has_signs: bool) -> bool:
 
 
 def _clipboards(environment: Mapping[str, str]) -> tuple[tuple[str, ...], ...]:
-    """The commands for the display that is named; that of macOS needs none, and is found nowhere else."""
+    """Return the clipboard commands for the display. That of macOS needs no display and exists nowhere else."""
     wayland = (("wl-copy",),) if environment.get("WAYLAND_DISPLAY") else ()
     x11 = (("xclip", "-selection", "clipboard"), ("xsel", "--clipboard", "--input"))
     return (*wayland, *(x11 if environment.get("DISPLAY") else ()), ("pbcopy",))
 
 
 def obstacle(environment: Mapping[str, str], *, reads: bool, writes: bool) -> str | None:
-    """Why the app cannot be shown here, `None` when it can. It reads keys from standard input and draws on standard
-    error, so that standard output may go elsewhere; `reads` and `writes` say whether those are a terminal."""
+    """Return why the app cannot run here, `None` if it can. It reads keys from standard input and draws on standard
+    error, so that standard output can be redirected. `reads` and `writes` are whether these are terminals."""
     if not reads:
         return "standard input is not a terminal"
     if not writes:
@@ -91,5 +92,5 @@ def obstacle(environment: Mapping[str, str], *, reads: bool, writes: bool) -> st
 
 
 def frames_per_second(environment: Mapping[str, str]) -> int:
-    """How often Textual may draw at all; it reads `TEXTUAL_FPS` once, when it is imported."""
+    """Return Textual's frame rate. Textual reads `TEXTUAL_FPS` once, on import."""
     return REMOTE_FRAMES_PER_S if surroundings_of(environment).remote else LOCAL_FRAMES_PER_S

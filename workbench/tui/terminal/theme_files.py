@@ -1,4 +1,4 @@
-"""Themes as data: the TOML files of named colours, those that travel with the program and the user's own."""
+"""Theme files: TOML files of named colours, bundled and the user's own."""
 
 from __future__ import annotations
 
@@ -32,24 +32,24 @@ COLOURS = (
     "number",
     "literal",
 )
-"""Every colour that a theme names."""
+"""Every colour that a theme has."""
 
 SETTINGS = ("name", "title", "dark", "extends", "colours")
 
 ANSI = "ansi_"
-"""What the names of the terminal's own colours begin with."""
+"""The prefix of the terminal's own colours."""
 
 _COLOUR = re.compile(r"#[0-9a-fA-F]{6}|ansi_(?:default|(?:bright_)?(?:black|red|green|yellow|blue|magenta|cyan|white))")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 
 
 class ThemeError(ValueError):
-    """A theme file that cannot be used; the message names it, what is wrong and what to do."""
+    """Raised for an invalid theme file. The message names the file, the error and what to do."""
 
 
 @dataclass(frozen=True)
 class ThemeFile:
-    """One theme: a name to choose it by, a title to show, its colours by name."""
+    """One theme: its name, a title to show, and its colours by name."""
 
     name: str
     title: str
@@ -58,27 +58,27 @@ class ThemeFile:
 
     @property
     def is_ansi(self) -> bool:
-        """Whether it leaves the colours to the terminal."""
+        """Whether it uses the terminal's own colours."""
         return self.colours["background"].startswith(ANSI)
 
 
 @dataclass(frozen=True)
 class Themes:
-    """All themes by name, in the order in which they are offered, and what keeps others from being among them."""
+    """All valid themes by name, in display order, and the problems of invalid ones."""
 
     by_name: Mapping[str, ThemeFile]
     problems: tuple[str, ...] = ()
 
 
 Stamp = tuple[tuple[str, int, int], ...]
-"""What a folder of themes looked like: file names, times of change, sizes."""
+"""Identifies the state of a theme folder: file names, modification times, sizes."""
 
 
 def load_themes(bundled: Path, own: Path) -> Themes:
-    """Read the bundled themes, and the user's in the folder `own`, which need not be there. A theme of the user's takes
-    the place of a bundled one of the same name; one that cannot be used is left out, and a problem says why.
+    """Read the bundled themes and those in the user's folder `own`, which need not exist. A user's theme replaces a
+    bundled one of the same name. An invalid one is skipped and reported as a problem.
 
-    Raises ThemeError for a bundled one that cannot be used.
+    Raises ThemeError for an invalid bundled theme.
     """
     themes: dict[str, ThemeFile] = {}
     for path in sorted(bundled.glob("*.toml")):
@@ -102,7 +102,7 @@ def load_themes(bundled: Path, own: Path) -> Themes:
 
 
 def stamp_of(folder: Path) -> Stamp:
-    """What a folder of themes looks like now: another stamp means that something in it changed."""
+    """Return the current state of a theme folder. A different stamp means that something changed."""
     found = []
     for path in _theme_files(folder):
         try:
@@ -118,8 +118,8 @@ def _theme_files(folder: Path) -> list[Path]:
 
 
 def _next(waiting: dict[Path, dict[str, Any]]) -> tuple[Path, dict[str, Any]]:
-    """Take out a file that extends none of those that wait, itself apart: extending one's own name means the bundled
-    theme. Raises ThemeError, one file taken out, where all extend each other."""
+    """Remove and return a file that extends no other waiting file; extending its own name means the bundled theme.
+    Raises ThemeError, after removing one file, if they form a cycle."""
     names = {_name(path, data): path for path, data in waiting.items()}
     for path, data in waiting.items():
         if names.get(str(data.get("extends")), path) == path:

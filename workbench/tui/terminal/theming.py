@@ -1,4 +1,4 @@
-"""From the named colours of a theme to a Textual theme and the styles of our own lines."""
+"""Converts a theme's colours to a Textual theme and to the styles of the app's own lines."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ITALIC: frozenset[Role] = frozenset({"comment"})
 
 
 def textual_theme(theme: ThemeFile) -> Theme:
-    """The theme for what Textual draws: borders, dialogs, the palette."""
+    """Return the theme for Textual's own widgets."""
     colour = theme.colours
     return Theme(
         name=theme.name,
@@ -55,14 +55,14 @@ def textual_theme(theme: ThemeFile) -> Theme:
 
 
 Ground = Literal["background", "panel", "cursor", "resting_cursor"]
-"""What a line stands on; the cursor rests where its pane has no focus."""
+"""The background of a line. The cursor rests if its pane has no focus."""
 
 
 class Palette:
-    """The styles of our own lines under one theme.
+    """The styles of the app's own lines under one theme.
 
-    Where the terminal's own colours are used, or none at all, the cursor is drawn reversed and secondary text dim: no
-    colour of ours can be trusted to be readable there.
+    With the terminal's own colours, or none, the cursor is reversed and secondary text is dim, since no colour of ours
+    is sure to be readable.
     """
 
     def __init__(self, theme: ThemeFile, *, no_colour: bool = False) -> None:
@@ -73,7 +73,7 @@ class Palette:
         }
 
     def style(self, role: Role, ground: Ground = "background") -> Style:
-        """The style of a role on a ground."""
+        """Return the style of a role on a ground."""
         return self._styles[role, ground]
 
     def _made(self, role: Role, ground: Ground) -> Style:

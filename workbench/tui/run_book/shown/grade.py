@@ -1,5 +1,6 @@
-"""Puts a run's grade where it belongs: verdicts and issues to their calls, each step's to its heading, missing calls
-where they were expected, and the rest to the end. In a chain the word of a step stands at its calls."""
+"""Attaches a run's grade to its items: verdicts and issues to their calls, grades of steps to their headings, missing
+calls where they were expected, everything else to the end. In a chain, the verdict of a step is shown at its calls.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +17,8 @@ from workbench.tui.run_book.shown.missing import PlacedCall, missing_calls
 def put_grade(
     run: RunItems, result: RunResult, expected: Sequence[PlacedCall], former: RunResult | None, *, first: bool
 ) -> None:
-    """Show a grade in the place of any before it; `first` says that there was none. `former` is what the run came to
-    when it ran, where it was graded anew since."""
+    """Show a grade in place of any earlier one; `first` if there was none. `former` is the original result of a run
+    that was regraded."""
     outcome = run.end()
     if (asked := run.request()) is not None:
         asked.over = True
@@ -44,14 +45,14 @@ def put_grade(
     placed = missing_calls(*lost, expected, run.order, run.outcome, ends)
     placed = _behind_replay(run, placed)
     if placed == before:
-        placed = before  # the very same items: one may be unfolded, or under the cursor
+        placed = before  # the same objects, which may be unfolded or have the cursor
     else:
         run.rebuild()
     shown = {issue.expected_call for _, item in placed for issue in item.issues}
     outcome.issues = tuple(
         issue
         for issue in issues
-        if issue.kind != "failed step"  # the headings say it, and the end names them
+        if issue.kind != "failed step"  # headings show it, and the outcome names it
         and (_what(issue) not in told if issue.call is not None else not steps.tell(issue))
         and (issue.call is not None or issue.expected_call is None or issue.expected_call not in shown)
     )
@@ -62,7 +63,7 @@ def put_grade(
 
 
 def _behind_replay(run: RunItems, placed: list[tuple[int, MissingItem]]) -> list[tuple[int, MissingItem]]:
-    """In a fork, what is missing at the end of all that is told again is missing in what happened since."""
+    """In a fork, move what is missing at the end of the replay to after the fork."""
     fork = next((index for index, item in enumerate(run.items) if isinstance(item, ForkItem)), None)
     if fork is None:
         return placed
@@ -78,12 +79,12 @@ def _by_call(issues: Iterable[Issue]) -> Mapping[int | None, tuple[Issue, ...]]:
 
 
 def _what(issue: Issue) -> tuple[object, ...]:
-    """What is the same in an issue of a step and in that of the whole run."""
+    """Identify an issue that a step and the whole run have in common."""
     return issue.kind, issue.call, issue.argument
 
 
 class _Steps:
-    """What the steps of a chain say of its calls, each judged on its own; nothing in a case that is none."""
+    """The grades of a chain's steps for their calls. Empty for other cases."""
 
     def __init__(self, run: RunItems, result: RunResult) -> None:
         self._run = run
@@ -94,8 +95,8 @@ class _Steps:
     def word_on(
         self, place: int, issues: tuple[Issue, ...], pairing: CallPairing | None
     ) -> tuple[tuple[Issue, ...], tuple[ArgumentVerdict, ...]]:
-        """The issues and verdicts to show at a call, given those of the whole run. A step that has something to say,
-        or goes by another pairing than the whole, speaks for its calls."""
+        """Return the issues and verdicts to show at a call, given those of the whole run. A step overrides them if it
+        has issues or a different pairing."""
         step = self._step_at(place)
         verdicts = pairing.arguments if pairing is not None else ()
         if step is None:
@@ -110,7 +111,7 @@ class _Steps:
     def lost(
         self, pairings: Sequence[CallPairing], issues: Sequence[Issue]
     ) -> tuple[Sequence[CallPairing], Sequence[Issue]]:
-        """The pairings and issues by which calls are missing: where there are steps, in their words."""
+        """Return the pairings and issues of missing calls; if there are steps, those of the steps."""
         if not self._grades:
             return pairings, issues
         own = [issue for issue in self._issues[None] if issue.kind == "missing call"]
@@ -118,12 +119,13 @@ class _Steps:
         return [pairing for pairing in pairings if pairing.call is None and pairing.expected_call in names], own
 
     def tell(self, issue: Issue) -> bool:
-        """Whether the step that expects the call of an issue says itself what became of it, or was never reached."""
+        """Return whether the step that expects an issue's call reports it itself, or was never reached."""
         step = self._by_expected.get(issue.expected_call) if issue.expected_call is not None else None
         return step is not None and step.status in ("failed", None)
 
     def _step_at(self, place: int) -> StepGrade | None:
-        """The grade of the step in whose answer a call is; `None` for the calls of the final answer, and others."""
+        """Return the grade of the step that a call belongs to, `None` for calls of the final answer and outside of
+        chains."""
         above = bisect_left(self._run.steps, self._run.order[place])
         heading = self._run.items[self._run.steps[above - 1]] if above and self._grades else None
         if not isinstance(heading, StepItem) or heading.step is None:
@@ -132,7 +134,7 @@ class _Steps:
 
 
 def _grade_steps(run: RunItems, result: RunResult) -> dict[int, int]:
-    """Put the grade of each step of a chain to its heading. Behind which item each step is over, by its number."""
+    """Attach the grade of each step to its heading. Returns the item before which each step ends, by step number."""
     grades = {grade.step: grade for grade in result.steps}
     ends: dict[int, int] = {}
     if not grades:
@@ -153,7 +155,8 @@ def _grade_steps(run: RunItems, result: RunResult) -> dict[int, int]:
 
 
 def _take_missing(run: RunItems) -> list[tuple[int, MissingItem]]:
-    """Take the missing calls out; each with the index of the item before which it stood, without the others."""
+    """Remove the missing calls. Returns each with the index of the item that followed it, not counting missing
+    calls."""
     taken: list[tuple[int, MissingItem]] = []
     for index in range(len(run.items) - 1, -1, -1):
         item: Item = run.items[index]

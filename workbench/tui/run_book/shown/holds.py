@@ -1,4 +1,4 @@
-"""Where a run that is shown is held, and what a person does to it meanwhile, put into its items."""
+"""Shows in a run's items where it is held and what the user does there."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from workbench.tui.run_book.shown.items import CallItem, HoldItem, MessageItem, 
 
 
 def hold(run: RunItems, paused: Paused) -> None:
-    """Show that the run is held: at its call or result, or at the end where a request comes next."""
+    """Show that the run is held: at a call or result, or at the end if a request is next."""
     go_on(run)
     index = run.index_of(paused.call_id)
     if index is None:
@@ -30,7 +30,7 @@ def hold(run: RunItems, paused: Paused) -> None:
 
 
 def go_on(run: RunItems, held_ms: float = 0.0) -> None:
-    """Show that the run is not held any more, or does not ask; only the time it asked leaves a trace."""
+    """Show that the run continues. Only the time that it asked for permission is kept."""
     match run.take_held():
         case ResultItem(asks=asks) as answer:
             if asks is not None:
@@ -45,7 +45,7 @@ def go_on(run: RunItems, held_ms: float = 0.0) -> None:
 
 
 def add_message(run: RunItems, message: MessageItem) -> None:
-    """Show what is said before the next request; a run held there is held behind it."""
+    """Show a message that the user added before the next request. A hold moves behind it."""
     held = run.items[run.held] if run.held is not None else None
     run.append(message)
     if isinstance(held, HoldItem):
@@ -55,15 +55,15 @@ def add_message(run: RunItems, message: MessageItem) -> None:
 
 
 def edit_result(run: RunItems, edit: ResultEdited) -> None:
-    """Show another result, and keep what it was at first."""
+    """Show the edited result and keep the original."""
     if (answer := run.result(edit.call_id)) is not None and answer.result is not None:
         answer.unedited = answer.unedited or answer.result
         answer.result = replace(answer.result, content=edit.content, is_error=edit.is_error)
 
 
 def set_aside(run: RunItems, asked: Regenerated) -> None:
-    """Show that the last request is going to be made again: what it was answered becomes one item, and what was said
-    since stands before the next attempt."""
+    """Show that the last request will be repeated: its answer becomes one item, and messages added since come before
+    the next attempt."""
     request = run.request()
     if request is None or run.round is None or request.round != asked.round or run.outcome is not None:
         return

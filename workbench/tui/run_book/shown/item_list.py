@@ -1,4 +1,4 @@
-"""The items of one run, with word of which of them changed and where the run's calls, its request and its end stand."""
+"""The items of one run: which of them changed, and where calls, requests and the end are."""
 
 from __future__ import annotations
 
@@ -17,67 +17,67 @@ from workbench.tui.run_book.shown.items import (
 
 
 class RunItems:
-    """A list of items that grows at its end. A call is followed by its result at once."""
+    """A list of items that grows at its end. Each call is directly followed by its result."""
 
     def __init__(self) -> None:
         self.items: list[Item] = []
         self.order: list[int] = []
-        """Where the calls of the run stand, in the order in which they were emitted."""
+        """The indices of calls, in the order in which they were emitted."""
         self.rounds: list[int] = []
-        """Where the requests stand, those of answers set aside not among them."""
+        """The indices of requests, superseded ones excluded."""
         self.steps: list[int] = []
-        """Where the headings of steps stand."""
+        """The indices of step headings."""
         self.round: int | None = None
-        """Where the request stands that was made last."""
+        """The index of the last request."""
         self.outcome: int | None = None
         self.held: int | None = None
-        """The item that shows where the run is held, or what it asks."""
+        """The index of the item where the run is held or asks."""
         self._calls: dict[str, int] = {}
         self._changed: set[int] = set()
         self._rebuilt = False
         self._cut: int | None = None
 
     def append(self, item: Item) -> int:
-        """Put an item at the end."""
+        """Append an item."""
         self.items.append(item)
         self._changed.add(len(self.items) - 1)
         return len(self.items) - 1
 
     def append_round(self, item: RoundItem) -> None:
-        """Put a request at the end: it is the one that was made last."""
+        """Append a request, which becomes the last one."""
         self.round = self.append(item)
         self.rounds.append(self.round)
 
     def append_step(self, item: StepItem) -> None:
-        """Put the heading of a step at the end."""
+        """Append the heading of a step."""
         self.steps.append(self.append(item))
 
     def append_call(self, call_id: str, tool: str) -> None:
-        """Put a call at the end; one with an id that is there already is none."""
+        """Append a call. An id that already exists is ignored."""
         if call_id not in self._calls:
             self._calls[call_id] = self.append(CallItem(call_id, tool, len(self.order)))
             self.order.append(self._calls[call_id])
             self.append(ResultItem(tool=tool))
 
     def finish_text(self) -> None:
-        """The text that came in at the end, if there is one, is whole."""
+        """Mark streaming text at the end as complete."""
         last = self.items[-1] if self.items else None
         if isinstance(last, TextItem) and not last.done:
             last.done = True
             self._changed.add(len(self.items) - 1)
 
     def insert(self, index: int, item: Item) -> None:
-        """Put an item before another one; whoever does that says so in the end, with `rebuild`."""
+        """Insert an item. Call `rebuild` after the last change."""
         self.items.insert(index, item)
         self._move_from(index, 1)
 
     def remove(self, index: int) -> None:
-        """Take an item out; as with `insert`."""
+        """Remove an item. Call `rebuild` after the last change."""
         del self.items[index]
         self._move_from(index, -1)
 
     def cut(self, first: int) -> list[Item]:
-        """Take all items from one on out: they are void."""
+        """Remove and return all items from an index on."""
         void = self.items[first:]
         if void:
             del self.items[first:]
@@ -90,15 +90,15 @@ class RunItems:
                 self.held = None
         return void
 
-    # What is about to be changed
+    # Items about to change
 
     def changed(self, index: int) -> Item:
-        """An item that changes."""
+        """Mark an item as changed and return it."""
         self._changed.add(index)
         return self.items[index]
 
     def request(self) -> RoundItem | None:
-        """The request that was made last, to be changed."""
+        """Return the last request, marked as changed."""
         if self.round is None:
             return None
         item = self.changed(self.round)
@@ -106,7 +106,7 @@ class RunItems:
         return item
 
     def end(self) -> OutcomeItem:
-        """The end of the run, to be changed."""
+        """Return the end of the run, marked as changed. Created on first use."""
         if self.outcome is None:
             self.outcome = self.append(OutcomeItem())
         item = self.changed(self.outcome)
@@ -114,51 +114,51 @@ class RunItems:
         return item
 
     def call(self, call_id: str | None) -> CallItem | None:
-        """A call, to be changed."""
+        """Return a call, marked as changed."""
         index = self.index_of(call_id)
         item = self.changed(index) if index is not None else None
         assert item is None or isinstance(item, CallItem)
         return item
 
     def result(self, call_id: str | None) -> ResultItem | None:
-        """What answers a call, to be changed."""
+        """Return the result of a call, marked as changed."""
         index = self.index_of(call_id)
         item = self.changed(index + 1) if index is not None else None
         assert item is None or isinstance(item, ResultItem)
         return item
 
     def index_of(self, call_id: str | None) -> int | None:
-        """Where a call stands."""
+        """Return the index of a call."""
         return self._calls.get(call_id) if call_id is not None else None
 
     def take_held(self) -> CallItem | ResultItem | HoldItem | None:
-        """The item that shows where the run is held, to be changed: it no longer is."""
+        """Return the item where the run was held, marked as changed, and clear the hold."""
         item = self.changed(self.held) if self.held is not None else None
         self.held = None
         assert item is None or isinstance(item, CallItem | ResultItem | HoldItem)
         return item
 
-    # Word of what changed
+    # Reporting changes
 
     def rebuild(self) -> None:
-        """Items may be anywhere now."""
+        """Mark all indices as changed."""
         self._rebuilt = True
 
     def take_changes(self) -> tuple[bool, list[int]]:
-        """Whether items were put in between, and the indices of those that changed since this was last asked."""
+        """Return whether items moved, and the indices of changed items, since the last call."""
         rebuilt, changed = self._rebuilt, sorted(self._changed)
         self._rebuilt = False
         self._changed.clear()
         return rebuilt, changed
 
     def take_cut(self) -> int | None:
-        """How many of the first items are still those that they were when this was last asked; `None` for all of them.
-        The others were void, and there may be new ones in their places."""
+        """Return how many of the first items are unchanged objects since the last call, `None` for all. Those after
+        were removed, and new ones may have taken their place."""
         cut, self._cut = self._cut, None
         return cut
 
     def _move_from(self, index: int, by: int) -> None:
-        """What stood at an index, or below, is elsewhere now."""
+        """Adjust all indices from here on."""
 
         def moved(at: int) -> int:
             return at + by if at >= index else at

@@ -1,4 +1,4 @@
-"""What one run shows, piece by piece: plain data that grows with the run's events and is laid out elsewhere."""
+"""The items that make up the display of a run: plain data that grows with its events and is laid out elsewhere."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from workbench.tui.lines.growing_text import GrowingText
 
 @dataclass(slots=True)
 class MessageItem:
-    """A message that stands before a request; `number` counts the messages and answers shown, `None` for a system
-    prompt. `by_hand`: a person said it while the run was held."""
+    """A message before a request. `number` counts the messages and answers shown, `None` for a system prompt. `by_hand`
+    is true if the user added it while the run was held."""
 
     role: str
     text: GrowingText
@@ -33,14 +33,14 @@ class MessageItem:
 
 @dataclass(slots=True)
 class ToolsItem:
-    """The tools that the model was shown."""
+    """The tools offered to the model."""
 
     tools: tuple[ToolDefinition, ...]
 
 
 @dataclass(slots=True)
 class NoticeItem:
-    """What is not as the suite would have it; or, with `waits`, what keeps the run from making its next request."""
+    """Something that deviates from the suite or, with `waits`, delays the next request."""
 
     text: str
     waits: bool = False
@@ -48,9 +48,9 @@ class NoticeItem:
 
 @dataclass(slots=True)
 class StepItem:
-    """Where a step of a chain begins; `of` is how many there are, where that is known. `step` is `None` for the request
-    behind the last one, which is made for the final answer and belongs to no step. `unprompted`: it has no system
-    prompt, where others have one. `grade` is there once the run is graded."""
+    """The beginning of a step. `of` is the number of steps, if known. `step` is `None` for the final request after the
+    last step. `unprompted` is true if it has no system prompt and other steps do. `grade` is set once the run is
+    graded."""
 
     step: int | None
     of: int | None = None
@@ -64,7 +64,7 @@ class StepItem:
 
 @dataclass(slots=True)
 class HoldItem:
-    """The place before the request of a round, at which the run is held as long as `why` says so."""
+    """The place before the request of a round. The run is held there while `why` is set."""
 
     round: int
     why: str | None
@@ -72,8 +72,8 @@ class HoldItem:
 
 @dataclass(slots=True)
 class ForkItem:
-    """Where a run that was forked from another one begins to be its own, and how it differs first from that, once it is
-    over and that is known. `origin` says which run that is; empty where only the event tells."""
+    """Where a fork departs from its origin. `difference` is the first difference, once known. `origin` names the run,
+    empty if only the event is known."""
 
     fork: Forked
     origin: str = ""
@@ -82,9 +82,9 @@ class ForkItem:
 
 @dataclass(slots=True)
 class RoundItem:
-    """A model request: under way until `response` or an end of the run arrives. `begun` says that something
-    of an answer has come. `retry` is set while it waits to be made again, which is done at `retry_at`. `replayed`: it
-    was told again from another run."""
+    """A model request, under way until `response` or the end of the run arrives. `begun` is true once part of an answer
+    arrived. `retry` is set while it waits to be repeated at `retry_at`. `replayed` is true if it was copied from the
+    origin of a fork."""
 
     number: int
     round: int
@@ -99,7 +99,7 @@ class RoundItem:
 
 @dataclass(slots=True)
 class SetAsideItem:
-    """An answer that a person had asked for again: the items that showed it, from its round on."""
+    """A superseded answer: the items that showed it, from its round on."""
 
     round: int
     number: int
@@ -108,7 +108,7 @@ class SetAsideItem:
 
 @dataclass(slots=True)
 class TextItem:
-    """What the model says, or thinks."""
+    """Text or reasoning of the model."""
 
     text: GrowingText
     reasoning: bool = False
@@ -118,8 +118,8 @@ class TextItem:
 
 @dataclass(slots=True)
 class CallItem:
-    """A tool call with, once graded, what was found about it. `index` is its place among the run's calls. `arguments`
-    are what the model wrote, and `edited` what a person put in their place; `held` is why the run is held before it."""
+    """A tool call and, once graded, its verdicts and issues. `index` is its position among the run's calls. `edited`
+    are arguments that the user replaced. `held` is why the run is held before it."""
 
     call_id: str
     tool: str
@@ -137,9 +137,9 @@ class CallItem:
 
 @dataclass(slots=True)
 class ResultItem:
-    """What answered a call of a `tool`, as the model reads it, and `unedited` what it was before a person changed that.
-    Until it has arrived, why the run `asks` whether the call may be made, or how far its execution is, if it is either;
-    `held_ms` is how long it asked. `held` is why the run is held after it."""
+    """The result of a call of `tool`, as the model reads it. `unedited` is the original of an edited result. Until it
+    arrives, `asks` is why the run asks for permission, or `progress` that of the execution. `held_ms` is how long it
+    asked. `held` is why the run is held after it."""
 
     result: ResultReceived | None = None
     unedited: ResultReceived | None = None
@@ -153,7 +153,7 @@ class ResultItem:
 
 @dataclass(slots=True)
 class MissingItem:
-    """A call that was expected and never came. `expected` is its place among the case's expected calls."""
+    """An expected call that was not made. `expected` is its index among the case's expected calls."""
 
     tool: str
     expected: int
@@ -163,8 +163,7 @@ class MissingItem:
 
 @dataclass(slots=True)
 class OutcomeItem:
-    """How the run ended and, once it is graded, what it is worth; `former` is what it was when it ran, where it was
-    graded anew since."""
+    """The end of the run and, once graded, its result. `former` is the original result of a run that was regraded."""
 
     finish: RunFinished | None = None
     result: RunResult | None = None

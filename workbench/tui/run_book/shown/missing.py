@@ -1,4 +1,4 @@
-"""Expected calls that never came, and where among the calls that were made each one is shown."""
+"""Expected calls that were not made, and where to show each among the calls that were."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ PlacedCall = tuple[Place, ExpectedCall]
 
 
 def expected_of(case: Case) -> tuple[PlacedCall, ...]:
-    """The expected calls of a case in the order of `Case.expected_calls()`; of a chain, each with its step from 0."""
+    """Return the expected calls of a case in the order of `Case.expected_calls()`. In a chain, each has its step, from
+    0, as place."""
     steps = [(("steps", at), call) for at, step in enumerate(case.steps) if (call := step.expected_call) is not None]
     return (*steps, *case.placed_expected_calls())
 
@@ -27,10 +28,10 @@ def missing_calls(
     outcome: int,
     steps: Mapping[int, int],
 ) -> list[tuple[int, MissingItem]]:
-    """The missing calls of a run, each with the index of the item before which it is shown, in order.
+    """Return the missing calls of a run, each with the index of the item that it is shown before, in order.
 
-    `calls` are the indices of the run's calls among its items, each followed by its result; `outcome` is that of the
-    run's end, and `steps` say before which item each step of a chain is over.
+    `calls` are the indices of the run's calls, each followed by its result; `outcome` is that of the run's end. `steps`
+    maps each step of a chain to the index of the item before which it ends.
     """
     by_expected = {pairing.expected_call: pairing for pairing in pairings if pairing.expected_call is not None}
     lost = {issue.expected_call for issue in issues if issue.kind == "missing call" and issue.call is None}
@@ -58,8 +59,8 @@ def missing_calls(
 
 
 def _expected_before(index: int, met: Mapping[int, int], expected: Sequence[PlacedCall], end: int) -> int:
-    """Before which item a call was expected: one in sequence before the call that was to follow it, else behind the one
-    that it was to follow; any other one behind all calls."""
+    """Return the item before which a call was expected: the next expected call in the sequence that was made, otherwise
+    after the previous one, otherwise after all calls."""
     position = _position(expected, index)
     if position is None:
         return end
@@ -72,8 +73,8 @@ def _expected_before(index: int, met: Mapping[int, int], expected: Sequence[Plac
 
 
 def _position(expected: Sequence[PlacedCall], index: int) -> int | None:
-    """The place in the sequence at which a call is expected; `None` where there is no sequence. Without word of the
-    expected calls, they are one."""
+    """Return the position of an expected call in the sequence, `None` if there is no sequence. Unknown expected calls
+    count as a sequence."""
     if index >= len(expected):
         return index
     place = expected[index][0]

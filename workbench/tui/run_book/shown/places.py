@@ -1,4 +1,4 @@
-"""What an item of a run stands for: which round, which of its calls, and on which side of its result."""
+"""The place in a run that an item stands for: its round, call, and side of the result."""
 
 from __future__ import annotations
 
@@ -21,12 +21,11 @@ from workbench.tui.run_book.shown.items import (
 
 @dataclass(frozen=True, slots=True)
 class RunPlace:
-    """A place in a run. `round` counts from 1: what stands before a request belongs to the round of that request.
+    """A place in a run. `round` counts from 1; items before a request belong to its round.
 
-    On a call, or on its result: `call_id`, its place `call_index` among `Trajectory.calls`, and how many calls of its
-    round are `answered` before this place. `after_result` says that its result has come and that this is it, which is
-    then one of those answered. What is inside an answer that was set aside has a round and no call. `step` is that of a
-    chain, from 1.
+    On a call or its result, `call_id` is the call, `call_index` its index in `Trajectory.calls`, and `answered` how
+    many calls of its round are answered before this place. `after_result` is true on a result that has arrived, which
+    then counts as answered. Items of a superseded answer have a round but no call. `step` is that of a chain, from 1.
     """
 
     round: int
@@ -38,7 +37,8 @@ class RunPlace:
 
 
 def place_at(run: RunItems, index: int) -> RunPlace | None:
-    """What the item at an index stands for; `None` for the end of a run. Costs no more in a long run."""
+    """Return the place of the item at an index, `None` for the end of a run. The cost does not depend on the length of
+    the run."""
     item = run.items[index]
     if isinstance(item, OutcomeItem):
         return None
@@ -64,8 +64,8 @@ def place_at(run: RunItems, index: int) -> RunPlace | None:
 
 
 def _step(run: RunItems, index: int) -> int | None:
-    """The step whose request stands at an index or below it: that of the heading above, unless a request stands between
-    them already."""
+    """Return the step of the request at or after an index: that of the heading above, unless a request is in
+    between."""
     headings = bisect_right(run.steps, index)
     heading = run.steps[headings - 1] if headings else None
     item = run.items[heading] if heading is not None else None

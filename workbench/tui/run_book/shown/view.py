@@ -1,7 +1,6 @@
-"""A run as it is shown: events and the grade folded into items, with word of which items changed.
+"""Folds events and the grade of a run into display items and tracks which items changed.
 
-It follows the same events as `TrajectoryFold`, but is forgiving: an event that does not fit is left out of the picture,
-never a reason to fail.
+It processes the same events as `TrajectoryFold`, but an unexpected event is ignored and never an error.
 """
 
 from __future__ import annotations
@@ -57,55 +56,55 @@ from workbench.tui.run_book.shown.places import RunPlace, place_at
 
 
 class RunView:
-    """The items of one run, in the order in which they are shown."""
+    """The items of one run, in display order."""
 
     def __init__(self) -> None:
         self.graded = False
         self.began: datetime | None = None
-        """When the run began, where that is known: waits then say when they end."""
+        """When the run began, if known. Waits then show when they end."""
         self.steps = 0
-        """How many steps the run's case has, where that is known."""
+        """The number of steps of the run's case, if known."""
         self.origin = ""
-        """Which run it was forked from, where that one is known."""
+        """The name of the origin of a fork, if known."""
         self._run = RunItems()
         self._numbered = 0
         self._suites: str | None = None
-        """The system prompt of requests that belong to no step."""
+        """The system prompt of requests outside of steps."""
         self._system: str | None = None
-        """The system prompt in force."""
+        """The current system prompt."""
         self._prompted = False
-        """Whether some request had a system prompt."""
+        """Whether any request had a system prompt."""
 
     @property
     def items(self) -> Sequence[Item]:
-        """What there is to show; read them only."""
+        """The items to show. Read only."""
         return self._run.items
 
     @property
     def held(self) -> int | None:
-        """The item that shows where the run is held, or asks whether a call may be executed; `None` when it goes on."""
+        """The index of the item where the run is held or asks for permission, `None` while it continues."""
         return self._run.held
 
     def place(self, index: int) -> RunPlace | None:
-        """What the item at an index stands for; `None` for the end of the run."""
+        """Return the place of the item at an index, `None` for the end of the run."""
         return place_at(self._run, index)
 
     def tool_of(self, call_id: str | None) -> str | None:
-        """The tool of a call; `None` where there is no such call."""
+        """Return the tool of a call, `None` if there is no such call."""
         at = self._run.index_of(call_id)
         call = self.items[at] if at is not None else None
         return call.tool if isinstance(call, CallItem) else None
 
     def is_answered(self, call_id: str) -> bool:
-        """Whether a call has a result."""
+        """Return whether a call has a result."""
         at = self._run.index_of(call_id)
         answer = self.items[at + 1] if at is not None else None
         return isinstance(answer, ResultItem) and answer.result is not None
 
     def put_off(self, until: datetime) -> None:
-        """The next request waits, since the endpoint has told another run to; the next event ends that."""
+        """Show that the next request waits because the endpoint asked a different run to. The next event ends that."""
         self._end_wait()
-        # An hour on the clock stays true while nothing is drawn.
+        # A time of day stays correct without being redrawn.
         at = f"{until.astimezone():%H:%M:%S}"
         self._run.append(NoticeItem(f"waits until {at} at least: the endpoint told another run to wait", waits=True))
 
@@ -115,7 +114,7 @@ class RunView:
             self._run.cut(len(self._run.items) - 1)
 
     def add(self, event: Event) -> None:
-        """Take one more event of the run."""
+        """Add an event of the run."""
         self._end_wait()
         run = self._run
         match event.payload:
@@ -172,7 +171,7 @@ class RunView:
                 self._take_by_hand(by_hand)
 
     def _take_by_hand(self, what: Paused | Resumed | CallEdited | ResultEdited | MessageAdded | Regenerated) -> None:
-        """Take what a person does to the run, and when it waits for that."""
+        """Apply an action of the user, or a wait for one."""
         run = self._run
         match what:
             case Paused():
@@ -192,18 +191,18 @@ class RunView:
                 set_aside(run, what)
 
     def grade(self, result: RunResult, expected: Sequence[PlacedCall] = (), former: RunResult | None = None) -> None:
-        """Put the grade where it belongs, in the place of any before it. `expected` are the case's expected calls with
-        their places; `former` is what the run came to when it ran, where it was graded anew since."""
+        """Attach the grade, in place of any earlier one. `expected` are the case's expected calls with their places.
+        `former` is the original result of a run that was regraded."""
         put_grade(self._run, result, expected, former, first=not self.graded)
         self.graded = True
 
     def take_changes(self) -> tuple[bool, list[int]]:
-        """Whether items were put in between, and the indices of those that changed since this was last asked."""
+        """Return whether items moved, and the indices of changed items, since the last call."""
         return self._run.take_changes()
 
     def take_cut(self) -> int | None:
-        """How many of the first items are still those that they were when this was last asked; `None` for all of them.
-        The others were void, and there may be new ones in their places."""
+        """Return how many of the first items are unchanged objects since the last call, `None` for all. Those after
+        were removed, and new ones may have taken their place."""
         return self._run.take_cut()
 
     # Before a request
@@ -224,7 +223,9 @@ class RunView:
         run = self._run
         last = run.items[-1] if run.items else None
         opens = step.step == 1 and run.round is None and isinstance(last, MessageItem) and last.role == "user"
-        opening = run.cut(len(run.items) - 1) if opens else []  # the conversation begins with it, but it is this step's
+        opening = (
+            run.cut(len(run.items) - 1) if opens else []
+        )  # the conversation begins with this message, but it belongs to the step
         self._head(step.step, step.system or None)
         for message in opening:
             run.append(message)
@@ -232,7 +233,7 @@ class RunView:
             run.append(MessageItem("user", GrowingText(step.user), self._next_number()))
 
     def _begin_answer(self) -> None:
-        """The request behind the last step, for the final answer: one of a chain whose step has its request already."""
+        """Show the heading of the final request after the last step."""
         run = self._run
         if run.steps and run.rounds and run.rounds[-1] > run.steps[-1]:
             self._head(None, self._suites)
@@ -251,21 +252,21 @@ class RunView:
                 self._run.changed(index)
         calls = [index for index in self._run.order if self._run.round is not None and index > self._run.round]
         if fork.answered is not None and fork.answered < len(calls):
-            # What answers this one and the others happens.
+            # This result and those after it are new in the fork.
             self._run.insert(calls[fork.answered], ForkItem(fork, self.origin))
             self._run.rebuild()
         else:
             self._run.append(ForkItem(fork, self.origin))
 
     def differs(self, sentence: str) -> None:
-        """Say how a fork differs first from its origin."""
+        """Show the first difference of a fork to its origin."""
         for index, item in enumerate(self._run.items):
             if isinstance(item, ForkItem) and item.difference != sentence:
                 item.difference = sentence
                 self._run.changed(index)
 
     def _begin_again(self) -> None:
-        """A retry: what the failed attempt said is void, why it failed stays."""
+        """Show a retry: drop the output of the failed attempt, keep its error."""
         asked = self._run.request()
         if asked is None or self._run.round is None or self._run.outcome is not None:
             return
@@ -275,7 +276,7 @@ class RunView:
     # An answer, and the end
 
     def _answers(self) -> None:
-        """The model says the first thing of its answer."""
+        """Mark that the answer has begun."""
         if self._run.round is not None:
             item = self._run.items[self._run.round]
             assert isinstance(item, RoundItem)
@@ -298,7 +299,7 @@ class RunView:
         if (asked := self._run.request()) is not None:
             asked.over, asked.retry = True, None
             if asked.errors and asked.errors[-1] == finish.error:
-                asked.errors.pop()  # the outcome says it
+                asked.errors.pop()  # the outcome shows it
         go_on(self._run)
         if self._run.outcome is None:
             self._run.end().finish = finish
