@@ -1,4 +1,4 @@
-"""The screen of the audit: what is wrong with what suites ask."""
+"""Actions on the screen of the audit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The audits of suites as rows to move through: what was found case by case, then what no case covers."""
+"""The audits of suites as rows: findings by case, then what no case covers."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.spans import EMPTY, Line, Span, cut_line, plain, wrap
 
 Target = tuple[Path, str | None]
-"""Where a row leads: a suite, and the id of a case of it or `None` for its settings."""
+"""The target of a row: a suite, and the id of a case or `None` for its settings."""
 
 
 @dataclass(frozen=True, slots=True)
 class AuditRow:
-    """One line, and where it leads."""
+    """One line and its target."""
 
     line: Line
     target: Target
@@ -29,14 +29,14 @@ class AuditRow:
 
 @dataclass(frozen=True, slots=True)
 class AuditedSuite:
-    """A suite with what was found in it."""
+    """A suite and its audit."""
 
     file: SuiteFile
     audit: Audit
 
 
 def audit_rows(audited: Sequence[AuditedSuite], width: int) -> list[AuditRow]:
-    """All rows, each at most `width` cells wide; suites without findings have theirs too."""
+    """Return all rows, at most `width` cells wide, including suites without findings."""
     rows: list[AuditRow] = []
     for each in audited:
         if rows:
@@ -46,12 +46,12 @@ def audit_rows(audited: Sequence[AuditedSuite], width: int) -> list[AuditRow]:
 
 
 def finding_count(audited: Sequence[AuditedSuite]) -> int:
-    """How many findings there are in all."""
+    """Return the total number of findings."""
     return sum(len(each.audit.findings) for each in audited)
 
 
 def audit_text(audited: Sequence[AuditedSuite]) -> str:
-    """All of it as text, for copying."""
+    """Return everything as text, for copying."""
     return "\n".join(plain(row.line).rstrip() for row in audit_rows(audited, 120))
 
 

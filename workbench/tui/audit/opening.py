@@ -1,4 +1,4 @@
-"""Opening the audit, and going from it to a case."""
+"""Opens the audit, and goes from it to a case."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class AuditCommands:
-    """Opens the screen, which is imported when it is first wanted."""
+    """Opens the screen of the audit."""
 
     def __init__(self, stage: Stage, selection: Selection, listings: Listings) -> None:
         self._stage = stage

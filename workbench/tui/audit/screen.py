@@ -1,4 +1,4 @@
-"""The audit of suites: cases that ask too little, what can never be met, and what no case covers."""
+"""The screen of the audit: cases that ask too little, expectations that can never be met, and what no case covers."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from workbench.tui.lines.spans import Line, Span
 
 
 class AuditList(LineView):
-    """What was found, as rows that lead somewhere."""
+    """The findings as rows with targets."""
 
     class Opened(Message):
-        """A row was clicked once more."""
+        """Posted when the selected row is clicked."""
 
     def __init__(self, widget_id: str) -> None:
         super().__init__(widget_id)
@@ -43,7 +43,7 @@ class AuditList(LineView):
 
     @property
     def rows(self) -> Sequence[AuditRow]:
-        """All rows, as wide as there is room now."""
+        """All rows at the present width."""
         now = (len(self.audited), self.text_width)
         if now != self._laid_out:
             self._laid_out = now
@@ -65,7 +65,7 @@ class AuditList(LineView):
 
 
 class AuditScreen(SideScreen[Target | None]):
-    """Audits some suites off the loop, one after the other; it ends with where to go. Nothing is started or asked."""
+    """Audits suites one after the other in a thread. Closes with the target to go to. Nothing is started or asked."""
 
     FEATURE = FEATURE
     NAME = "audit"
@@ -99,7 +99,7 @@ class AuditScreen(SideScreen[Target | None]):
             self._show_bars()
 
     def _go_to_beginning(self) -> None:
-        """Put the cursor on what the tree's cursor is on, once that was looked at."""
+        """Put the cursor on the case that is selected in the tree, once it was audited."""
         at = next((index for index, row in enumerate(self._list.rows) if row.target == self._begin_at), None)
         if at is not None:
             self._begin_at = None
@@ -107,7 +107,7 @@ class AuditScreen(SideScreen[Target | None]):
 
     @property
     def is_done(self) -> bool:
-        """Whether all suites were looked at."""
+        """Whether all suites were audited."""
         return len(self._list.audited) == len(self._files)
 
     @property
@@ -132,12 +132,12 @@ class AuditScreen(SideScreen[Target | None]):
         self.action_do("audit.open")
 
     def do_open(self) -> None:
-        """Go to what the cursor's row is about."""
+        """Go to the target of the selected row."""
         if self._list.rows:
             self.dismiss(self._list.rows[self._list.cursor].target)
 
     def do_copy(self) -> None:
-        """Copy all of it as text."""
+        """Copy everything as text."""
         self.stage.copy(audit_text(self._list.audited), "the audit", self.announce)
 
 

@@ -1,4 +1,4 @@
-"""The screen of failures: failed runs by cause."""
+"""Actions on the screen of failures."""
 
 from __future__ import annotations
 

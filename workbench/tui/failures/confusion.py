@@ -1,4 +1,4 @@
-"""The confusion table at a width: its first column stays, the others are scrolled."""
+"""The confusion table at a given width: the first column is fixed, the others scroll."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.spans import Line, Role, Span, cut, padded
 
 WIDEST_NAME = 32
-"""Cells of a tool's name in the table, at the side and on top."""
+"""The maximum width of a tool's name in the table."""
 
 _GAP = 2
 
 
 class ConfusionTable:
-    """Expected tools down the side, called ones on top."""
+    """Expected tools as rows, called tools as columns."""
 
     def __init__(self, confusion: Confusion) -> None:
         self._counts = confusion.counts
@@ -26,7 +26,7 @@ class ConfusionTable:
         self._heads = [_name(column, NO_CALL) for column in self._columns]
 
     def last_first(self, width: int) -> int:
-        """The number of the column to begin with when the last one is to be seen; 0 where all fit."""
+        """Return the first column to show so that the last one is visible, 0 if all fit."""
         room = width - self._side(width) - 1
         first = len(self._heads)
         while first > 0 and (room := room - cell_len(self._heads[first - 1]) - _GAP) >= 0:
@@ -34,7 +34,7 @@ class ConfusionTable:
         return min(first, max(len(self._heads) - 1, 0))
 
     def lines(self, width: int, first: int) -> list[Line]:
-        """The table from its column number `first` on, as many columns as fit, one at least."""
+        """Return the table from column `first` on, with as many columns as fit and at least one."""
         side, columns, heads = self._side(width), self._columns, self._heads
         shown = self._shown(width - side - 1, first)
         widest = max(width - side - 1 - _GAP, 1)
@@ -63,7 +63,7 @@ class ConfusionTable:
         return range(first, min(max(stop, first + 1), len(self._heads)))
 
     def _side(self, width: int) -> int:
-        """Cells of the first column."""
+        """Return the width of the first column."""
         return min(max(map(cell_len, (*self._names, "expected"))), max(width // 2 - _GAP, 8))
 
 

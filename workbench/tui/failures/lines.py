@@ -1,4 +1,4 @@
-"""What the screen of failures says: a row for each cause and run, and everything about the one under the cursor."""
+"""The lines of the screen of failures: a row for each cause and run, and everything about the selected one."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from workbench.tui.lines.spans import ELLIPSIS, EMPTY, Line, Role, Span, cells, 
 from workbench.tui.lines.words import score
 
 EXAMPLES_MAX = 5
-"""So many different ones are shown beside a cause's advice; the list has all runs."""
+"""The number of different examples shown with a cause's advice. The list has all runs."""
 
 EXAMPLES_FROM_MAX = 200
-"""Runs that are looked through for them, each time the cursor moves."""
+"""Runs that are searched for examples on every cursor movement."""
 
 RUNS_OF_EXAMPLE_MAX = 6
-"""Runs that are named where the same went wrong in several."""
+"""Runs that are named if the same went wrong in several."""
 
 LEAST_NAME_CELLS = 8
-"""So much of a case's name stays in the list, however long the model's is."""
+"""The minimum of a case's name in the list, however long the model's name is."""
 
 SUBJECTS_MAX = 20
 
@@ -36,7 +36,7 @@ _NOTHING_FITS: Message = (("No failed run fits the filter.", "strong"), ("", "te
 
 
 def row_line(state: FailureList, row: FailureRow, width: int) -> Line:
-    """One row of the list."""
+    """Return one row of the list."""
     if row.group is None:
         return cut_line((Span("Expected and called", "strong"), Span("  all graded runs", "muted")), width)
     if row.run is None:
@@ -45,23 +45,23 @@ def row_line(state: FailureList, row: FailureRow, width: int) -> Line:
         count = f"{total:,}" if row.shown == total else f"{row.shown:,} of {total:,}"
         return spread((Span(f"{fold} "), Span(row.group.cause, "strong")), (Span(count, "failed"),), width)
     run, main = row.run, row.run.main == row.group.cause
-    role: Role = "text" if main else "muted"  # what has another main cause stands behind it in every way
+    role: Role = "text" if main else "muted"  # dimmed, since its main cause is a different one
     name, rest = _title(state, run), Span(_which(state, run), role)
     also: Line = EMPTY if main else (Span(f"  {run.main}", "muted"),)
     if cells((Span(f"    {name}"), rest, *also)) > width:
         also = EMPTY
-    # The case gives way: by model and repeat its runs are told apart.
+    # The case's name is cut first, because model and repeat identify the run.
     room = max(width - 4 - cells((rest, *also)), LEAST_NAME_CELLS)
     return spread((Span("    "), Span(cut(name, room), role), rest), also, width)
 
 
 def list_message(state: FailureList) -> Message:
-    """What the list says when it has no rows."""
+    """Return the message of an empty list."""
     return _NOTHING_FITS if state.filter else ()
 
 
 def detail_lines(state: FailureList, row: FailureRow, table: ConfusionTable, first: int, width: int) -> Sequence[Line]:
-    """Everything about the cause or run of a row, and the confusion table from its column `first` on."""
+    """Return everything about the cause or run of a row, and the confusion table from column `first` on."""
     over = f"  over all {counted(state.failures.graded, 'graded run')}"
     if row.run is not None:
         lines = list(_run_lines(state, row.run, width))
@@ -98,7 +98,7 @@ def _cause_lines(state: FailureList, group: CauseGroup, width: int) -> Iterator[
 
 
 def _examples(state: FailureList, group: CauseGroup) -> Iterator[tuple[str, Sequence[Symptom]]]:
-    """What went wrong in some of the runs; what is the same in several runs of a case stands there once, for all."""
+    """Yield the symptoms of some runs. Runs of a case with equal symptoms are combined."""
     alike: dict[tuple[str, tuple[Symptom, ...]], list[str]] = {}
     for run in group.runs[:EXAMPLES_FROM_MAX]:
         symptoms = tuple(run.symptoms_of(group.cause))
@@ -149,14 +149,14 @@ def _symptom(symptom: Symptom, width: int) -> Iterator[Line]:
 
 
 def _title(state: FailureList, run: FailedRun) -> str:
-    """The case, with its suite where there are several."""
+    """Return the case, with its suite if there are several."""
     result = run.result
     suite = state.suite_names.get(result.suite, Path(result.suite).stem)
     return one_line(f"{suite} › {result.case_name}" if state.several_suites else result.case_name)
 
 
 def _which(state: FailureList, run: FailedRun) -> str:
-    """Which run of its case it is: the model where there are several, and the repeat."""
+    """Return the model, if there are several, and the repeat of a run."""
     model = f"  {one_line(run.result.model)}" if state.several_models else ""
     return f"{model} #{run.result.repeat + 1}" if run.result.repeat else model
 

@@ -1,4 +1,4 @@
-"""Opening the failures of suites, and going from them to a run."""
+"""Opens the failures of suites, and goes from them to a run."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
 
 class FailuresCommands:
-    """Opens the screen, which is imported when it is first wanted."""
+    """Opens the screen of failures."""
 
     def __init__(self, stage: Stage, selection: Selection, panes: Panes) -> None:
         self._stage = stage
         self._selection = selection
         self._panes = panes
         self._row: RowKey | None = None
-        """Where the cursor was last, so that one comes back to it."""
+        """The last position of the cursor, for the next time."""
         self._folded: dict[str, frozenset[Cause]] = {}
-        """What was folded, by the suites or the folder it was folded for."""
+        """The folded causes, by the suite or folder of the screen."""
         self.methods: dict[str, Callable[[], object]] = {"failures": self._open}
 
     def _open(self) -> None:
@@ -45,7 +45,7 @@ class FailuresCommands:
         state = FailureList(self._runs(suites), names)
         await worked_out(state.find_out)
         if not self._stage.shows_main:
-            return  # somebody has gone elsewhere meanwhile
+            return  # the user has gone elsewhere
         if not state.failures.runs:
             said = f"Nothing has failed in {place}, but {self._elsewhere(suites)}"
             self._stage.announce(said, "warned", GLYPHS.warned)
@@ -60,7 +60,7 @@ class FailuresCommands:
         self._stage.show(FailuresScreen(self._stage, state, place), go)
 
     def _runs(self, suites: Sequence[OpenSuite]) -> list[RunRecord]:
-        """The runs that count, in the order of the cases."""
+        """Return the runs that count, in the order of the cases."""
         return [
             run
             for suite in suites
@@ -69,7 +69,7 @@ class FailuresCommands:
         ]
 
     def _elsewhere(self, suites: Sequence[OpenSuite]) -> str:
-        """The other suites in which something has failed."""
+        """Describe the other suites with failures."""
         rest = [suite for suite in self._selection.open_suites.suites if suite not in suites]
         others = [suite for suite in rest if any(run.status == "failed" for run in self._runs([suite]))]
         first = f"in {one_line(others[0].path.name)}" if others else "in runs that others have replaced"

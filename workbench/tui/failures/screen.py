@@ -1,4 +1,4 @@
-"""The failed runs of suites by cause: what to do about each, which tools were mixed up, and the way to each run."""
+"""The screen of failures by cause: what to do about each, which tools were confused, and the way to each run."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from workbench.tui.run_book.record import RunRecord
 
 
 class FailureDetail(Detail):
-    """Everything about the row that the list's cursor is on."""
+    """The details of the selected row."""
 
     class Sideways(TextualMessage):
-        """The wheel was turned sideways, to the left (-1) or to the right (1)."""
+        """Posted when the wheel is turned sideways: left (-1) or right (1)."""
 
         def __init__(self, step: int) -> None:
             super().__init__()
@@ -44,7 +44,7 @@ class FailureDetail(Detail):
 
 
 class FailuresScreen(ListScreen[RunRecord, FailureList]):
-    """What failed, as it was when the screen was opened. Its answer is the run to go to."""
+    """The failures as of opening. Closes with the run to go to."""
 
     DEFAULT_CSS = "FailuresScreen #list-column { width: 42%; max-width: 60; }"
     TWO_COLUMNS_CELLS = 76
@@ -64,7 +64,7 @@ class FailuresScreen(ListScreen[RunRecord, FailureList]):
     def _detail_view(self) -> FailureDetail:
         return FailureDetail(self._detail_lines, "failures-detail")
 
-    # What is there
+    # Content
 
     def _row_line(self, index: int, width: int) -> Line:
         return row_line(self.state, self.state.rows[index], width)
@@ -87,10 +87,10 @@ class FailuresScreen(ListScreen[RunRecord, FailureList]):
         left: Line = (Span(" Failures ", "badge"), Span(f" {one_line(self._place)}{self._filter_said}"))
         return left, ((*going, Span(failed, "failed")),)
 
-    # What can be done
+    # Actions
 
     def do_open(self) -> None:
-        """Go to the run under the cursor; fold or unfold a cause; show the table."""
+        """Go to the run under the cursor, fold or unfold a cause, or show the table."""
         row = self.state.selected
         if self.state.record is not None:
             self.dismiss(self.state.record)
@@ -100,15 +100,15 @@ class FailuresScreen(ListScreen[RunRecord, FailureList]):
             self._go_to("detail")
 
     def do_left(self) -> None:
-        """Fold the cause; in the other column, scroll the table back."""
+        """Fold the cause, or scroll the table back."""
         self._sideways(-1)
 
     def do_right(self) -> None:
-        """Unfold the cause; in the other column, scroll the table."""
+        """Unfold the cause, or scroll the table."""
         self._sideways(1)
 
     def do_copy(self) -> None:
-        """Copy all of it as text."""
+        """Copy everything as text."""
         self.stage.copy(self.state.as_text(), "the failures", self.announce)
 
     def _sideways(self, step: int) -> None:

@@ -1,5 +1,4 @@
-"""The failed runs of some suites as the screen of failures lists them: causes, the runs below each, a filter, a
-cursor."""
+"""The state of the screen of failures: causes, their runs, a filter and a cursor."""
 
 from __future__ import annotations
 
@@ -16,43 +15,43 @@ from workbench.tui.kit.rows import FoldingState
 from workbench.tui.run_book.record import RunRecord
 
 RowKey = tuple[str, Cause | None, str]
-"""What a row stands for, the same when failures are looked at again: its kind, its cause, the id of its run."""
+"""Identifies a row across openings of the screen: its kind, cause and run id."""
 
 
 class FailureRow(NamedTuple):
-    """One row: a cause with the runs below it that the filter shows, one of these runs, or the confusion table."""
+    """One row: a cause with the runs that match the filter, one of these runs, or the confusion table."""
 
     kind: Literal["cause", "run", "table"]
     group: CauseGroup | None = None
     run: FailedRun | None = None
     shown: int = 0
-    """Of a cause, how many of its runs are shown, unfolded or not."""
+    """The number of matching runs of a cause, whether folded or not."""
 
     @property
     def key(self) -> RowKey:
-        """What the row stands for."""
+        """What identifies the row."""
         cause = self.group.cause if self.group is not None else None
         return self.kind, cause, self.run.result.run_id if self.run is not None else ""
 
 
 class FailureList(FoldingState[FailureRow]):
-    """All failures of some runs, as rows: none before `find_out` was called."""
+    """The failures of some runs as rows. There are none before `find_out` was called."""
 
     def __init__(self, records: Sequence[RunRecord], suite_names: Mapping[Path, str]) -> None:
         super().__init__()
         done = [record for record in records if record.status is not None]
         self.records = [record for record in done if record.status in GRADED]
-        # As they are now: they may be graded anew meanwhile.
+        # The state at this moment; runs may be regraded meanwhile.
         self._unread = [(record.glance(), record.shown_case) for record in self.records]
         self.failures: Failures = failures_of(())
         self.suite_names = {str(path): name for path, name in suite_names.items()}
         self.several_models = len({record.model for record in done}) > 1
         self.under_way = len(records) - len(done)
-        """Runs that were not over when this was made."""
+        """The number of runs that were active when this was created."""
 
     def find_out(self) -> None:
-        """Find out why runs failed. Reads each of them, which takes a second for ten thousand: may be called on another
-        thread while nobody else uses this."""
+        """Find out why runs failed. Reads every run, about a second for ten thousand. May be called on a thread while
+        nothing else uses this object."""
         read = ((result(), case) for result, case in self._unread)
         self.failures = failures_of((result, case) for result, case in read if result is not None)
         self._unread = []
@@ -69,7 +68,7 @@ class FailureList(FoldingState[FailureRow]):
         return self.records[row.run.index] if row is not None and row.run is not None else None
 
     def resume(self, folded: frozenset[Cause], row: RowKey | None) -> None:
-        """Fold what was folded before, and go to where the cursor was, if that is still there."""
+        """Restore folds and, if the row still exists, the cursor."""
         self._folded = set(folded)
         self._rebuild(row)
 
@@ -79,7 +78,7 @@ class FailureList(FoldingState[FailureRow]):
         return frozenset(group.cause for group in self.failures.groups if group.cause in self._folded)
 
     def as_text(self) -> str:
-        """All of it, for copying."""
+        """Return everything as text, for copying."""
         return failures_text(self.failures, self.suite_names)
 
     def _key(self, row: FailureRow) -> RowKey:
@@ -89,7 +88,7 @@ class FailureList(FoldingState[FailureRow]):
         return row.group.cause if row.group is not None else None
 
     def _found(self) -> list[FailureRow]:
-        """The filter looks for words in suite, case, model, tools and parameters."""
+        """Return the rows that match the filter, which searches suite, case, model, tools and parameters."""
         found: list[FailureRow] = []
         for group in self.failures.groups:
             runs = [run for run in group.runs if self._fits(run.index, partial(self._text_of, run))]

@@ -1,4 +1,4 @@
-"""The screen of grades: one run as every grader reads it."""
+"""Actions on the screen of grades."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from workbench.tui.kit.actions import Action, Feature, MainSituation, Situation
 
 @dataclass(frozen=True)
 class GradesNow(Situation):
-    """`runs` is how many runs of the case have grades."""
+    """The situation of the screen. `runs` is how many runs of the case have grades."""
 
     runs: int = 0
 

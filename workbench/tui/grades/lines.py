@@ -1,4 +1,4 @@
-"""What the screen of grades says: a few lines for each grader, and everything about the grade under the cursor."""
+"""The lines of the screen of grades: a summary of each grader, and everything about the selected grade."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from workbench.tui.lines.words import duration, failed_steps, score
 from workbench.tui.trajectory.item_lines import NARROWEST
 
 ROWS = 3
-"""Rows of each grader in the list: its name, and two of why."""
+"""The rows of each grader in the list: its name, and two of the reason."""
 
 MOST_ISSUES = 200
-"""Issues that are shown; copying has all of them."""
+"""The number of issues shown. Copying includes all."""
 
 _VERBS: Mapping[Status, str] = {"failed": "fail it", "warned": "warn", "passed": "pass it"}
 
 _LEAST_BEHIND = 10
-"""Cells behind a label below which a text goes to the next row."""
+"""If less width is left after a label, the text goes to the next row."""
 
 _UNBROKEN = 200
-"""Cells in which a copied line is laid out."""
+"""The width of copied lines."""
 
 
 def list_line(state: GradesState, index: int, width: int) -> Line:
-    """One row of the list: of each grader its name and score, then its status and why."""
+    """Return one row of the list: the grader and score, then the status and reason."""
     grade = state.grades[index // ROWS]
     sign, role = _sign(grade)
     if index % ROWS:
@@ -63,14 +63,14 @@ def _word(grade: Grade) -> str:
 
 
 class GradePage(NamedTuple):
-    """Everything about a grade, and which of its lines begin a call or an expectation that is not right."""
+    """Everything about a grade. `bad` are the lines where a wrong call or expectation begins."""
 
     lines: list[Line]
     bad: tuple[int, ...]
 
 
 def grade_page(state: GradesState, width: int) -> GradePage:
-    """How the grade under the cursor came about: the verdict, the formula, the calls, the issues."""
+    """Explain the selected grade: verdict, formula, calls and issues."""
     grade, explanation = state.selected, state.explanation
     seen, width = width, max(width, NARROWEST)
     lines = _head(state, grade, explanation, width)
@@ -115,7 +115,7 @@ def _head(state: GradesState, grade: Grade, explanation: Explanation, width: int
 
 
 def _facets(state: GradesState, grade: Grade, width: int) -> list[Line]:
-    """The five dimensions, each with the fraction that it is."""
+    """Return the five dimensions, each with its fraction."""
     found = facets(grade, len(state.case.response_contains))
     if not found:
         return []
@@ -131,7 +131,7 @@ def _facets(state: GradesState, grade: Grade, width: int) -> list[Line]:
 
 
 def disagreement_text(grades: Sequence[Grade]) -> str:
-    """Who would let the run fail and who would not, the smaller side first; empty when the graders agree."""
+    """Return which graders fail the run and which do not, the smaller side first. Empty if they agree."""
     sides: list[str] = []
     for status, side in sorted(disagreement(grades), key=lambda found: len(found[1])):
         *names, last = [grade.grader for grade in side]
@@ -167,7 +167,7 @@ def _issues(state: GradesState, grade: Grade, explanation: Explanation, width: i
 
 
 def copied_grade(state: GradesState) -> tuple[str, str]:
-    """Everything about the grade under the cursor as text, and what to call it."""
+    """Return the selected grade as text with all details, and its name for the notice."""
     shown, state.more = state.more, True
     lines = "\n".join(plain(line).rstrip() for line in grade_page(state, _UNBROKEN).lines)
     state.more = shown
@@ -175,12 +175,12 @@ def copied_grade(state: GradesState) -> tuple[str, str]:
 
 
 def _paragraph(text: str, width: int, role: Role, label: str = " ") -> list[Line]:
-    """A text behind a label, all of its rows at the same cell."""
+    """Return a text after a label, with all rows aligned."""
     return _behind((Span(label, "muted"),), text, width, role)
 
 
 def _behind(label: Line, text: str, width: int, role: Role) -> list[Line]:
-    """A text behind a label; where that leaves no room for it, below."""
+    """Return a text after a label, or below it if there is no room."""
     at = cells(label)
     if width - at < _LEAST_BEHIND:
         return [cut_line(label, width), *_paragraph(text, width, role)]

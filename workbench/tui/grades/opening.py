@@ -1,4 +1,4 @@
-"""Opening the grades of the run that is looked at, and going on to those of the other runs of its case."""
+"""Opens the grades of the selected run, and switches to those of other runs of its case."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class GradesCommands:
-    """Opens the screen, which is imported when it is first wanted."""
+    """Opens the screen of grades."""
 
     def __init__(self, stage: Stage, selection: Selection) -> None:
         self._stage = stage
@@ -40,7 +40,7 @@ class GradesCommands:
         return GradesState(case, result, runs=len(_graded(runs)), numbered=numbered)
 
     def _other_run(self, state: GradesState, step: int) -> GradesState | None:
-        """Select another graded run of the case, and return its grades."""
+        """Select a different graded run of the case and return its grades."""
         graded = _graded(self._selection.runs)
         if not graded:
             return None
@@ -51,7 +51,7 @@ class GradesCommands:
 
 
 def _graded(runs: Sequence[RunRecord]) -> list[tuple[int, Case, RunResult]]:
-    """The runs that have grades, each with its place among all."""
+    """Return the runs with grades, each with its index."""
     return [
         (index, run.shown_case, result)
         for index, run in enumerate(runs)

@@ -1,4 +1,4 @@
-"""The arguments of a paired call as lines: what was expected of each, what came, whether it holds, what it earned."""
+"""The arguments of a paired call as lines: expected value, actual value, verdict and score."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ INDENT = 4
 EARNED_CELLS = 19
 
 EARN_BY_ARGUMENT = frozenset({"critics", "decision", "dimensions"})
-"""Graders under which an argument earns something by itself; under the others a call is right or not."""
+"""Graders that score arguments individually. For the others a call is right or wrong as a whole."""
 
 _FOLDED, UNFOLDED = 2_000, 20_000
-"""Characters of a value that are looked at, on one row or on as many as it needs."""
+"""Characters of a value that are considered, on one row and on several."""
 
 
 class Columns(NamedTuple):
-    """Cells of the columns. Without room for two `expected` is 0, and what was expected stands below."""
+    """The widths of the columns. If there is only room for one, `expected` is 0 and the expected value goes below."""
 
     name: int
     expected: int
@@ -39,7 +39,7 @@ class Columns(NamedTuple):
 def argument_lines(
     state: GradesState, pairing: CallPairing, verdict: ArgumentVerdict, columns: Columns, width: int
 ) -> list[Line]:
-    """One argument: name, what was expected, what came, whether it holds and what it earned."""
+    """Return the lines of one argument: name, expected value, actual value, verdict and score."""
     sign, role = _sign(verdict)
     earned = f"{sign} {_earned(verdict, state.selected.grader)}".rstrip()
     if pairing.call is None and not verdict.weight:
@@ -79,7 +79,7 @@ def argument_lines(
 
 
 def _asked(state: GradesState, pairing: CallPairing, verdict: ArgumentVerdict) -> str:
-    """What was expected of an argument, in more words all of it."""
+    """Return the expected value of an argument, in full with `more`."""
     assert pairing.expected_call is not None
     checks = state.expected[pairing.expected_call].args or {}
     if state.more and verdict.expected.endswith(ELLIPSIS) and verdict.argument in checks:
@@ -88,7 +88,7 @@ def _asked(state: GradesState, pairing: CallPairing, verdict: ArgumentVerdict) -
 
 
 def _below(text: str, width: int, whole: bool) -> list[Line]:
-    """Something about an argument, below it."""
+    """Return a note below an argument."""
     room = width - INDENT - 4
     rows = wrap(text, room) if whole else [cut(text, room)]
     return [(Span(" " * (INDENT + 2)), Span(row, "muted")) for row in rows]
@@ -99,7 +99,7 @@ def _value(text: str, given: bool) -> Line:
 
 
 def with_earned(line: Line, earned: str, role: Role, width: int) -> Line:
-    """A line with what it earned in the last column."""
+    """Put a score into the last column of a line."""
     if not earned:
         return cut_line(line, width)
     at = width - EARNED_CELLS + 1
@@ -130,5 +130,5 @@ def _earned(verdict: ArgumentVerdict, grader: str) -> str:
 
 
 def amount_said(earned: float, weight: float) -> str:
-    """How much of what could be earned was."""
+    """Format how much of a maximum was earned."""
     return f"{figure(earned)} of {figure(weight)}"

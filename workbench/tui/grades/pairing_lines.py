@@ -1,7 +1,7 @@
-"""The pairing of a grade as lines: who was matched with whom, what every argument earned, what each line is worth.
+"""The pairing of a grade as lines: which calls match, and the score of each argument and line.
 
-Where there is room, what was expected stands beside what was done; else below it. Among many calls a right one has a
-single line.
+The expected call is next to the actual one if there is room, otherwise above it. Among many calls, a correct one takes
+a single line.
 """
 
 from __future__ import annotations
@@ -35,34 +35,34 @@ from workbench.tui.lines.json_lines import compact_json
 from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, cut_line, padded, spread, wrap
 
 SIDE_BY_SIDE_CELLS = 76
-"""From this width on what was expected and what was done stand side by side."""
+"""From this width on, expected and actual calls are side by side."""
 
 LONGEST_NAME = 18
 _PLACE_CELLS = len("any order") + 2
 
 MOST_PAIRINGS = 300
-"""Lines of a pairing that are shown."""
+"""The number of pairings shown."""
 
 FOLDED_FROM = 4
-"""From so many lines of a pairing on those that are right are folded."""
+"""From this number of pairings on, correct ones are folded."""
 
 _WRONG_ALONE = frozenset({"too many", "unexpected", "must not be called", "called where nothing should be", "extra"})
-"""What may become of a call without an expected one that is wrong also where it has no part in a sum."""
+"""Outcomes of calls without an expectation that are wrong even if they do not affect the score."""
 
 
 class Block(NamedTuple):
-    """The lines of one call or expectation, or of a heading; `right` says that nothing is wrong with it."""
+    """The lines of one call, expectation or heading. `right` is true if nothing is wrong with it."""
 
     lines: list[Line]
     right: bool = True
 
 
 _Told = tuple[CallPairing | SilentStep, Account | None]
-"""What has lines of its own, and what it is worth."""
+"""A pairing or step with lines of its own, and its score."""
 
 
 def pairing_blocks(state: GradesState, width: int) -> list[Block]:
-    """All lines of the pairing of the grade under the cursor, with a heading."""
+    """Return all lines of the selected grade's pairing, with a heading."""
     grade, accounts = state.selected, state.explanation.accounts
     told: list[_Told] = [*zip(grade.pairings, accounts, strict=True), *((step, None) for step in silent_steps(state))]
     if not told:
@@ -129,7 +129,7 @@ def _heading(columns: Columns) -> Line:
 
 
 def _expected(state: GradesState, pairing: CallPairing, columns: Columns, width: int) -> list[Line]:
-    """An expected call with the call it was paired with, or without one."""
+    """Return the lines of an expected call and the call that it was paired with, if any."""
     assert pairing.expected_call is not None
     wanted = state.expected[pairing.expected_call]
     made = _made(state, pairing, brief=not columns.expected)
@@ -157,7 +157,7 @@ def _expected(state: GradesState, pairing: CallPairing, columns: Columns, width:
 def _folded(
     state: GradesState, pairing: CallPairing, account: Account | None, columns: Columns, width: int
 ) -> list[Line]:
-    """An expected call that was made as expected, on one line."""
+    """Return a correct call on one line."""
     assert pairing.expected_call is not None
     assert pairing.call is not None
     record = state.calls[pairing.call]
@@ -174,7 +174,7 @@ def _folded(
 
 
 def _wanted(state: GradesState, pairing: CallPairing, what: Line) -> Line:
-    """An expected call behind its step or number and, where the grader goes by that, when it is to be made."""
+    """Return an expected call after its step or number and, if the grader considers the order, its position."""
     assert pairing.expected_call is not None
     if step := step_label(state.step_of(pairing)):
         return (Span(step, "muted"), *what)
@@ -185,7 +185,7 @@ def _wanted(state: GradesState, pairing: CallPairing, what: Line) -> Line:
 
 
 def _beside(wanted: Line, made: Line, columns: Columns) -> Line:
-    """What was expected and what was made on one line, each in its column where there is room for two."""
+    """Put the expected and the actual call on one line, in columns if there is room."""
     if not columns.expected:
         return (*wanted, Span("  "), *made) if wanted[-1].role == "tool" else (*wanted, *made)
     room = INDENT + columns.name + 2 + columns.expected
@@ -194,7 +194,7 @@ def _beside(wanted: Line, made: Line, columns: Columns) -> Line:
 
 
 def _made(state: GradesState, pairing: CallPairing, *, brief: bool) -> Line:
-    """The actual call of a line, or that there is none; `brief`: a tool that is the expected one is not said again."""
+    """Return the actual call of a pairing, or that there is none. With `brief`, an expected tool is not repeated."""
     if pairing.call is None:
         return (Span(f"{GLYPHS.missing} never called", "failed"),)
     tool = state.calls[pairing.call].tool
@@ -207,13 +207,13 @@ def _made(state: GradesState, pairing: CallPairing, *, brief: bool) -> Line:
 
 
 def _elsewhere(state: GradesState, pairing: CallPairing) -> Line:
-    """That a call was not made in the step that expects it: what is right for the whole is not for that step."""
+    """Return a note if a call was made outside of the step that expects it."""
     where = state.made_elsewhere(pairing)
     return (Span(f"{where} ", "warned"),) if where else EMPTY
 
 
 def _extra(state: GradesState, pairing: CallPairing, columns: Columns, width: int) -> list[Line]:
-    """A call that no expectation stands behind."""
+    """Return the lines of a call without an expectation."""
     assert pairing.call is not None
     step = step_label(state.step_of(pairing))
     lead = INDENT + columns.name + 2 + columns.expected + 2 if columns.expected else cell_len(step) or 1
@@ -238,7 +238,7 @@ def _extra(state: GradesState, pairing: CallPairing, columns: Columns, width: in
 
 
 def _prohibition(state: GradesState, pairing: CallPairing, width: int) -> list[Line]:
-    """A prohibition, and the call that broke it, if one did."""
+    """Return the line of a prohibition, and the call that broke it, if any."""
     assert pairing.prohibition is not None
     what = one_line(describe_expected(state.case.disallowed[pairing.prohibition]))
     sign, role = (GLYPHS.passed, "passed") if pairing.call is None else (GLYPHS.failed, "failed")
@@ -248,7 +248,7 @@ def _prohibition(state: GradesState, pairing: CallPairing, width: int) -> list[L
 
 
 def _worth(pairing: CallPairing, account: Account | None, width: int) -> list[Line]:
-    """What became of a line, how its credit came about, and what that does to the score."""
+    """Return the outcome of a pairing, how its credit was computed, and its effect on the score."""
     parts = [pairing.outcome] if pairing.outcome and pairing.prohibition is None else []
     if not parts and pairing.expected_call is None and pairing.prohibition is None:
         parts.append("extra")

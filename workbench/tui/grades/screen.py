@@ -1,4 +1,4 @@
-"""One run as every grader reads it: the graders, and beside them how the one under the cursor came to its score."""
+"""The screen of one run's grades: the list of graders, and the explanation of the selected grade."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from workbench.tui.lines.spans import EMPTY, Line, Span
 
 
 class GradeList(LineView):
-    """The graders, some rows each; the cursor goes from one to the next."""
+    """The list of graders, several rows each. The cursor moves from grader to grader."""
 
     class Moved(Message):
-        """The cursor is on another grader."""
+        """Posted when the cursor moves to a different grader."""
 
     class Opened(Message):
-        """A grader was clicked once more."""
+        """Posted when the selected grader is clicked."""
 
     def __init__(self, state: GradesState, widget_id: str) -> None:
         super().__init__(widget_id)
@@ -48,7 +48,7 @@ class GradeList(LineView):
         return index // ROWS * ROWS
 
     def line_of(self, grader: int) -> int:
-        """The first row of a grader."""
+        """Return the first row of a grader."""
         return grader * ROWS
 
     def line_at(self, index: int) -> Line:
@@ -56,7 +56,7 @@ class GradeList(LineView):
 
     def move_cursor(self, index: int) -> None:
         first = self.first_of(min(max(index, 0), self.line_count() - 1))
-        super().move_cursor(first + ROWS - 1)  # so that its last row is in sight
+        super().move_cursor(first + ROWS - 1)  # so that its last row is visible
         super().move_cursor(first)
 
     def action_move(self, motion: Motion) -> None:
@@ -75,15 +75,15 @@ class GradeList(LineView):
 
 
 OtherRun = Callable[[GradesState, int], GradesState | None]
-"""Goes to the next (1) or previous (-1) run of the case that has grades, and returns its grades."""
+"""Selects the next (1) or previous (-1) graded run of the case, and returns its grades."""
 
 
 def _no_other_run(state: GradesState, step: int) -> None:
-    """Of a run that is shown by itself."""
+    """Return no other run, for a run that is displayed on its own."""
 
 
 class GradesScreen(ColumnsScreen[None]):
-    """The grades of a run that is over, as they are when it is opened."""
+    """The grades of a finished run, as of opening."""
 
     DEFAULT_CSS = "GradesScreen #list-column { width: 30%; min-width: 28; max-width: 72; }"
     TWO_COLUMNS_CELLS = 80
@@ -97,7 +97,7 @@ class GradesScreen(ColumnsScreen[None]):
         self.state = state
         self._other_run = other_run
         self._bad = -1
-        """The line with something bad that was gone to last."""
+        """The wrong line that was visited last."""
 
     def compose(self) -> ComposeResult:
         yield Bar("grades-title")
@@ -139,18 +139,18 @@ class GradesScreen(ColumnsScreen[None]):
     def _opened(self) -> None:
         self.action_do("grades.show")
 
-    # What can be done
+    # Actions
 
     @property
     def situation(self) -> GradesNow:
         return GradesNow(has_text=True, runs=self.state.runs)
 
     def do_next(self) -> None:
-        """Look at the next grader."""
+        """Select the next grader."""
         self._step(1)
 
     def do_previous(self) -> None:
-        """Look at the grader before this one."""
+        """Select the previous grader."""
         self._step(-1)
 
     def _step(self, by: int) -> None:
@@ -159,7 +159,7 @@ class GradesScreen(ColumnsScreen[None]):
         self._moved()
 
     def do_explain(self) -> None:
-        """Say everything in more words, or in fewer again; where only the graders are seen, show the calls."""
+        """Switch between full and short explanations. If only the graders are visible, show the calls."""
         if self._one_column and self.column == "list":
             self._go_to("detail")
             return
@@ -169,7 +169,7 @@ class GradesScreen(ColumnsScreen[None]):
             self.announce(f"Values in full; at the end, how {self.state.explanation.system} scores")
 
     def do_bad(self) -> None:
-        """Go to the next line of the calls that is not right, after the last one to the first."""
+        """Go to the next wrong line of the calls, wrapping around."""
         bad = grade_page(self.state, self._detail.text_width).bad
         if not bad:
             self.announce("Nothing is wrong with any call here")
@@ -185,11 +185,11 @@ class GradesScreen(ColumnsScreen[None]):
         self._step_run(1)
 
     def do_previous_run(self) -> None:
-        """Show the run of the case before this one."""
+        """Show the previous run of the case."""
         self._step_run(-1)
 
     def _step_run(self, by: int) -> None:
-        """Show the grades of another run, by the grader that is looked at now."""
+        """Show the grades of a different run by the same grader."""
         state = self._other_run(self.state, by)
         if state is None:
             return
@@ -204,5 +204,5 @@ class GradesScreen(ColumnsScreen[None]):
         self._go_to("detail")
 
     def do_copy(self) -> None:
-        """Copy the grade under the cursor with everything behind it."""
+        """Copy the selected grade with all details."""
         self.stage.copy(*copied_grade(self.state), self.announce)

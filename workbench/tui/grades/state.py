@@ -1,4 +1,4 @@
-"""One run as every grader reads it: which grader is looked at, and whether in more words."""
+"""The state of the screen of grades: the selected grader and the level of detail."""
 
 from __future__ import annotations
 
@@ -15,16 +15,17 @@ _ORDER = tuple(SYSTEMS)
 
 
 class SilentStep(NamedTuple):
-    """A step of a chain, counted from 1, of which a grade has no line since there was no call, and none expected."""
+    """A step of a chain, counted from 1, without a call and without an expected one, for which a grade has no
+    pairing."""
 
     number: int
     reached: bool
 
 
 class GradesState:
-    """The grades of a graded run. They stay in one order, whichever decides; the cursor begins on that one.
+    """The grades of a run, always in the same order. The one that decides is selected first.
 
-    `runs` is how many graded runs the case has, `numbered` whether they are told apart by their repeats.
+    `runs` is the number of graded runs of the case, `numbered` whether repeats have to be told apart.
     """
 
     def __init__(self, case: Case, result: RunResult, *, runs: int = 1, numbered: bool = False) -> None:
@@ -34,11 +35,11 @@ class GradesState:
         self.numbered = numbered
         self.expected = tuple(case.expected_calls())
         self.places = _places(case)
-        """Of each expected call, when it is to be made: "in order", "any order" (of its group), "whenever"; nothing of
-        a chain's, each of which has its step."""
+        """When each expected call is to be made: "in order", "any order" (within its group) or "whenever". Empty for a
+        chain, where each has its step."""
         self.calls = result.trajectory.calls
         self.reached = rounds_of_steps(case, result.trajectory)
-        """The round of each step of a chain; `None` for one that was never reached."""
+        """The round of each step of a chain, `None` for one that was not reached."""
         self._step_of_expected = [number for number, step in enumerate(case.steps, 1) if step.tool is not None]
         self._step_of_call = {
             found.first_call + at: number
@@ -49,7 +50,7 @@ class GradesState:
         self.grades = tuple(sorted(result.grades, key=lambda grade: _ORDER.index(grade.grader)))
         self.cursor = self.grades.index(result.grades[0])
         self.more = False
-        """Whether everything is said in more words, and values are shown whole."""
+        """Whether explanations and values are shown in full."""
         self._explained: dict[str, Explanation] = {}
 
     @property
@@ -59,14 +60,14 @@ class GradesState:
 
     @property
     def explanation(self) -> Explanation:
-        """How the grade under the cursor came about."""
+        """The explanation of the selected grade."""
         grade = self.selected
         if grade.grader not in self._explained:
             self._explained[grade.grader] = explain(grade, self.result.grading)
         return self._explained[grade.grader]
 
     def step_of(self, about: CallPairing | Issue | SilentStep) -> int | None:
-        """The step of a chain, from 1, that a line or an issue is about; `None` where it is about none."""
+        """Return the step of a chain, from 1, that a line or an issue is about, `None` if there is none."""
         if isinstance(about, SilentStep):
             return about.number
         if about.expected_call is not None and about.expected_call < len(self._step_of_expected):
@@ -74,7 +75,7 @@ class GradesState:
         return self._step_of_call.get(about.call) if about.call is not None else None
 
     def made_elsewhere(self, pairing: CallPairing) -> str:
-        """The step in whose answer the call of a line was made, where that is not the step that expects it."""
+        """Return the step where a pairing's call was made, if it is not the one that expects it."""
         if not self.case.steps or pairing.call is None or pairing.expected_call is None:
             return ""
         made = self._step_of_call.get(pairing.call)
@@ -83,7 +84,7 @@ class GradesState:
         return f"in step {made}" if made is not None else "after the steps"
 
     def decides(self, grade: Grade) -> bool:
-        """Whether the grade decides the run's status."""
+        """Return whether the grade decides the run's status."""
         return grade.grader == self.result.grades[0].grader
 
     @property
@@ -93,18 +94,18 @@ class GradesState:
         return f"{one_line(self.result.case_name)} {GLYPHS.dot} {one_line(self.result.model)}{repeat}"
 
     def look_as(self, other: GradesState) -> None:
-        """Begin on the grader, and with as many words, as another run was looked at."""
+        """Take over the selected grader and the level of detail."""
         names = [grade.grader for grade in self.grades]
         if other.selected.grader in names:
             self.cursor = names.index(other.selected.grader)
         self.more = other.more
 
     def move_to(self, index: int) -> None:
-        """Look at another grader."""
+        """Select a grader."""
         self.cursor = min(max(index, 0), len(self.grades) - 1)
 
     def step(self, by: int) -> None:
-        """Look at the grader `by` places on, around the end."""
+        """Select the grader `by` places further, wrapping around."""
         self.cursor = (self.cursor + by) % len(self.grades)
 
 
@@ -116,7 +117,7 @@ def _places(case: Case) -> tuple[str, ...]:
 
 
 def status_of(grade: Grade) -> Status:
-    """What the run comes to under a grade."""
+    """Return the status that a grade gives the run."""
     if grade.status is not None:
         return grade.status
     return "passed" if grade.verdict == "not applicable" else grade.verdict

@@ -1,4 +1,4 @@
-"""What the screen of grades says of the steps of a chain: how each does on its own, and those without a call."""
+"""Lines about the steps of a chain: the grade of each, and steps without a call."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cut_line, wrap
 from workbench.tui.lines.words import score
 
 MOST_STEPS = 200
-"""Steps of a chain that are shown."""
+"""The number of steps shown."""
 
 MOST_ISSUES = 20
-"""Issues of one step that are shown."""
+"""The number of issues shown for one step."""
 
 _WHY_INDENT = 4
 
 
 def step_label(number: int | None) -> str:
-    """How a line begins that is about a step of a chain; empty where it is about none."""
+    """Return the beginning of a line about a step, empty if there is none."""
     return f" step {number}  " if number is not None else ""
 
 
 def shown_steps(state: GradesState) -> Sequence[StepGrade]:
-    """The steps of a chain, as the grader that decides judges each on its own; none beside another grader."""
+    """Return the steps of a chain as judged by the deciding grader, none for other graders."""
     return state.result.steps if state.decides(state.selected) else ()
 
 
 def step_lines(state: GradesState, width: int) -> list[Line]:
-    """Those steps, each with its score, why, and its issues."""
+    """Return the lines of these steps: score, reason and issues."""
     steps = shown_steps(state)
     if not steps:
         return []
@@ -59,7 +59,7 @@ def step_lines(state: GradesState, width: int) -> list[Line]:
 
 
 def silent_lines(state: GradesState, step: SilentStep, width: int) -> list[Line]:
-    """A step without a call, and what it adds to the score of `decision`."""
+    """Return the lines of a step without a call, with its share of the score of `decision`."""
     most = 1 / state.selected.numbers["items"]
     role: Role = "muted" if step.reached else "failed"
     share, outcome = (most, "right not to call") if step.reached else (0.0, "never reached")
@@ -69,7 +69,7 @@ def silent_lines(state: GradesState, step: SilentStep, width: int) -> list[Line]
 
 
 def silent_steps(state: GradesState) -> list[SilentStep]:
-    """The steps that `decision` counts and has no line of: no call was expected, and none made."""
+    """Return the steps that `decision` counts but has no pairing for: no call was expected and none was made."""
     if state.selected.grader != "decision" or state.selected.score is None:
         return []
     told = {state.step_of(pairing) for pairing in state.selected.pairings}

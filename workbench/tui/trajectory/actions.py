@@ -1,4 +1,4 @@
-"""What is done with the run that is shown."""
+"""Actions on the displayed run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from workbench.tui.kit.actions import Action, Feature, MainSituation, Shown, Sit
 
 @dataclass(frozen=True)
 class TrajectoryNow(Situation):
-    """The run on a screen of its own; `why_not_graded` says why it has no grades, if it has none."""
+    """The situation of the screen of one run. `why_not_graded` is why the run has no grades, if so."""
 
     shown: Shown = "nothing"
     why_not_graded: str | None = None

@@ -1,4 +1,4 @@
-"""The arguments of a call, one row each: name, value and verdict, every one in its column."""
+"""The arguments of a call, one row each, with columns for name, value and verdict."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, cut, cut_l
 
 ARGUMENT_INDENT = 6
 LONGEST_NAME = 18
-"""Cells of the widest argument name that is aligned."""
+"""Longer argument names are not aligned."""
 
 SHORTEST_VALUE = 6
-"""Cells that a value gets however long the names are."""
+"""The minimum width of a value, however long the names are."""
 
 _MOST_ON_ONE_ROW = 2_000
-"""Characters of a value that are looked at to show it on one row."""
+"""Characters of a value that are considered when it is shown on one row."""
 
 _EXPECTED = " expected "
-"""Stands before what was expected, where there is room for the word."""
+"""The word before an expected value, where it fits."""
 
 
 _Mark = tuple[str, Role]
-"""What stands behind an argument: a sign and what it says, and what that means. Empty: nothing."""
+"""A note after an argument: its text, beginning with a sign, and its role. Empty if there is none."""
 
 
 def argument_rows(
@@ -42,9 +42,9 @@ def argument_rows(
     expanded: bool,
     edited: Mapping[str, JsonValue] | None = None,
 ) -> list[Sequence[Line]]:
-    """Lists of lines: the arguments that were given, then those that were expected and were not; a verdict that does
-    not fit beside its value goes below it. Expanded, values are shown whole, and issues say why. `edited` are what a
-    person put in the place of all of them: said behind the values, which stay the model's, as the verdicts do."""
+    """Return lists of lines: the given arguments, then expected ones that are missing. A verdict that does not fit next
+    to its value goes below it. When expanded, values are complete and issues give reasons. `edited` are the user's
+    replacements, shown after the values; verdicts are about the model's own."""
     sent = arguments if edited is None else edited
     given = [*arguments, *(name for name in sent if name not in arguments)]
     absent = [verdict.argument for verdict in verdicts if not verdict.given and verdict.argument not in given]
@@ -84,12 +84,11 @@ def _width_of(marks: Sequence[_Mark]) -> int:
 
 
 def _value_rows(value: str, marks: Sequence[_Mark], value_width: int, room: int, given: bool) -> list[Line]:
-    """A value with what is said of it beside it: the whole of it, without the word for what was expected, or else
-    below."""
+    """Return the rows of a value and its notes. Notes that do not fit lose the word "expected", then go below."""
     shorter = [(text.replace(_EXPECTED, " ", 1), role) for text, role in marks]
     own_width = min(cell_len(value), value_width)
     if marks[1][0] and own_width + _width_of(shorter) <= room < value_width + _width_of(shorter):
-        value_width = own_width  # an edit is read with its value: the column matters less
+        value_width = own_width  # An edit is read with its value, so the column matters less.
     if value_width + _width_of(shorter) <= room < value_width + _width_of(marks):
         marks = shorter
     beside: Line = EMPTY
@@ -108,7 +107,7 @@ def _value_rows(value: str, marks: Sequence[_Mark], value_width: int, room: int,
 
 
 def _edit_mark(name: str, arguments: Mapping[str, JsonValue], sent: Mapping[str, JsonValue]) -> _Mark:
-    """What a person sends in the place of an argument."""
+    """Return the note for an argument that the user changed."""
     if name not in sent:
         return f"{GLYPHS.by_hand} not sent" if name in arguments else "", "accent"
     if name in arguments and _alike(arguments[name], sent[name]):
@@ -120,11 +119,11 @@ def _alike(left: JsonValue, right: JsonValue) -> bool:
     try:
         return same(left, right)
     except RecursionError:
-        return False  # too deep to tell
+        return False  # too deeply nested to compare
 
 
 def _mark(verdict: ArgumentVerdict | None, fault: Issue | None) -> _Mark:
-    """What stands behind an argument: a sign and, unless it is right, what was expected."""
+    """Return the note of an argument: a sign and, unless it is right, the expected value."""
     if verdict is not None and not verdict.listed:
         return f"{GLYPHS.failed} unexpected", "failed"
     if verdict is not None and verdict.holds is not None:
@@ -144,7 +143,7 @@ def _mark(verdict: ArgumentVerdict | None, fault: Issue | None) -> _Mark:
 
 
 def shown_at_argument(issue: Issue, verdicts: Sequence[ArgumentVerdict], arguments: Mapping[str, JsonValue]) -> bool:
-    """Whether an issue is about an argument that has a row of its own."""
+    """Return whether an issue is about an argument with a row of its own."""
     if issue.argument is None:
         return False
     return issue.argument in arguments or any(verdict.argument == issue.argument for verdict in verdicts)

@@ -1,4 +1,4 @@
-"""Lays out the calls of a run and what answered them, with what a person changed about either beside the original."""
+"""Lays out the calls of a run and their results, with edits of the user next to the original."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from workbench.tui.trajectory.argument_lines import ARGUMENT_INDENT, argument_ro
 from workbench.tui.trajectory.mark_lines import CALL_INDENT, held_lines
 
 LARGEST = 8_000_000
-"""Characters of a result that are shown when it is expanded."""
+"""The characters of a result that are shown when it is expanded."""
 
 _RESULT_ROWS = 3
-"""Rows of a long result that are shown before it is expanded."""
+"""The rows of a long result that are shown before it is expanded."""
 
 
 def call_lines(item: CallItem, width: int, expanded: bool) -> Sequence[Line]:
-    """A call: its tool, its arguments with the verdicts on them, and the issues that are about the whole of it."""
+    """Return the lines of a call: its tool, the arguments with verdicts, and issues of the whole call."""
     head: Line = (Span(" " * CALL_INDENT), Span(f"{GLYPHS.call} ", "accent"), Span(one_line(item.tool), "tool"))
     if item.server is not None:
         head = (*head, Span(f"  on {one_line(item.server)}", "muted"))
@@ -64,7 +64,7 @@ def call_lines(item: CallItem, width: int, expanded: bool) -> Sequence[Line]:
 
 
 def result_lines(item: ResultItem, width: int, expanded: bool) -> Sequence[Line]:
-    """What answered a call, or what its place waits for."""
+    """Return the lines of a result, or of what it waits for."""
     said = _answered(item, item.result, width, expanded) if item.result is not None else _unanswered(item, width)
     if item.held is None:
         return said
@@ -102,7 +102,7 @@ def _answered(item: ResultItem, result: ResultReceived, width: int, expanded: bo
 
 
 def _source(result: ResultReceived) -> str:
-    """What answered, and how long that took where anything was asked."""
+    """Return where a result came from and how long it took."""
     match result.source:
         case "edited":
             return f"{GLYPHS.by_hand} answered by hand"
@@ -115,7 +115,7 @@ def _source(result: ResultReceived) -> str:
 
 
 def _body(result: ResultReceived, role: Role, width: int, expanded: bool) -> Sequence[Line]:
-    """What a result says, below its head."""
+    """Return the content of a result."""
     parsed = parsed_json(result.content, LARGEST if expanded else DISPLAY_LIMIT)
     if parsed is not None and expanded:
         return JsonLines(parsed, width, ARGUMENT_INDENT)

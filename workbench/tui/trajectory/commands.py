@@ -1,4 +1,4 @@
-"""What the keys of the run pane do: unfolding, searching, saving, and choosing another run of the case."""
+"""The keys of the run pane: unfolding, searching, saving, and selecting a different run of the case."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from workbench.tui.tree.selection import Selection
 
 
 class RunPaneCommands:
-    """The keys of the run pane."""
+    """Handles the keys of the run pane."""
 
     def __init__(self, stage: Stage, selection: Selection, panes: Panes, pane: RunPane, saver: RunSaver) -> None:
         self._stage = stage

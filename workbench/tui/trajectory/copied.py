@@ -1,4 +1,4 @@
-"""What is copied of a run: one item, unshortened."""
+"""The text that is copied from a run: one item, in full."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from workbench.tui.run_book.shown.items import (
 from workbench.tui.trajectory.item_lines import lines_of
 
 _UNBROKEN = 200
-"""Cells in which what is short is on one line."""
+"""The width in which short items fit on one line."""
 
 
 def copied_text(item: Item) -> tuple[str, str]:
-    """What copying an item yields, unshortened, and what to call it."""
+    """Return the text of an item, in full, and its name for the notice."""
     match item:
         case MessageItem() | TextItem():
             return item.text.text, "the text"

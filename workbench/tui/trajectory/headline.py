@@ -1,4 +1,4 @@
-"""One run in one line: which it is, how it ended or how far it is, and what it took."""
+"""One run in one line: its name, its status or progress, and its cost."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from workbench.tui.run_book.record import RunRecord
 
 
 def run_name(run: RunRecord, others: Sequence[RunRecord] = ()) -> str:
-    """The model, which repeat it is where that is not the only one, whether it is a fork, and when it began where
+    """Return the name of a run: the model, the repeat if there are several, whether it is a fork, and the time if
     nothing else tells it from `others`."""
     alike = [other for other in others if other is not run and other.model == run.model]
     numbered = run.repeat or any(other.repeat != run.repeat for other in alike)
@@ -28,12 +28,12 @@ def run_name(run: RunRecord, others: Sequence[RunRecord] = ()) -> str:
 
 
 def began(run: RunRecord) -> str:
-    """When a run began, by the clock here; empty where it has not."""
+    """Return when a run began, in local time. Empty if it has not begun."""
     return f"{datetime.fromisoformat(run.started_at).astimezone():%Y-%m-%d %H:%M:%S}" if run.started_at else ""
 
 
 def verdict(run: RunRecord) -> Line:
-    """How a run ended, with its score, or how far it is; a sign goes first."""
+    """Return the status and score of a run, or its progress, after a sign."""
     figures = run.figures
     if figures is None:
         sign, said, role = _going(run)
@@ -44,7 +44,7 @@ def verdict(run: RunRecord) -> Line:
 
 
 def facts(run: RunRecord) -> list[str]:
-    """What a run that is over took, the most wanted first: the model's time, tokens in and out, its cost."""
+    """Return the usage of a finished run, the most important part first: the model's time, tokens in and out, cost."""
     figures = run.figures
     if figures is None or not figures.asked:
         return []
@@ -57,13 +57,13 @@ def facts(run: RunRecord) -> list[str]:
 
 
 def model_time(figures: RunSummary) -> str:
-    """How long the model took to answer; empty where it never did."""
+    """Return how long the model took to answer, empty if it never did."""
     answered = figures.asked and (figures.status in GRADED or figures.latency_ms > 0)
     return duration(figures.latency_ms) if answered else ""
 
 
 def headline(name: str, run: RunRecord, width: int) -> Line:
-    """A run's name, its verdict and as many facts as there is room for; a name that is too long is cut."""
+    """Return a run's name, status and as many facts as fit. A name that is too long is cut."""
     ends: list[Line] = [verdict(run)]
     for fact in facts(run):
         ends.append((*ends[-1], Span(f" {GLYPHS.dot} {fact}", "muted")))

@@ -1,4 +1,4 @@
-"""Lays out the items of a run as lines of a given width: columns aligned, long values cut unless expanded."""
+"""Lays out the items of a run at a given width: columns aligned, long values cut unless expanded."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ NUMBER_WIDTH = 3
 LABEL_WIDTH = 7
 BODY = NUMBER_WIDTH + LABEL_WIDTH
 NARROWEST = 24
-"""Cells below which lines are laid out as if there were more, and cut by the screen."""
+"""The minimum layout width. Narrower screens cut the lines."""
 
 COLLAPSED_ROWS: Mapping[str, int] = {"system": 1, "user": 8, "assistant": 3, "tool": 2, "reasoning": 3}
-"""Rows that are shown of a long text before it is expanded."""
+"""The rows of a long text that are shown before it is expanded, by role."""
 
 
 def lines_of(item: Item, width: int, expanded: bool = False) -> Sequence[Line]:
-    """The lines of one item; none for an item that has nothing to show yet."""
+    """Return the lines of one item, none if it has nothing to show yet."""
     width = max(width, NARROWEST)
     match item:
         case TextItem():
@@ -66,7 +66,7 @@ def lines_of(item: Item, width: int, expanded: bool = False) -> Sequence[Line]:
 
 
 def rough_height(item: Item, width: int) -> int:
-    """About how many lines an item has, folded, at next to no cost; none only if it has none."""
+    """Estimate the number of lines of an item, folded, at almost no cost. 0 is exact."""
     match item:
         case TextItem():
             return 0 if item.text.blank else 1 + len(item.text.text) // max(width, NARROWEST)
@@ -153,14 +153,14 @@ def _round(item: RoundItem, width: int) -> list[Line]:
     elif item.over:
         said = Span("no answer", "muted")
     elif item.retry is not None:
-        # An hour on the clock stays true while nothing is drawn.
+        # A time of day stays correct without being redrawn.
         at = f"{item.retry_at.astimezone():%H:%M:%S}" if item.retry_at is not None else ""
         wait = f"in {duration(item.retry.wait_ms)}"
         said = Span(f"{GLYPHS.retry} retry {item.retry.attempt} {f'at {at} ({wait})' if at else wait}", "running")
     else:
         said = Span(f"{'answering' if item.begun else 'waiting for the model'} {GLYPHS.running}", "running")
     lines: list[Line] = [(*_head(item.number, "model"), said)]
-    # Attempts that may be, or were, made good by a later one are worth a look, no more.
+    # Failed attempts that a later one may correct are only warnings.
     lost = item.over and response is None
     for error, same in groupby(item.errors):
         times = len(list(same))
@@ -173,7 +173,7 @@ def _round(item: RoundItem, width: int) -> list[Line]:
 
 
 def _timing(response: ResponseFinished, room: int) -> str:
-    """Latency, time to the first token where there is room for it, tokens."""
+    """Return the latency, the time to the first token if it fits, and the tokens."""
     parts = [duration(response.latency_ms)]
     if response.stop_reason in ("truncated", "refused"):
         parts.append(response.stop_reason)
@@ -197,7 +197,7 @@ def _text(item: TextItem, width: int, expanded: bool) -> Sequence[Line]:
 
 
 class _Muted(LazyLines):
-    """Lines that do not count any more, without the first of them."""
+    """Superseded lines, without the first."""
 
     def __init__(self, lines: Sequence[Line]) -> None:
         self._lines = lines
@@ -210,12 +210,12 @@ class _Muted(LazyLines):
 
 
 def _set_aside(item: SetAsideItem, width: int, expanded: bool) -> Sequence[Line]:
-    """One line that says what it said; expanded, all of it."""
+    """Return a superseded answer: one line that summarises it or, when expanded, all of it."""
     head = (*_head(item.number, "model", "muted"), Span(f"{GLYPHS.retry} set aside", "accent"))
     if not expanded:
         return [cut_line((*head, Span(f": {_answer_in_short(item.items, width)}", "muted")), width)]
     shown = JoinedLines([lines_of(each, width, expanded=True) for each in item.items])
-    timed = (*head, Span("  "), *shown[0][2:])  # instead of its number, a second time
+    timed = (*head, Span("  "), *shown[0][2:])  # without the number, which is already there
     return JoinedLines([[cut_line(timed, width)], _Muted(shown)])
 
 

@@ -1,4 +1,4 @@
-"""Lays out what stands between the messages of a run: where it is held, where a step begins, where a fork does."""
+"""Lays out what stands between the messages of a run: holds, beginnings of steps, forks."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ CALL_INDENT = 3
 
 _OFFERED = {"s next stop": "step", "c continue": "step.continue"}
 _KEYS = "  ".join(_OFFERED)
-"""What lets a run go on that is held, and which actions that are."""
+"""The keys that let a held run continue, with their actions."""
 
 
 def held_lines(where: str, why: str, width: int) -> list[Line]:
-    """Where a run is held, and why, over the whole width: nobody is to overlook it."""
+    """Return where and why a run is held, highlighted over the whole width."""
     texts = [f"held {where}"]
     for more in (one_line(why), _KEYS):
         longer = f"{texts[-1]} {GLYPHS.dot} {more}"
@@ -34,7 +34,7 @@ def held_lines(where: str, why: str, width: int) -> list[Line]:
 
 
 def held_action(line: Line, cell: int) -> str | None:
-    """The action that is offered in a cell of a line that says where a run is held; `None` where none is."""
+    """Return the action offered at a cell of a held line, `None` if there is none."""
     if len(line) != 1 or line[0].role != "badge" or _KEYS not in line[0].text:
         return None
     text = line[0].text
@@ -43,19 +43,19 @@ def held_action(line: Line, cell: int) -> str | None:
 
 
 def hold_lines(item: HoldItem, width: int) -> list[Line]:
-    """The place before a request; nothing where the run is not held any more."""
+    """Return the lines of the place before a request, empty if the run is not held there."""
     return held_lines(f"before the request of round {item.round}", item.why, width) if item.why is not None else []
 
 
 def notice_lines(item: NoticeItem, width: int) -> list[Line]:
-    """What is not as the suite would have it, or what the run waits for."""
+    """Return the lines of a notice or of a wait."""
     if item.waits:
         return signed(GLYPHS.retry, one_line(item.text), "running", width, CALL_INDENT)
     return signed(GLYPHS.warned, one_line(item.text), "warned", width, CALL_INDENT)
 
 
 def fork_lines(item: ForkItem, width: int) -> list[Line]:
-    """Where a fork becomes a run of its own."""
+    """Return the lines of the point where a fork departs from its origin."""
     lines = signed(GLYPHS.fork, one_line(fork_text(item.fork, item.origin)), "accent", width, CALL_INDENT)
     if item.difference:
         lines += signed(" ", one_line(f"first difference: {item.difference}"), "muted", width, CALL_INDENT)
@@ -63,7 +63,7 @@ def fork_lines(item: ForkItem, width: int) -> list[Line]:
 
 
 def step_lines(item: StepItem, width: int, expanded: bool) -> list[Line]:
-    """The heading of a step with, once it is graded, its sign, its score and why."""
+    """Return the heading of a step. Once it is graded, it has its sign, score and reason."""
     number = f" of {item.of}" if item.of else ""
     head: Line = (Span(f" {item.name}{number}", "heading"),)
     grade = item.grade

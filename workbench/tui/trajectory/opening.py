@@ -1,4 +1,4 @@
-"""Opening one run on a screen of its own."""
+"""Opens a single run on a screen of its own."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 
 
 class RunScreens:
-    """Makes screens of single runs; their module is imported when the first is wanted. `save` saves a run as a
-    recording."""
+    """Creates screens of single runs. `save` saves a run as a recording."""
 
     def __init__(self, stage: Stage, book: RunBook, save: Callable[[RunRecord, Announce], object]) -> None:
         self._stage = stage
@@ -24,7 +23,7 @@ class RunScreens:
         self._save = save
 
     def of(self, record: RunRecord, title: str) -> TrajectoryScreen:
-        """Returns the screen of a run; `title` says where the run comes from."""
+        """Return the screen of a run. `title` describes where the run comes from."""
         from workbench.tui.trajectory.screen import TrajectoryScreen
 
         return TrajectoryScreen(self._stage, record, title, self._book, self._save)

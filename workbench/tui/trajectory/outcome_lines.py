@@ -1,4 +1,4 @@
-"""How a run ended, in plain words: status, score, what is left to say."""
+"""The end of a run in plain words: status, score and remaining issues."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ ENDINGS: dict[FinishReason, str] = {
     "stopped": "you stopped this run; it is not graded",
     "timed out": "the run took longer than its time limit",
 }
-"""Endings other than an answer, for a person."""
+"""Explanations of endings other than an answer."""
 
 
 def outcome_lines(item: OutcomeItem, width: int, expanded: bool) -> list[Line]:
-    """The last lines of a run."""
+    """Return the last lines of a run."""
     if item.result is None:
         return [(Span(f" {GLYPHS.running} grading", "running"),)]
     result = item.result

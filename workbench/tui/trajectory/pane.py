@@ -1,4 +1,4 @@
-"""The run pane: the runs of a case to choose from, and the lines of one, in which one can search."""
+"""The run pane: the choice of a case's runs, and the lines of one run, with a search."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ if TYPE_CHECKING:
 
 
 class RunPane(SearchedRun):
-    """Shows a run of those of a case. The editor is there only while something is typed for a run that is held."""
+    """Shows one of the runs of a case. The editor exists only while something is typed for a held run."""
 
     class Turned(TextualMessage):
-        """Typing has begun, or is over, or the keyboard is elsewhere."""
+        """Posted when typing begins or ends, or the focus moves."""
 
     class Kept(TextualMessage):
-        """What is typed is to be done to the run."""
+        """Posted when the typed text should be sent to the run."""
 
     def __init__(self, stage: Stage, widget_id: str | None = None, *, classes: str | None = None) -> None:
         super().__init__(widget_id, classes=classes)
         self._stage = stage
         self._run: RunRecord | None = None
         self.editor: HeldEditor | None = None
-        """Where something is typed for a run that is held."""
+        """The editor of text for a held run."""
         self._drafts: dict[tuple[str, HeldKind], tuple[HeldText, str, bool]] = {}
-        """What was typed and not sent: for what, the text, and whether it is a tool error."""
+        """Unsent text: its target, the text, and whether it is a tool error."""
 
     def compose(self) -> ComposeResult:
         yield PaneTitle("run-title")
@@ -54,8 +54,7 @@ class RunPane(SearchedRun):
         self.query_one("#branch").display = False
 
     def show(self, runs: Sequence[RunRecord], chosen: int, message: Message, held: Sequence[RunRecord]) -> None:
-        """Show one of the runs of a case, or a message where there is none. `held` are the runs of any case that are
-        held."""
+        """Show one of the runs of a case, or a message if there is none. `held` are all held runs, of any case."""
         if self.editor is not None:
             if runs and runs[chosen] is self.editor.held.run:
                 self.editor.follow()
@@ -69,7 +68,7 @@ class RunPane(SearchedRun):
 
     @property
     def call_meant(self) -> str | None:
-        """The id of the call that the run's cursor is on, else of the one that the run is held at."""
+        """The id of the call under the cursor, otherwise of the one where the run is held."""
         run, place = self._run, self.run_list.place
         if place is not None and place.call_id is not None:
             return place.call_id
@@ -77,19 +76,19 @@ class RunPane(SearchedRun):
 
     @property
     def target(self) -> Widget:
-        """What has the keyboard when the pane has it."""
+        """The widget that gets the focus of the pane."""
         return self.editor.editor if self.editor is not None and self.editor.is_mounted else self.run_list
 
-    # Typing for a run that is held
+    # Typing for a held run
 
     @property
     def typing(self) -> HeldKind | None:
-        """What is typed, while the keyboard is there."""
+        """The kind of text being typed, while the editor has the focus."""
         return self.editor.typing if self.editor is not None and self.editor.is_mounted else None
 
     def type_in(self, held: HeldText) -> None:
-        """Let something be typed; what was typed before and not sent stands there. Where that was for a stop that is
-        over, it is only shown, until it is closed."""
+        """Open the editor with the unsent text, if any. If the run has left the place where that was typed, it is only
+        displayed."""
         from workbench.tui.stepping.held_editor import HeldEditor
 
         self.end_typing()
@@ -98,14 +97,14 @@ class RunPane(SearchedRun):
         self.mount(self.editor)
 
     def has_unsent(self, run: RunRecord) -> bool:
-        """Whether something was typed for where a run is held, and not sent."""
+        """Return whether there is unsent text for the place where a run is held."""
         drafts = [held for held, _, _ in self._drafts.values()]
         if self.editor is not None and self.editor.is_changed:
             drafts.append(self.editor.held)
         return any(held.run is run and held.why_gone is None for held in drafts)
 
     def end_typing(self, *, dropped: bool = False) -> None:
-        """Take the editor away; what was typed is kept for the next time unless it is `dropped`."""
+        """Close the editor. The text is stored for the next time unless `dropped`."""
         editor, self.editor = self.editor, None
         if editor is None:
             return
@@ -118,10 +117,10 @@ class RunPane(SearchedRun):
         self.post_message(self.Turned())
 
     def sent(self, editor: HeldEditor) -> None:
-        """What was typed in an editor has done what it was for."""
+        """Close an editor whose text was applied."""
         if self.editor is editor:
             self.end_typing(dropped=True)
-        else:  # another run is shown by now
+        else:  # a different run is displayed by now
             self._drafts.pop(editor.held.key, None)
 
     def follow_run(self) -> None:

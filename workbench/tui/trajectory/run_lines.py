@@ -1,4 +1,4 @@
-"""A run as one list of lines of a given width, and what is searched for in them."""
+"""A run as one list of lines of a given width, with a search."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from workbench.tui.trajectory.search import Found, found_in, marked, pattern_for
 
 
 class Place(NamedTuple):
-    """A line of an item, and where the item was: what a line is called while lines above it are added."""
+    """A line of an item, and the item's last known index. It identifies a line while lines are added above it."""
 
     item: Item
     line: int
@@ -25,34 +25,34 @@ class Place(NamedTuple):
 
 
 class RunLines(LaidOut):
-    """The lines of one run at one width, and what is searched for in them."""
+    """The lines of one run at one width, with a search."""
 
     def __init__(self, view: RunView, width: int) -> None:
         super().__init__(width)
         self.view = view
         self.looked_for = ""
-        """The text that is searched for; empty: none."""
+        """The searched text, empty if there is none."""
         self._pattern: re.Pattern[str] | None = None
         self._times: list[int] = []
-        """How often each item says it."""
+        """The number of matches in each item."""
         self._found: dict[int, list[Found]] = {}
         self._current: tuple[int, int] | None = None
-        """The match that was gone to: its item, and which of the item's matches it is."""
+        """The current match: its item, and its index among the item's matches."""
         self._expanded: set[int] = set()
-        """By identity: items may be put in between."""
+        """The identities of expanded items; indices can change."""
         view.take_changes()
         view.take_cut()
         self._begin_anew()
 
     def line(self, index: int) -> Line:
-        """One line, what is searched for being marked; an empty one beyond the end."""
+        """Return one line with matches marked, empty beyond the end."""
         line, item = super().line(index), self.item_at(index)
         pieces = self._pieces(item, index - self.start_of(item)) if line and item is not None else []
         return marked(line, pieces) if pieces else line
 
     @property
     def held(self) -> int | None:
-        """The line that says where the run is held; `None` where it is not, or asks whether a call may be executed."""
+        """The line where the run is held, `None` if it is not held or asks for permission."""
         if self.view.held is None or self.view.held >= len(self._items):
             return None
         match self._items[self.view.held]:
@@ -68,23 +68,24 @@ class RunLines(LaidOut):
                 return None
 
     def step_start(self, step: int) -> int | None:
-        """The line with the heading of a step of a chain, counted from 1; `None` where it has not begun."""
+        """Return the line with the heading of a step, counted from 1, `None` if it has not begun."""
         for index, item in enumerate(self._items):
             if isinstance(item, StepItem) and item.step == step:
                 return self.start_of(index) + 1
         return None
 
     def heights_from(self, first: int) -> int:
-        """How many items from `first` on have lines to show."""
+        """Return how many items have lines, starting at `first`."""
         return self._heights.shown_from(first)
 
     def place_of(self, index: int) -> Place | None:
-        """What stands in a line, however many lines come before it later."""
+        """Return a stable reference to a line."""
         item = self.item_at(index)
         return Place(self._items[item], index - self._heights.start_of(item), item) if item is not None else None
 
     def index_of(self, place: Place | None, otherwise: int) -> int:
-        """Where that stands now, an item that became lower having its last line there; `otherwise` when it is gone."""
+        """Return the present index of a place, or `otherwise` if it is gone. If the item became shorter, its last line
+        is used."""
         if place is None:
             return otherwise
         if self._items[place.number : place.number + 1] and self._items[place.number] is place.item:
@@ -93,7 +94,7 @@ class RunLines(LaidOut):
         return self._index_in(item, place.line) if item is not None else min(otherwise, self.count)
 
     def sync(self) -> bool:
-        """Take over what changed in the run; whether anything did."""
+        """Take over changes of the run. Returns whether there were any."""
         rebuilt, changed = self.view.take_changes()
         cut = self.view.take_cut()
         if rebuilt:
@@ -110,14 +111,14 @@ class RunLines(LaidOut):
         super().resize(width)
 
     def toggle(self, item: int) -> None:
-        """Expand an item, or fold it again."""
+        """Expand or fold an item."""
         self._expanded ^= {id(self._items[item])}
         self._measure(item)
 
     # Searching
 
     def search(self, text: str) -> None:
-        """Look for a text from now on; a blank one ends that."""
+        """Search for a text; a blank one ends the search."""
         longer = bool(self.looked_for.strip()) and text.startswith(self.looked_for)
         self.looked_for, self._pattern, self._current = text, pattern_for(text), None
         self._found.clear()
@@ -125,20 +126,20 @@ class RunLines(LaidOut):
 
     @property
     def matches(self) -> int:
-        """How often the run says what is searched for."""
+        """The number of matches."""
         return sum(self._times)
 
     @property
     def match(self) -> int | None:
-        """Which of the matches was gone to last, from 0."""
+        """The index of the current match."""
         if self._current is None:
             return None
         item, number = self._current
         return sum(self._times[:item]) + number
 
     def go_to_match(self, step: int, line: int) -> int | None:
-        """Go to the next match (`step` 1) or the one before (-1), around the end; without one so far, to the first one
-        in or below `line`. Expands what it is in. The line it stands in; `None` when there is none."""
+        """Go to the next (`step` 1) or previous (-1) match, wrapping around; the first is at or after `line`. Expands
+        its item. Returns its line, `None` if there are no matches."""
         total = self.matches
         if not total:
             return None
@@ -163,7 +164,7 @@ class RunLines(LaidOut):
         return self.start_of(item) + (found[min(wanted, len(found) - 1)].line if found else 0)
 
     def _count_matches(self, *, longer: bool = False) -> None:
-        """Count anew; an item that did not say the beginning of a `longer` text does not say all of it."""
+        """Count again. Items without a match for the beginning of a `longer` text cannot match all of it."""
         pattern, before = self._pattern, self._times
         if pattern is None:
             self._times = [0] * len(self._items)
@@ -180,10 +181,10 @@ class RunLines(LaidOut):
         return self._found[item]
 
     def _pieces(self, item: int, line: int) -> list[tuple[int, int, Role]]:
-        """What is to be marked in a line of an item."""
+        """Return the parts of an item's line to mark."""
         found = self._matches_in(item)
         current = self._current[1] if self._current is not None and self._current[0] == item else -1
-        # A match goes over a few lines at most: those that may reach this one begin shortly before it.
+        # A match spans a few lines, so those that reach this line begin shortly before it.
         first = bisect_left(found, line - len(self.looked_for), key=lambda each: each.line)
         pieces: list[tuple[int, int, Role]] = []
         for number in range(first, len(found)):
@@ -212,7 +213,7 @@ class RunLines(LaidOut):
             self._current = None
 
     def _take(self, changed: Iterable[int]) -> None:
-        """Take over items that changed, and new ones."""
+        """Take over changed and new items."""
         for item in changed:
             if item == len(self._items):
                 self._items.append(self.view.items[item])

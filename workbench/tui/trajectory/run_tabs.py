@@ -1,4 +1,4 @@
-"""The runs of a case as tabs: by model, by repeat where there are several, and what was forked from each behind it."""
+"""The runs of a case as tabs: by model and repeat, each followed by its forks."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from workbench.tui.run_book.record import RunRecord
 from workbench.tui.terminal.theming import Ground
 
 _MORE_CELLS = 5
-"""Room for the number of runs that do not fit on one side."""
+"""The width of the number of hidden runs on one side."""
 
 
 class RunChoice(Bar):
-    """The runs of a case, one chosen; is not there while there is only one. Posts `Chosen` when one is clicked."""
+    """The tabs of a case's runs, hidden if there is only one. Posts `Chosen` on a click."""
 
     GROUND: ClassVar[Ground] = "background"
 
     class Chosen(Message):
-        """A run was clicked."""
+        """Posted when a run is clicked."""
 
         def __init__(self, index: int) -> None:
             super().__init__()
@@ -40,7 +40,7 @@ class RunChoice(Bar):
         self._chosen = 0
 
     def show(self, runs: Sequence[RunRecord], chosen: int) -> None:
-        """Offer runs."""
+        """Show tabs for these runs."""
         self.display = len(runs) > 1
         if not self.display:
             return
@@ -57,8 +57,8 @@ class RunChoice(Bar):
 
 
 def tabs_line(lead: Line, tabs: Sequence[Line], chosen: int, width: int) -> tuple[Line, list[tuple[int, int]]]:
-    """As many tabs as fit, the chosen one and those around it, with how many more there are on either side; and where
-    each of them ends, by its number. What stands for those on a side goes to the next one there. `lead` goes first."""
+    """Return as many tabs as fit, around the selected one, with the number of hidden ones on either side, and the end
+    of each with its index. The number on a side leads to the next tab there. `lead` comes first."""
     widths = [cells(tab) for tab in tabs]
     if cells(lead) + sum(widths) > width:
         lead = (Span(" "),)
@@ -87,12 +87,12 @@ def tabs_line(lead: Line, tabs: Sequence[Line], chosen: int, width: int) -> tupl
 
 
 class BranchLine(Bar):
-    """What is said of a fork, below the tabs; is not there while another run is chosen."""
+    """The description of a fork below the tabs, hidden for other runs."""
 
     GROUND: ClassVar[Ground] = "background"
 
     def show(self, run: RunRecord | None) -> None:
-        """Say it of a run, if it is a fork."""
+        """Describe a run if it is a fork."""
         self.display = run is not None and run.is_fork
         if run is not None and run.is_fork:
             said = one_line(branch_said(run))
@@ -116,14 +116,14 @@ def _name(run: RunRecord, runs: Sequence[RunRecord]) -> str:
     one_model = _of_one_model(runs)
     mixed = len({other.recorded for other in runs if not other.is_fork}) > 1
     made = ("recorded" if run.recorded else "new" if one_model else "") if mixed else ""
-    alike = [other for other in runs if other.kind == run.kind]  # the first was stopped and left the verdict
+    alike = [other for other in runs if other.kind == run.kind]  # the first was stopped, so this one still counts
     before = "before" if run is not alike[0] else ""
     name = " ".join(part for part in ("" if one_model else model_label(run.model), repeat, made, before) if part)
     return name or "run"
 
 
 def _going(run: RunRecord) -> tuple[str, Role]:
-    """The sign of a run that is not over."""
+    """Return the sign of an unfinished run."""
     if run.asks:
         return GLYPHS.asks, "warned"
     return (GLYPHS.held, "warned") if run.held else (GLYPHS.running, "running")

@@ -1,4 +1,4 @@
-"""One run on a screen of its own, to be read: of any case, whether it is under way, over, or kept from another day."""
+"""A single run on its own read-only screen: of any case, active, finished or from the history."""
 
 from __future__ import annotations
 
@@ -31,25 +31,25 @@ from workbench.tui.trajectory.view import RunList
 
 
 class ReadRunList(RunList, inherit_bindings=False):
-    """The lines of a run that is only read."""
+    """The lines of a read-only run."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_for(MOVING.actions)
 
 
 class ReadRun(SearchedRun):
-    """The run, and the search in it."""
+    """A run with a search."""
 
     def compose(self) -> ComposeResult:
         yield ReadRunList("trajectory-run")
 
 
 SaveRun = Callable[[RunRecord, Announce], object]
-"""Saves a run as a recording, and announces where."""
+"""Saves a run as a recording and announces where."""
 
 
 class TrajectoryScreen(SideScreen[None]):
-    """Shows `record`; one that goes on is followed. `title` says where it comes from: a batch, a day. `save` saves it
-    as a recording."""
+    """Shows `record`, and follows it while it is active. `title` is where it comes from, such as a batch. `save` saves
+    it as a recording."""
 
     FEATURE = FEATURE
     NAME = "trajectory"
@@ -63,7 +63,7 @@ class TrajectoryScreen(SideScreen[None]):
         self.record = record
         self._from = title
         self._missed = False
-        """Whether something happened in the run that is not shown yet."""
+        """Whether the run has changes that are not displayed yet."""
 
     def compose(self) -> ComposeResult:
         yield Bar("trajectory-title")
@@ -76,7 +76,7 @@ class TrajectoryScreen(SideScreen[None]):
 
     @property
     def run(self) -> ReadRun:
-        """The run, and the search in it."""
+        """The run with its search."""
         return self.query_one(ReadRun)
 
     def delivered(self, cases: set[CaseKey], batches: bool) -> None:
@@ -92,7 +92,7 @@ class TrajectoryScreen(SideScreen[None]):
             self._show()
 
     def _show(self) -> None:
-        """Show what happened in the run so far."""
+        """Show the current state of the run."""
         self.run.run_list.show(self.record.view, waiting_message(self.record, self._book.held_runs))
         self.run.show_found()
         self._show_bars()
@@ -112,7 +112,7 @@ class TrajectoryScreen(SideScreen[None]):
     def _wanted(self) -> None:
         self.announce("Here a run is only read: on the main screen H goes to the one that is held")
 
-    # What can be done
+    # Actions
 
     @property
     def situation(self) -> TrajectoryNow:
@@ -126,7 +126,7 @@ class TrajectoryScreen(SideScreen[None]):
         )
 
     def do_grades(self) -> None:
-        """Show the run as every grader reads it."""
+        """Show the grades of every grader."""
         from workbench.tui.grades.screen import GradesScreen
         from workbench.tui.grades.state import GradesState
 
@@ -135,12 +135,12 @@ class TrajectoryScreen(SideScreen[None]):
             self.stage.show(GradesScreen(self.stage, GradesState(self.record.shown_case, result)))
 
     def do_copy(self) -> None:
-        """Copy what the cursor is on, unshortened."""
+        """Copy the item under the cursor in full."""
         if (item := self.run.run_list.item) is not None:
             self.stage.copy(*copied_text(item), self.announce)
 
     def do_expand(self) -> None:
-        """Show all of the value under the cursor, or fold it."""
+        """Expand or fold the item under the cursor."""
         self.run.run_list.toggle()
 
     def do_find(self) -> None:
@@ -148,7 +148,7 @@ class TrajectoryScreen(SideScreen[None]):
         self.run.search()
 
     def do_find_next(self) -> None:
-        """Go to the next match of the search."""
+        """Go to the next match."""
         self.run.find(1)
 
     def do_save(self) -> None:

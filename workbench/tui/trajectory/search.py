@@ -1,6 +1,6 @@
-"""Searching a run: what is looked for, how often an item says it, and where in its lines.
+"""Searches a run: the pattern, the number of matches in an item, and their places in its lines.
 
-Found is what a person would call the same: in capitals or not, broken over rows or not.
+Matches ignore case and line wraps.
 """
 
 from __future__ import annotations
@@ -37,35 +37,34 @@ from workbench.tui.run_book.shown.items import (
 from workbench.tui.trajectory.call_lines import LARGEST
 
 _BROKEN_ROW = r"(?:\n *)?"
-"""A value may go on in the next row wherever the pane ends."""
+"""A value may continue on the next row wherever the pane wraps it."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """Where one match stands in the lines of an item: the pieces, each a line and its characters from `start` to `end`,
-    as a long match goes over several lines."""
+    """The place of one match in the lines of an item: for each line, the characters from `start` to `end`."""
 
     pieces: tuple[tuple[int, int, int], ...]
 
     @property
     def line(self) -> int:
-        """The line in which it begins."""
+        """The line where the match begins."""
         return self.pieces[0][0]
 
 
 def pattern_for(text: str) -> re.Pattern[str] | None:
-    """What matches a searched text; `None` for a blank one."""
+    """Return the pattern of a searched text, `None` for a blank one."""
     words = [_BROKEN_ROW.join(map(re.escape, word)) for word in visible(text).split()]
     return re.compile(r"\s+".join(words), re.IGNORECASE) if words else None
 
 
 def times_in(item: Item, pattern: re.Pattern[str]) -> int:
-    """How often an item, expanded, says what is looked for."""
+    """Return the number of matches in an item when expanded."""
     return sum(1 for _ in pattern.finditer(visible(_said(item))))
 
 
 def found_in(lines: Sequence[Line], pattern: re.Pattern[str]) -> list[Found]:
-    """The matches in the lines of an item, in order."""
+    """Return the matches in the lines of an item, in order."""
     texts = list(texts_of(lines))
     starts = list(accumulate((len(text) + 1 for text in texts), initial=0))
     return [_placed(match, starts) for match in pattern.finditer("\n".join(texts))]
@@ -83,7 +82,7 @@ def _placed(match: re.Match[str], starts: Sequence[int]) -> Found:
 
 
 def marked(line: Line, pieces: Sequence[tuple[int, int, Role]]) -> Line:
-    """A line with some of its characters, from a start to an end and in order, given another meaning."""
+    """Give parts of a line, in order, different roles."""
     spans: list[Span] = []
     position = 0
     for text, role in line:
@@ -155,9 +154,9 @@ def _said_by_result(item: ResultItem) -> str:
 def _content(content: str) -> str:
     if content[:1] in ("{", "["):
         try:
-            return _json(json.loads(content))  # with blanks and escapes as they are shown
+            return _json(json.loads(content))  # with blanks and escapes as displayed
         except (ValueError, RecursionError):
-            pass  # no JSON: shown as it came
+            pass  # not JSON: displayed unchanged
     return content
 
 

@@ -1,4 +1,4 @@
-"""The lines of a run, and the search in them."""
+"""The lines of a run with a search."""
 
 from __future__ import annotations
 
@@ -29,5 +29,5 @@ class SearchedRun(SearchedPane):
 
     @on(RunList.News)
     def show_found(self) -> None:
-        """Show in the search bar, if it is there, what is found by now."""
+        """Update the matches in the search bar."""
         self.say_found(self.run_list.found)

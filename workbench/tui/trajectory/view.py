@@ -1,4 +1,4 @@
-"""One run as lines that grow: followed at its end until the user looks elsewhere, and searched."""
+"""One run as growing lines: its end is followed until the user moves away."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ from workbench.tui.trajectory.mark_lines import held_action
 from workbench.tui.trajectory.run_lines import Place, RunLines
 
 _AROUND_HELD = 5
-"""Rows that are seen below the place where a run is held, where there are so many."""
+"""Rows to show below the place where a run is held."""
 
 
 class RunList(LineView):
-    """The lines of a run. Posts `News` when there is something else to say about what is out of sight, or found."""
+    """The lines of a run. Posts `News` when the number of unseen steps or of matches changes."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_for((*FEATURE.at("run"), *WHILE_HELD))
     RESTING_GROUND: ClassVar[Ground] = "background"
 
     class News(Message):
-        """The number of steps below, unseen, or of what is found has changed."""
+        """Posted when the number of unseen steps or of matches has changed."""
 
     class Wanted(Message):
-        """What the line that says where the run is held offers was clicked: an action, by its id."""
+        """Posted when an action in the held line is clicked, with its id."""
 
         def __init__(self, action: str) -> None:
             super().__init__()
@@ -49,19 +49,19 @@ class RunList(LineView):
         self.lines: RunLines | None = None
         self.following = True
         self.unseen = 0
-        """Steps that were added since the end was left."""
+        """Steps that were added while the view was elsewhere."""
         self.looked_for = ""
-        """What is searched for in every run that is shown."""
+        """The searched text, applied to every run that is displayed."""
         self._began: Place | None = None
-        """Where the search began, until one goes on from there."""
+        """Where the search began, until the user moves to a match."""
         self._known = 0
         self._held: Item | None = None
-        """The item at which the run was held when that was gone to."""
+        """The item with the last hold that the view jumped to."""
         self._was_over = False
-        """Whether the run had its end already when it was shown last."""
+        """Whether the run had already ended when it was last displayed."""
         self._text: Text = ()
         self.breakpoints: frozenset[str] = frozenset()
-        """The tools at whose calls or results runs are held."""
+        """The tools with breakpoints on their calls or results."""
 
     @property
     def has_cursor(self) -> bool:
@@ -75,12 +75,12 @@ class RunList(LineView):
 
     @property
     def at_cursor(self) -> tuple[Item | None, RunPlace | None, Line]:
-        """The item under the cursor, what it stands for, and the line that the cursor is on."""
+        """The item under the cursor, its place in the run, and the line at the cursor."""
         return self.item, self.place, self.line_at(self.cursor)
 
     @property
     def item_and_before(self) -> tuple[Item | None, Item | None]:
-        """The item under the cursor, and the one before it."""
+        """The item under the cursor and the one before it."""
         place = self.lines.place_of(self.cursor) if self.lines is not None else None
         if place is None or self.lines is None:
             return None, None
@@ -88,13 +88,12 @@ class RunList(LineView):
 
     @property
     def place(self) -> RunPlace | None:
-        """What the item under the cursor stands for; `None` where there is none, and at the end of the run."""
+        """The place in the run under the cursor, `None` if there is none, and at the end of the run."""
         at = self.lines.place_of(self.cursor) if self.lines is not None else None
         return self.lines.view.place(at.number) if at is not None and self.lines is not None else None
 
     def show(self, view: RunView | None, message: Text = ()) -> None:
-        """Show a run, or a message where there is none or nothing has happened in it. A run that is over is shown from
-        its beginning."""
+        """Show a run, or a message if there is none or it is empty. A finished run begins at the top."""
         said, self._text = self._text, message
         if view is not None and self.lines is not None and self.lines.view is view:
             self.flush()
@@ -113,7 +112,7 @@ class RunList(LineView):
         self.repaint()
 
     def flush(self) -> None:
-        """Take over what happened in the run since."""
+        """Take over new events of the run."""
         if self.lines is None:
             return
         shown, cursor = self.lines.place_of(self.top), self.lines.place_of(self.cursor)
@@ -127,23 +126,23 @@ class RunList(LineView):
             if self.lines.held is None or self._held_item is not self._held:
                 self._follow()
                 return
-        # What is put in between, above, does not move what is being read.
+        # Lines inserted above do not move what is on screen.
         self.top = self.lines.index_of(shown, self.top)
         self.cursor = self.lines.index_of(cursor, self.cursor)
         if self.following:
             if self._sees(self.lines.held):
                 self.repaint()
             else:
-                self._follow()  # as where a longer result was put in its place
+                self._follow()  # such as after a result was replaced by a longer one
             return
         fresh = self.lines.heights_from(self._known)
-        if fresh != self.unseen and not was_over:  # to what is over nothing is added, it is only graded anew
+        if fresh != self.unseen and not was_over:  # a finished run does not grow, it is only regraded
             self.unseen = fresh
             self.post_message(self.News())
         self.repaint()
 
     def toggle(self) -> None:
-        """Expand the item under the cursor, or fold it; the cursor stays on it."""
+        """Expand or fold the item under the cursor. The cursor stays on it."""
         if self.lines is None or (index := self.lines.item_at(self.cursor)) is None:
             return
         offset = self.cursor - self.top
@@ -152,7 +151,7 @@ class RunList(LineView):
         self._put_cursor(min(self.cursor, max(start, self.lines.start_of(index + 1) - 1)), offset)
 
     def go_to_held(self) -> bool:
-        """Go to where the run is held, and follow it from there; whether it is held."""
+        """Go to where the run is held and follow it from there. Returns whether it is held."""
         if self.lines is None or self.lines.held is None:
             return False
         self.follow()
@@ -166,7 +165,7 @@ class RunList(LineView):
         self.post_message(self.News())
 
     def go_to_step(self, step: int) -> bool:
-        """Go to the heading of a step of a chain, counted from 1; the one that is under way is followed. Whether it has
+        """Go to the heading of a step, counted from 1, or follow the step if it is active. Returns whether it has
         begun."""
         line = self.lines.step_start(step) if self.lines is not None else None
         if line is None or self.lines is None:
@@ -180,7 +179,8 @@ class RunList(LineView):
     # Searching
 
     def look_for(self, text: str) -> None:
-        """Search for a text and go to where it is found first from where the search began; a blank one ends that."""
+        """Search for a text and go to the first match after the place where the search began. A blank text ends the
+        search."""
         self.looked_for = text
         if self.lines is not None:
             self.lines.search(text)
@@ -191,7 +191,7 @@ class RunList(LineView):
         self.repaint()
 
     def go_to_match(self, step: int) -> None:
-        """Go to the next match, or with -1 to the one before."""
+        """Go to the next (1) or previous (-1) match."""
         self._began = None
         if self.lines is not None:
             self._go(self.lines.go_to_match(step, self.cursor))
@@ -202,7 +202,7 @@ class RunList(LineView):
 
     @property
     def found(self) -> tuple[int | None, int]:
-        """Which match was gone to, from 0, and how many there are."""
+        """The index of the current match, and the number of matches."""
         return (self.lines.match, self.lines.matches) if self.lines is not None else (None, 0)
 
     # Lines
@@ -218,7 +218,7 @@ class RunList(LineView):
         return rows[index] if index < len(rows) else EMPTY
 
     def _is_head_of_broken(self, index: int, line: Line) -> bool:
-        """Whether a line names the tool of a call at which a breakpoint holds runs."""
+        """Return whether a line names the tool of a call with a breakpoint."""
         place = self.lines.place_of(index) if self.lines is not None else None
         item = place.item if place is not None else None
         is_head = len(line) > 1 and line[1].text.startswith(GLYPHS.call)
@@ -257,7 +257,7 @@ class RunList(LineView):
     def on_click(self, event: events.Click) -> None:
         action = held_action(self.line_at(self.top + event.y), event.x)
         if action is not None:
-            event.prevent_default()  # else the line would be chosen, too
+            event.prevent_default()  # otherwise the click would also select the line
             self.post_message(self.Wanted(action))
 
     def on_resize(self, event: events.Resize) -> None:
@@ -272,11 +272,11 @@ class RunList(LineView):
 
     @property
     def _reach(self) -> int:
-        """So far around what is shown lines are laid out before they are needed: a page, whichever way one goes."""
+        """Lines are laid out this far beyond the visible ones: a page in each direction."""
         return 2 * max(self.size.height, 1)
 
     def _follow(self) -> None:
-        """Put the cursor where the run is held, or else on its last line."""
+        """Put the cursor where the run is held, or on its last line."""
         held, self._held = self.lines.held if self.lines is not None else None, self._held_item
         if held is None:
             self.move_cursor(self.line_count())

@@ -1,4 +1,4 @@
-"""The screen of two runs side by side."""
+"""Actions on the screen of two runs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from workbench.tui.kit.actions import Action, Feature, Situation
 
 @dataclass(frozen=True)
 class PairNow(Situation):
-    """`differ` says whether the two runs do."""
+    """The situation of the screen. `differ` is whether the runs differ."""
 
     differ: bool = False
 

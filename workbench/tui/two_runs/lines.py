@@ -1,4 +1,4 @@
-"""Two runs side by side as one list of lines: in two columns, or where there is little room one above the other."""
+"""Two runs as one list of lines: in two columns, or stacked if there is little room."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from workbench.tui.two_runs.rows import Block, blocks_of, round_facts
 from workbench.tui.two_runs.state import Entry, Fold, PairState
 
 GUTTER = 3
-"""Cells between two columns, where the sign stands; before a line, where one stands above the other."""
+"""The width between two columns, for the sign; when stacked, before each line."""
 
 TWO_COLUMNS_CELLS = 72
-"""From this width on both stand side by side."""
+"""From this width on, the runs are in two columns."""
 
 NARROWEST = 12
 
@@ -51,14 +51,14 @@ class PairLines(LaidOut):
         return JoinedLines([lines(block, width) for block in blocks_of(row, width, whole=whole)])
 
     def arrange(self, width: int, *, stacked: bool) -> None:
-        """Lay everything out at another width, in another way."""
+        """Set the width and the arrangement."""
         self.stacked, before = stacked, self.stacked
         if stacked is not before:
             self.width = 0
         self.resize(width)
 
     def turn(self, item: int, folded: bool | None) -> bool:
-        """Fold what an entry shows, unfold it, or (`None`) whichever it is not; whether that changed anything."""
+        """Fold or unfold an entry; `None` toggles. Returns whether that changed anything."""
         entry = self.state.entries[item]
         if isinstance(entry, Fold):
             heights = [self._heights[at] for at in range(len(self._heights))]
@@ -122,7 +122,7 @@ class _Beside(LazyLines):
 
 
 class _Above(LazyLines):
-    """A block with the left side above the right one; what is the same is there once."""
+    """A block with the left side above the right one. Equal content appears once."""
 
     def __init__(self, block: Block, width: int) -> None:
         self._left, self._right, self._how = block
@@ -141,13 +141,13 @@ class _Above(LazyLines):
 
 
 def beside(left: Line, between: Span, right: Line, width: int) -> Line:
-    """Two lines in columns of `width` cells."""
+    """Join two lines as columns of `width` cells."""
     return (*left, Span(" " * max(width - cells(left), 0)), between, *right)
 
 
 def header_lines(state: PairState, width: int, *, stacked: bool) -> list[Line]:
-    """Which runs they are, with what they came to: one line, or two of them."""
-    others = state.runs if len(set(state.batches)) < len(state.runs) else ()  # else the batches tell them apart
+    """Return the names and results of the runs, on one line or two."""
+    others = state.runs if len(set(state.batches)) < len(state.runs) else ()  # otherwise the batches tell them apart
     batches = [f"{batch} " for batch in state.batches] or ["", ""]
     names = [f"{number} {batches[number - 1]}{run_name(run, others)}" for number, run in enumerate(state.runs, 1)]
     if stacked:
@@ -158,7 +158,7 @@ def header_lines(state: PairState, width: int, *, stacked: bool) -> list[Line]:
 
 
 def copied_pair(state: PairState) -> str:
-    """The comparison as text, in which nothing is cut; what is folded is so there, too."""
+    """Return the comparison as text without cuts. Folds stay folded."""
     lines = PairLines(state, _COPIED_CELLS, stacked=True, whole=True)
     head = [plain(line).strip() for line in header_lines(state, _COPIED_CELLS, stacked=True)]
     body = (plain(line).rstrip() for entry in range(len(state.entries)) for line in lines.lay_out(entry))

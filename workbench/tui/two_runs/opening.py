@@ -1,4 +1,4 @@
-"""Putting two runs side by side."""
+"""Opens the comparison of two runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class PairScreens:
-    """Makes screens of two runs; their module is imported when the first is wanted."""
+    """Creates screens of two runs."""
 
     def __init__(self, stage: Stage, selection: Selection, runs: RunScreens) -> None:
         self._stage = stage
@@ -24,8 +24,8 @@ class PairScreens:
         self.methods: dict[str, Callable[[], object]] = {"run.pair": self._pair}
 
     async def of(self, left: RunRecord, right: RunRecord, batches: tuple[str, ...] | None = None) -> PairScreen:
-        """Compare two runs as they are now, off the loop, and return their screen; `batches` are those they come
-        from."""
+        """Compare the current state of two runs in a thread and return their screen. `batches` names the batch of
+        each."""
         from workbench.tui.two_runs.screen import PairScreen, beside_each_other
 
         state = await beside_each_other(left, right)
@@ -34,7 +34,7 @@ class PairScreens:
         return PairScreen(self._stage, state, self._runs.of)
 
     def _pair(self) -> None:
-        """Put the run that is looked at next to the one it was forked from, or else to the next one of the case."""
+        """Compare the displayed run with its origin, or else with the next run of the case."""
         runs, shown = self._selection.runs, self._selection.run
         if shown is None or len(runs) < 2:
             return
@@ -44,7 +44,7 @@ class PairScreens:
 
         async def show() -> None:
             screen = await self.of(left, right)
-            if self._stage.shows_main:  # else somebody has gone elsewhere meanwhile
+            if self._stage.shows_main:  # otherwise the user has gone elsewhere
                 self._stage.show(screen)
 
         self._stage.work(show(), "pair", exclusive=True)

@@ -1,4 +1,4 @@
-"""Lays out one row of two runs side by side: each line has a left and a right half, and says how they differ."""
+"""Lays out one row of two runs: the lines of each side, and how they differ."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from workbench.tui.trajectory.call_lines import LARGEST
 
 INDENT = 2
 TEXT_ROWS = 3
-"""Rows of a text that differs, before it is shown whole."""
+"""Rows of a differing text before it is shown in full."""
 
 _MOST_LOOKED_AT = 2_000
-"""Characters of a value that are looked at to show it in one row."""
+"""Characters of a value that are considered when it is shown on one row."""
 
 _LEAD = 24
-"""So much of what is alike is shown before a difference, at most."""
+"""The maximum of equal text shown before a difference."""
 
 _LABELS: dict[Kind, str] = {"system": "system: ", "said": "told: ", "result": f"{GLYPHS.result} "}
 
 
 class Block(NamedTuple):
-    """Lines of the left side beside those of the right one."""
+    """The lines of the left side and those of the right side."""
 
     left: Sequence[Line]
     right: Sequence[Line]
@@ -43,7 +43,7 @@ class Block(NamedTuple):
 
 
 def blocks_of(row: Row, width: int, *, whole: bool) -> list[Block]:
-    """The lines of a row, `width` cells for each side; `whole`: nothing is cut."""
+    """Return the lines of a row, `width` cells for each side. With `whole`, nothing is cut."""
     if row.part.kind == "round":
         heads = [[round_head(part.of, width)] if part is not None and part.of else [] for part in (row.left, row.right)]
         return [Block(heads[0], heads[1], "same" if row.how == "differs" else row.how)]
@@ -53,13 +53,13 @@ def blocks_of(row: Row, width: int, *, whole: bool) -> list[Block]:
 
 
 def round_head(of: Round, width: int) -> Line:
-    """Which round it is, and what it took."""
+    """Return the number and usage of a round."""
     line: Line = (Span(f"round {of.number}", "heading"), Span(f"  {round_facts(of)}", "muted"))
     return cut_line(line, width)
 
 
 def round_facts(of: Round) -> str:
-    """The step of a chain that a round is, its latency and its tokens."""
+    """Return the step of a chain, the latency and the tokens of a round."""
     said = [f"step {of.step.step}"] if of.step is not None else []
     if of.latency_ms is not None:
         said.append(duration(of.latency_ms))
@@ -120,7 +120,7 @@ def _whole_text(part: Part | None, how: How, width: int) -> Sequence[Line]:
 
 
 def _difference_at(left: str, right: str) -> int:
-    """The first character at which two texts differ, by halves: they may be long."""
+    """Return the first character where two texts differ, by bisection: they may be long."""
     low, high = 0, min(len(left), len(right))
     while low < high:
         middle = (low + high + 1) // 2
@@ -132,8 +132,8 @@ def _difference_at(left: str, right: str) -> int:
 
 
 def _from(text: str, at: int, how: How, width: int, rows: int) -> Line:
-    """What fits of a text into rows, from a little before where it begins to be another one if that is not in the first
-    of them."""
+    """Return the part of a text that fits into rows. It starts shortly before the difference if that is not in the
+    first row."""
     longest = width * rows
     if how != "differs":
         return (Span(one_line(text[:longest]), "text"),)
@@ -181,7 +181,7 @@ def _in_short(call: CallRecord, width: int) -> Line:
 def _argument(
     label: str, left: Mapping[str, JsonValue], right: Mapping[str, JsonValue], name: str, width: int, *, whole: bool
 ) -> Block:
-    """One argument on both sides, behind its label."""
+    """Return one argument on both sides, after its label."""
     how: How = "right" if name not in left else "left" if name not in right else "differs"
     if how == "differs" and json_equal(left[name], right[name]):
         how = "same"
@@ -216,7 +216,7 @@ def _sent(call: CallRecord | None) -> str | None:
 
 
 def _pair(texts: Sequence[str | None], width: int) -> Block:
-    """A note of either side."""
+    """Return a note for each side."""
     left, right = texts
     how: How = "same" if left == right else "differs" if left and right else "left" if left else "right"
     role: Role = "muted" if how == "same" else "warned"

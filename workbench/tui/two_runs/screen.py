@@ -1,4 +1,4 @@
-"""Two runs side by side, from their first difference."""
+"""The screen of two runs, opened at their first difference."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ from workbench.tui.two_runs.state import PairState, Taken, under_way
 from workbench.tui.two_runs.view import PairHead, PairList
 
 _SAID_ROWS = 2
-"""Rows for the first difference in words, which is in the lines, too."""
+"""Rows for the first difference in words, which is also in the lines."""
 
 
 async def beside_each_other(left: RunRecord, right: RunRecord) -> PairState:
-    """Two runs as they are now, compared off the loop."""
+    """Compare the current state of two runs in a thread."""
     now = Taken.of(left, right)
     return await worked_out(lambda: PairState(left, right, taken=now))
 
 
 OpenRun = Callable[[RunRecord, str], SideScreen[None]]
-"""Makes the screen of one run; the text says where the run comes from."""
+"""Creates the screen of one run. The text is where the run comes from."""
 
 
 class PairScreen(SideScreen[None]):
-    """Shows two runs as they are when it is opened, and again when one of them is over."""
+    """Compares two runs when opened, and again when one of them ends."""
 
     FEATURE = FEATURE
     NAME = "pair"
@@ -78,7 +78,7 @@ class PairScreen(SideScreen[None]):
         self._follow()
 
     def _follow(self) -> None:
-        """Compare again if a run is over by now that was not when both were compared."""
+        """Compare again if a run has ended since."""
         if under_way(*self.state.runs) != self._going:
             self._going = under_way(*self.state.runs)
             self.run_worker(self._compare_again(), group="pair", exclusive=True)
@@ -110,14 +110,14 @@ class PairScreen(SideScreen[None]):
     def situation(self) -> PairNow:
         return PairNow(has_text=True, differ=bool(self.state.differences))
 
-    # What can be done
+    # Actions
 
     def do_next(self) -> None:
         """Go to the next difference."""
         self._to_difference(1)
 
     def do_previous(self) -> None:
-        """Go to the difference before."""
+        """Go to the previous difference."""
         self._to_difference(-1)
 
     def _to_difference(self, step: int) -> None:
@@ -126,29 +126,29 @@ class PairScreen(SideScreen[None]):
             self.announce(f"{number + 1} of {counted(len(self.state.differences), 'difference')}")
 
     def do_expand(self) -> None:
-        """Fold what the cursor is on, or unfold it."""
+        """Fold or unfold the entry under the cursor."""
         self._list.fold(None)
 
     def do_fold(self) -> None:
-        """Fold what the cursor is on."""
+        """Fold the entry under the cursor."""
         self._list.fold(True)
 
     def do_unfold(self) -> None:
-        """Unfold what the cursor is on."""
+        """Unfold the entry under the cursor."""
         self._list.fold(False)
 
     def do_layout(self) -> None:
-        """Put one run above the other, or beside it."""
+        """Switch between columns and stacked runs."""
         self._list.above = not self._list.stacked
         self._list.place()
         self._show_bars()
 
     def do_first(self) -> None:
-        """Show the first run alone."""
+        """Show only the first run."""
         self._show_alone(self.state.runs[0])
 
     def do_second(self) -> None:
-        """Show the second run alone."""
+        """Show only the second run."""
         self._show_alone(self.state.runs[1])
 
     def _show_alone(self, run: RunRecord) -> None:

@@ -1,4 +1,4 @@
-"""Two runs side by side: what is beside what, what of it is folded, and where they differ."""
+"""The state of comparing two runs: aligned rows, folds and differences."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from workbench.tui.run_book.record import RunRecord
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """Rows that are alike, from `first` up to `end`: whole rounds, or what was there before the first one."""
+    """Equal rows from `first` up to `end`: whole rounds, or everything before the first one."""
 
     first: int
     end: int
     rounds: tuple[int, int] | None
-    """The first and the last of them on the left; `None` for the beginning."""
+    """The first and last round on the left, `None` for the beginning."""
 
     @property
     def said(self) -> str:
-        """How much is alike, in words."""
+        """The description of what is equal."""
         if self.rounds is None:
             return "the same beginning"
         first, last = self.rounds
@@ -39,52 +39,52 @@ _KINDS: dict[What, Kind] = {
     "result": "result",
     "end": "end",
 }
-"""The kind of row that a difference is in."""
+"""The kind of row for each kind of difference."""
 
 Entry = Fold | int
-"""What is shown: a fold, or a row by its number."""
+"""A displayed entry: a fold, or the index of a row."""
 
 
 def under_way(left: RunRecord, right: RunRecord) -> int:
-    """How many of two runs are not over."""
+    """Return how many of two runs are active."""
     return sum(run.stage != "done" for run in (left, right))
 
 
 class Taken(NamedTuple):
-    """What is compared of two runs, as it was at one time."""
+    """The state of two runs at the time of comparing."""
 
     trajectories: tuple[Trajectory, Trajectory]
     going: int
-    """How many of them were not over then."""
+    """How many of them were active then."""
 
     @classmethod
     def of(cls, left: RunRecord, right: RunRecord) -> Taken:
-        """Two runs as they are now."""
+        """Capture the current state of two runs."""
         return cls((left.shown_trajectory, right.shown_trajectory), under_way(left, right))
 
 
 class PairState:
-    """Two runs as they are now. Rounds that are alike are folded at first."""
+    """The comparison of two runs. Equal rounds are folded at first."""
 
     def __init__(self, left: RunRecord, right: RunRecord, *, taken: Taken | None = None) -> None:
-        """With `taken` nothing else is asked of the runs, so that it can be made on any thread: of long runs that takes
-        a while."""
+        """Compare two runs. With `taken`, the runs themselves are not read, so this can happen on any thread; long runs
+        take a while."""
         self.runs = (left, right)
         self.batches: tuple[str, ...] = ()
-        """How the batch of each is called, where they are kept ones."""
+        """The name of each batch, for runs from a history."""
         trajectories, self.going = taken or Taken.of(left, right)
         self.rows = aligned(*trajectories)
         found = first_difference(*trajectories)
         self.differences = [index for index in range(len(self.rows)) if self._is_difference(index)]
-        """The rows that differ, but for those that say so of a whole round, and results of calls that are alone."""
+        """The rows that differ, except headings of rounds and results of unmatched calls."""
         self.sentence = f"In 2, {found.sentence}" if found is not None else self._said_otherwise()
-        """The first difference in words: what the second run does otherwise."""
+        """The first difference: what the second run does differently."""
         self.first = self._row_of(found)
-        """The row that is about; `None` where nothing differs."""
+        """The row of that difference, `None` if there is none."""
         self.entries: list[Entry] = self._folded()
         self.unfolded: set[Fold] = set()
         self.expanded: set[int] = set()
-        """Rows that are shown whole."""
+        """Rows that are shown in full."""
 
     def _is_difference(self, index: int) -> bool:
         row = self.rows[index]
@@ -107,7 +107,7 @@ class PairState:
         return f"both do the same after another {'system prompt' if kind == 'system' else 'message'}"
 
     def _folded(self) -> list[Entry]:
-        """Rows, those of rounds that are alike put together."""
+        """Return the rows, with those of equal rounds folded."""
         starts = [index for index, row in enumerate(self.rows) if row.part.kind in ("round", "end")]
         entries: list[Entry] = []
         for first, end in zip([0, *starts], [*starts, len(self.rows)], strict=True):
@@ -125,7 +125,7 @@ class PairState:
     # Folding
 
     def fold_at(self, entry: int) -> int | None:
-        """The entry of the fold that an entry is or belongs to, unfolded as it may be."""
+        """Return the entry of the fold that an entry is or belongs to, even if unfolded."""
         shown = self.entries[entry]
         if isinstance(shown, Fold):
             return entry
@@ -136,8 +136,8 @@ class PairState:
         return None
 
     def turn(self, entry: int, folded: bool | None) -> tuple[int, int] | None:
-        """Fold (`True`), unfold or turn round (`None`) the fold at an entry. Where entries went or came: behind which
-        one, and how many came (less than none: went). `None` where nothing changed."""
+        """Fold (`True`), unfold (`False`) or toggle (`None`) the fold at an entry. Returns the entry after which
+        entries were added or removed, and their number, negative if removed. Returns `None` if nothing changed."""
         fold = self.entries[entry]
         assert isinstance(fold, Fold)
         is_folded = fold not in self.unfolded
@@ -154,8 +154,8 @@ class PairState:
     # Differences
 
     def difference_from(self, entry: int, step: int) -> tuple[int, int] | None:
-        """The entry of the next difference (1), or of the one before (-1), around the end, and which one it is, from 0;
-        `None` where there is none."""
+        """Return the entry of the next (1) or previous (-1) difference, wrapping around, and its index. Returns `None`
+        if there is none."""
         if not self.differences:
             return None
         row = self._first_row(self.entries[entry])
@@ -167,7 +167,7 @@ class PairState:
         return self.entry_of(self.differences[number]), number
 
     def entry_of(self, row: int) -> int:
-        """Where a row that differs is shown."""
+        """Return the entry that shows a differing row."""
         return bisect_left(self.entries, row, key=self._first_row)
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""Two runs side by side, as lines with a cursor that goes from difference to difference."""
+"""Two runs as lines, with a cursor that jumps between differences."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from workbench.tui.two_runs.state import PairState
 
 
 class PairHead(Widget):
-    """What stands above the lines: a few rows."""
+    """The rows above the lines."""
 
     ALLOW_SELECT = False
 
@@ -23,7 +23,7 @@ class PairHead(Widget):
         self._rows: list[Line] = []
 
     def show(self, rows: list[Line]) -> None:
-        """Show other rows."""
+        """Replace the rows."""
         if rows != self._rows:
             self._rows = rows
             self.styles.height = len(rows)
@@ -40,18 +40,18 @@ class PairList(LineView):
     def __init__(self, state: PairState, widget_id: str) -> None:
         super().__init__(widget_id)
         self.above: bool | None = None
-        """Whether one run stands above the other; `None`: only where there is little room."""
+        """Whether the runs are stacked. `None` stacks them if there is little room."""
         self._lines = PairLines(state, self.text_width, stacked=False)
         self._begun = False
-        """Whether it was there already when it got its size."""
+        """Whether the view already had its first size."""
 
     @property
     def stacked(self) -> bool:
-        """Whether one run stands above the other."""
+        """Whether the runs are stacked."""
         return self.size.width < TWO_COLUMNS_CELLS if self.above is None else self.above
 
     def show(self, state: PairState) -> None:
-        """Show other runs, or the same ones as they are by now, from their first difference."""
+        """Show a comparison, starting at its first difference."""
         self._lines = PairLines(state, self.text_width, stacked=self.stacked)
         self._begin()
 
@@ -60,7 +60,7 @@ class PairList(LineView):
         self._go_to(self._lines.state.entry_of(first) if first is not None else 0)
 
     def to_difference(self, step: int) -> int | None:
-        """Go to the next difference, or to the one before; which one that is, from 0."""
+        """Go to the next or previous difference. Returns its index."""
         found = self._lines.state.difference_from(self._entry, step)
         if found is None:
             return None
@@ -68,7 +68,7 @@ class PairList(LineView):
         return found[1]
 
     def fold(self, folded: bool | None) -> None:
-        """Fold what the cursor is on or in, unfold it, or (`None`) turn that round."""
+        """Fold or unfold the entry under the cursor, or the fold that it belongs to. `None` toggles."""
         entry = self._entry
         if not self._lines.turn(entry, folded) and folded:
             around = self._lines.state.fold_at(entry)
@@ -79,7 +79,7 @@ class PairList(LineView):
         self._go_to(entry, max(offset, 0))
 
     def place(self) -> None:
-        """Lay the lines out anew where there is another width, or they are to stand in another way."""
+        """Lay out again after a change of width or arrangement."""
         entry, offset = self._entry, self.cursor - self.top
         self._lines.arrange(self.text_width, stacked=self.stacked)
         if self._begun:
@@ -120,5 +120,5 @@ class PairList(LineView):
 
     @property
     def _reach(self) -> int:
-        """So far around what is shown lines are laid out before they are needed."""
+        """Lines are laid out this far beyond the visible ones."""
         return 2 * max(self.size.height, 1)

@@ -223,9 +223,8 @@ class RunView:
         run = self._run
         last = run.items[-1] if run.items else None
         opens = step.step == 1 and run.round is None and isinstance(last, MessageItem) and last.role == "user"
-        opening = (
-            run.cut(len(run.items) - 1) if opens else []
-        )  # the conversation begins with this message, but it belongs to the step
+        # The conversation begins with this message, but it belongs to the step.
+        opening = run.cut(len(run.items) - 1) if opens else []
         self._head(step.step, step.system or None)
         for message in opening:
             run.append(message)
