@@ -82,6 +82,7 @@ def test_given_calls_are_graded_as_those_of_a_run(suite: workbench.LoadedSuite) 
     assert (nothing.passed, nothing.result.trajectory.final_answer) == (True, "I am fine.")
     slow = workbench.grade(case, [right], latency_ms=60_000, by="dimensions")
     assert "latency exceeded" in {issue.kind for issue in slow.issues}
+    assert (slow.result.trajectory.loop_ms, slow.result.trajectory.model_latency_ms) == (60_000, 60_000)
 
 
 def test_each_answer_of_a_chain_belongs_to_a_step(suite: workbench.LoadedSuite) -> None:
@@ -125,6 +126,8 @@ def test_calls_hold_what_json_holds(folder: Path) -> None:
         workbench.call("search", when=object())  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="no others can be added"):
         workbench.call("search", "{", limit=1)
+    with pytest.raises(TypeError, match=r"calls are made with workbench.call\(TOOL, …\), not a value of type str"):
+        workbench.grade(workbench.load("clock.toml").case("small-talk"), [{"get_time": 1}])  # type: ignore[list-item]
 
 
 def test_details_hold_no_secret(suite: workbench.LoadedSuite, folder: Path) -> None:

@@ -22,7 +22,7 @@ from workbench.config.models import DEFAULT_CONCURRENCY
 from workbench.config.program import program_in
 from workbench.config.secrets import Secrets
 from workbench.engine.thread import EngineThread
-from workbench.evaluation.approval import Needs
+from workbench.evaluation.approval import needs
 from workbench.evaluation.options import OptionsError, OwnModel, RunOptions
 from workbench.evaluation.plan import Plan, PlanError, plan
 from workbench.evaluation.report import Report
@@ -236,7 +236,7 @@ async def evaluate_async(
         planned = plan(options, program)
     except PlanError as error:
         raise UsageError(program.secrets.redact(str(error))) from None
-    approval = approval_for(Needs.of_runs(planned.runs, program, planned.specs), approve, program.secrets)
+    approval = approval_for(needs(planned), approve, program.secrets)
     history_of_baseline = options.history or _own_history(files[0])
     before = _baseline(str(baseline), history_of_baseline, planned, fail_on) if baseline is not None else None
     recordings = _recordings(Path(record), program.secrets) if record is not None else None

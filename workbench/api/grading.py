@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from workbench.api.approving import Approve, approval_for, approve_nothing
 from workbench.api.suites import SuiteCase
@@ -24,7 +24,7 @@ from workbench.evaluation.plan import FinishedRun
 from workbench.evaluation.regrade import graded_anew
 from workbench.evaluation.report import Report
 from workbench.grading.grade import Grade, Issue, RunResult, Status
-from workbench.providers.function import call_events, json_arguments, with_ids
+from workbench.providers.function import call_events, checked_call, with_ids
 from workbench.providers.wire.assembly import read_arguments
 from workbench.suite.model import Case, GraderName
 from workbench.suite.settings import settings_of
@@ -38,6 +38,7 @@ from workbench.trajectory.events import (
     ResponseFinished,
     RunFinished,
     RunStarted,
+    StopReason,
     TextDelta,
 )
 from workbench.trajectory.fold import fold
@@ -70,22 +71,21 @@ def call(tool: str, arguments: Mapping[str, JsonValue] | str | None = None, /, *
                 raise TypeError(f"the arguments of {tool} are {problem}: no others can be added to them")
             return ToolCall("", tool, raw=arguments, problem=problem)
         arguments = read
-    made = ToolCall("", tool, {**(arguments or {}), **named})
-    return replace(made, arguments=json_arguments(made))
+    return checked_call(ToolCall("", tool, {**(arguments or {}), **named}))
 
 
 @dataclass(frozen=True)
 class Graded:
-    """What calls that were made elsewhere came to by a case."""
+    """The result of `grade`."""
 
     result: RunResult
-    """All of it: the grades of all graders and the trajectory that was graded."""
+    """Everything: the grades of all graders, and the trajectory that was graded."""
     _case: SuiteCase = field(repr=False)
     _secrets: Secrets = field(repr=False)
 
     @property
     def passed(self) -> bool:
-        """Whether the case passed, if with a warning."""
+        """Whether the case passed, with or without a warning."""
         return self.result.passed
 
     @property
@@ -105,7 +105,7 @@ class Graded:
 
     @property
     def grades(self) -> tuple[Grade, ...]:
-        """The grade of each grader, that of the one that decides first."""
+        """The grades of all graders. The first one decides."""
         return self.result.grades
 
     @property
@@ -167,20 +167,24 @@ def grade(
     approval = approval_for(Needs.of_grading([(case.suite.file, definition)], program), approve, program.secrets)
     grant = approval.grant(case.suite.path)
     planned = PlannedRun(next_run_id(), case.suite.file, definition, MODEL_NAME, 0)
-    told = _told(case, definition, calls, answer)
-    at_ms = [0.0] * (len(told) - 1) + [latency_ms]
-    trajectory = fold(Event(planned.run_id, number, at_ms[number], what) for number, what in enumerate(told))
+    *before, end = _events_of(case, definition, calls, answer, latency_ms)
+    events = [Event(planned.run_id, number, 0.0, payload) for number, payload in enumerate(before)]
+    trajectory = fold([*events, Event(planned.run_id, len(events), latency_ms, end)])
     functions = PythonFunctions(grant.code if grant is not None else None)
     graded = graded_anew(result_of(planned, "error", trajectory), planned, CheckContext(call_python=functions.answer))
     return Graded(graded, case, program.secrets)
 
 
-def _told(
-    case: SuiteCase, definition: Case, calls: Sequence[ToolCall | Sequence[ToolCall]], answer: str | None
+def _events_of(
+    case: SuiteCase,
+    definition: Case,
+    calls: Sequence[ToolCall | Sequence[ToolCall]],
+    answer: str | None,
+    latency_ms: float,
 ) -> list[EventPayload]:
-    """What would have happened in a run with these calls."""
+    """Return the events of a run in which a model made these calls and gave this answer."""
     suite = case.suite.definition
-    told: list[EventPayload] = [
+    events: list[EventPayload] = [
         RunStarted(
             suite_hash=case.suite.file.hash,
             case_id=case.id,
@@ -191,19 +195,21 @@ def _told(
             tools=tuple(definitions_for(suite, definition)),
         )
     ]
-    answers = [[each] if isinstance(each, ToolCall) else list(each) for each in calls]
-    ids = (call_id for call_id, _ in with_ids(each for made in answers for each in made))
-    for number, made in enumerate(answers, start=1):
-        told.append(RequestStarted(number))
+    rounds = [[*map(checked_call, [made] if isinstance(made, ToolCall) else made)] for made in calls]
+    text = answer or ""
+    if answer is not None or not rounds:
+        rounds.append([])
+    ids = (call_id for call_id, _ in with_ids(each for made in rounds for each in made))
+    for number, made in enumerate(rounds, start=1):
+        events.append(RequestStarted(number))
+        is_last = number == len(rounds)
+        if is_last and text:
+            events.append(TextDelta(number, text))
         for each in made:
-            told += map(_usable, call_events(next(ids), each, number))
-        told.append(ResponseFinished(number, "tool calls" if made else "answered", None, None, 0.0))
-    if answer is not None or not answers:
-        number = len(answers) + 1
-        text = [TextDelta(number, answer)] if answer else []
-        told += [RequestStarted(number), *text, ResponseFinished(number, "answered", None, None, 0.0)]
-    told.append(RunFinished("steps done" if definition.steps else "answered"))
-    return told
+            events += map(_usable, call_events(next(ids), each, number))
+        reason: StopReason = "tool calls" if made else "answered"
+        events.append(ResponseFinished(number, reason, None, None, latency_ms if is_last else 0.0))
+    return [*events, RunFinished("steps done" if definition.steps else "answered")]
 
 
 def _usable(event: EventPayload) -> EventPayload:

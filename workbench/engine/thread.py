@@ -40,7 +40,7 @@ class EngineThread:
         if not self.alive:
             return
         self._loop.call_soon_threadsafe(lambda: self._loop.create_task(self._finish(timeout_s)))
-        self._thread.join(timeout_s + 1)
+        self._thread.join(2 * timeout_s + 1)
         if not self.alive:
             self._loop.close()
 

@@ -83,8 +83,8 @@ AgentFunction = Callable[[AgentRequest], Awaitable[AgentReply]]
 
 
 class CallerLoop:
-    """The event loop of whoever brings agents along. They run there, see the context variables that were set when this
-    was made, and may use whatever belongs to that loop. To be made on the loop."""
+    """The event loop of the caller, on which agents run, with the context variables that were set when this was
+    created. Create it on that loop."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -115,8 +115,8 @@ class CallerLoop:
 class FunctionModel:
     """Asks an async function on the loop of its caller. One of these serves one run.
 
-    Whatever the function raises ends the run with an error; a ModelError of its own is passed on as it is, and so is
-    tried again where it says that this may help.
+    What the function raises ends the run with an error. A ModelError is passed on as it is, so that one which is
+    retryable is tried again.
     """
 
     seed = None
@@ -137,7 +137,7 @@ class FunctionModel:
         return nullcontext()
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent | AnswerFinished]:
-        """Ask the function, and tell its answer as a model would."""
+        """Ask the function, and yield its answer as the events of a model."""
         asked = AgentRequest(request.system, request.messages, request.tools, request.round, self._case, self._run)
         try:
             answer = answer_of(await self._loop.run(partial(self._reply, asked)))
@@ -158,7 +158,7 @@ class FunctionModel:
 
 
 def answer_of(reply: object) -> AgentAnswer:
-    """The answer that a function's reply stands for. Raises TypeError for what is none."""
+    """Return the answer that a function's reply stands for. Raises TypeError where it is no reply."""
     match reply:
         case AgentAnswer():
             answer = reply
@@ -172,16 +172,16 @@ def answer_of(reply: object) -> AgentAnswer:
             raise TypeError(
                 f"an agent must answer with a text, a call, a list of calls or an AgentAnswer, not {_kind(reply)}"
             )
-    for call in answer.calls:
-        if not isinstance(call, ToolCall):
-            raise TypeError(f"calls are made with workbench.call(TOOL, …), not {_kind(call)}")
-    return replace(answer, calls=tuple(replace(call, arguments=json_arguments(call)) for call in answer.calls))
+    return replace(answer, calls=tuple(map(checked_call, answer.calls)))
 
 
-def json_arguments(call: ToolCall) -> dict[str, JsonValue]:
-    """A copy of a call's arguments, with lists in place of tuples. Raises TypeError where one is nothing that JSON
-    has."""
-    return {name: _json(value, f"the argument {name!r} of {call.tool}") for name, value in call.arguments.items()}
+def checked_call(call: object) -> ToolCall:
+    """Return a copy of a call with plain JSON as arguments, in which tuples became lists. Raises TypeError for what is
+    no call, and for arguments that JSON does not have."""
+    if not isinstance(call, ToolCall):
+        raise TypeError(f"calls are made with workbench.call(TOOL, …), not {_kind(call)}")
+    arguments = {name: _json(value, f"the argument {name!r} of {call.tool}") for name, value in call.arguments.items()}
+    return replace(call, arguments=arguments)
 
 
 def _json(value: object, where: str) -> JsonValue:
@@ -207,8 +207,8 @@ def _kind(value: object) -> str:
 
 
 def with_ids(calls: Iterable[ToolCall], taken: Iterable[str] = (), first: int = 1) -> Iterator[tuple[str, ToolCall]]:
-    """Each call with an id that is unique in its run: its own, or one of ours where it has none or one that is taken.
-    `first` is the number of the first of them among the calls of the run."""
+    """Yield each call with an id that is unique in its run: its own, or a new one where it has none or one that is
+    taken. `first` is the number of the first of these calls in the run."""
     used = set(taken)
     for number, call in enumerate(calls, start=first):
         call_id, extra = call.id or f"call-{number}", 1
@@ -230,7 +230,7 @@ def _events(answer: AgentAnswer, request: ModelRequest) -> Iterator[ModelEvent]:
 
 
 def call_events(call_id: str, call: ToolCall, number: int) -> Iterator[CallStarted | CallArgumentsDelta | CallFinished]:
-    """A whole call of a round, as a model would tell it."""
+    """Yield a call of a round as the events of a model."""
     yield CallStarted(number, call_id, call.tool)
     yield CallArgumentsDelta(call_id, call.raw if call.raw is not None else json.dumps(dict(call.arguments)))
     yield CallFinished(call_id, call.arguments, call.raw, call.problem)
