@@ -1,4 +1,5 @@
-"""The environment as suites see it: the process's own, completed by a `.env` beside them that overrides nothing."""
+"""The environment variables for suites: those of the process, completed by a `.env` in the suites' folder that
+overrides none of them."""
 
 from __future__ import annotations
 
@@ -18,10 +19,11 @@ DOTENV_NAME = ".env"
 
 
 class Environment:
-    """What `$NAME` in a suite and `api_key_env` of a model refer to. What is secret in it is told to `secrets`.
+    """Provides the variables that `$NAME` in a suite and `api_key_env` of a model refer to, and adds the secret ones to
+    `secrets`.
 
     A folder's variables are read again when a file that holds them has changed. `home` is the user's: no
-    `workbench.toml` above it counts. Safe to use from threads.
+    `workbench.toml` above it counts. Usable from any thread.
     """
 
     def __init__(self, own: Mapping[str, str], secrets: Secrets, home: Path | None = None) -> None:
@@ -33,8 +35,11 @@ class Environment:
             secrets.guess(name, value)
 
     def of(self, folder: Path) -> Mapping[str, str]:
-        """The variables for the suites in a folder: the process's own, then those of the folder's `.env`, then those of
-        the one beside its `workbench.toml`. Raises ConfigError when a `.env` cannot be read or understood."""
+        """Returns the variables for the suites in a folder: the process's own, then those of the folder's `.env`, then
+        those of the one next to its `workbench.toml`.
+
+        Raises ConfigError when a `.env` cannot be read or understood.
+        """
         settings = project_file(folder, self.home)
         folders = [folder.resolve(), *([settings.parent] if settings is not None else [])]
         read = [self._read(place / DOTENV_NAME) for place in dict.fromkeys(folders)]
@@ -61,7 +66,7 @@ class Environment:
             raise ConfigError(f"{file}: is not text with NAME=value lines: write it again, in UTF-8") from error
         for name, value in variables.items():
             self._secrets.add_from_file(name, value)
-        if broken:  # said without what stands there, which may be a key
+        if broken:  # without quoting the line, which may be a key
             raise ConfigError(
                 *(f"{file}:{line}: is not NAME=value: correct it, including its quotes" for line in broken)
             )
@@ -70,7 +75,7 @@ class Environment:
 
 
 def _variables_in(text: str) -> tuple[Mapping[str, str], list[int]]:
-    """The variables, and the lines (from 1) that hold none; raises ValueError for what is no text."""
+    """Returns the variables, and the lines (from 1) that hold none. Raises ValueError for what is not text."""
     if "\0" in text:
         raise ValueError("binary")
     # Imported here: most folders have no such file.

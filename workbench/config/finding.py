@@ -6,20 +6,20 @@ import re
 from collections.abc import Iterable, Mapping
 
 _LONG_TEXT = 2_048
-"""In a longer text each value is looked for by itself first: that is the quickest way to find nothing."""
+"""In a longer text each value is first searched by itself, which is the fastest way to find nothing."""
 
 _AS_WORD_BELOW = 8
-"""A shorter value of letters and digits is found only where it stands as a word of its own."""
+"""A shorter value of letters and digits is found only as a word of its own."""
 
 LOOKS_BACK = 3
-"""So many characters before a value decide whether it begins there."""
+"""The number of characters before a value that decide whether it begins there."""
 
 _BEFORE_WORD = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrtbf])|(?<=%[0-9A-Fa-f]{2})|(?<=\[m)|(?<=[0-9]m))"
 _AFTER_WORD = r"(?![A-Za-z0-9])"
 
 
 class Finder:
-    """Replaces each of some values in texts. `replacements` gives what stands in place of which value."""
+    """Replaces values in texts. `replacements` maps each value to its replacement."""
 
     def __init__(self, replacements: Mapping[str, str]) -> None:
         self.replacements = replacements
@@ -37,13 +37,13 @@ class Finder:
         self._begins = re.compile("|".join(_beginning(first, values) for first, values in self._by_first.items()))
 
     def may_be_in(self, text: str) -> bool:
-        """Whether any value stands in a text, as a word or within one."""
+        """Returns whether any value is in a text, as a word or within one."""
         if len(text) > _LONG_TEXT:
             return any(value in text for value in self.values)
         return self._pattern.search(text) is not None
 
     def replaced(self, text: str) -> str:
-        """The text with each value replaced: the same object if there is none."""
+        """Returns the text with each value replaced: the same object if there is none."""
         if len(text) > _LONG_TEXT:
             here = [value for value in self.values if value in text]
             if not here:
@@ -55,7 +55,8 @@ class Finder:
         return self._pattern.sub(lambda match: self.replacements[match[0]], text)
 
     def open_from(self, text: str) -> int:
-        """Where a value may begin that is not over at the end of the text; its length where none does."""
+        """Returns where a value may begin that is not complete at the end of the text; the text's length where none
+        does."""
         for begin in self._begins.finditer(text, max(len(text) - self.longest, 0)):
             tail = text[begin.start() :]
             for value in self._by_first[tail[0]]:
@@ -64,8 +65,8 @@ class Finder:
         return len(text)
 
     def decided(self, text: str, begin: int, *, over: bool = False) -> tuple[int, list[tuple[int, int, str]]]:
-        """How far a text is decided of which more may come, unless it is `over`, and the places of values up to there.
-        What stands before `begin` was decided earlier."""
+        """Returns how far a text that may continue, unless it is `over`, is decided, and the places of values up to
+        there. Text before `begin` was decided earlier."""
         until = len(text) if over else max(self.open_from(text), begin)
         places = [
             (match.start(), match.end(), self.replacements[match[0]]) for match in self._pattern.finditer(text, begin)
@@ -84,11 +85,11 @@ class Pieces:
         self._before = ""
 
     def add(self, piece: str, finder: Finder | None) -> str:
-        """Take one more piece. Returns what is decided now, with values replaced."""
+        """Add one more piece. Returns what is decided now, with values replaced."""
         return self._decided(piece, finder, over=False)
 
     def rest(self, finder: Finder | None) -> str:
-        """What was held back, since nothing more comes."""
+        """Returns what was held back, since nothing more comes."""
         return self._decided("", finder, over=True)
 
     def _decided(self, piece: str, finder: Finder | None, *, over: bool) -> str:
@@ -104,7 +105,7 @@ class Pieces:
 
 
 def _beginning(first: str, values: Iterable[str]) -> str:
-    """A pattern for the first two characters of some values, or the first one at the end of a text."""
+    """Returns a pattern for the first two characters of some values, or the first one at the end of a text."""
     return f"{re.escape(first)}(?=[{''.join({re.escape(value[1]) for value in values})}]|\\Z)"
 
 
@@ -113,8 +114,8 @@ def _is_word(value: str) -> bool:
 
 
 def _alternatives(values: Iterable[str]) -> str:
-    """A pattern for the longest of some values. Those with the same two characters at the beginning stand together, so
-    that a place where none begins is left at once."""
+    """Returns a pattern for the longest of some values. Those with the same first two characters are grouped, so that a
+    place where none begins is passed quickly."""
     rests: dict[str, list[str]] = {}
     for value in values:
         rests.setdefault(value[:2], []).append(re.escape(value[2:]))

@@ -1,4 +1,4 @@
-"""Where the program keeps what it writes, and where it looks for the user's settings."""
+"""The folders into which the program writes, and where it looks for the user's settings."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ class Folders:
     """The user's folders. Nothing is created before it is needed."""
 
     state: Path
-    """What the program remembers: trust, drafts, breakpoints, listings of tools, the audit log, judgements."""
+    """State of the program: trust, drafts, breakpoints, listings of tools, the audit log, judgements."""
     log: Path
     """Logs, among them each MCP server's standard error."""
     config: Path
-    """What the user sets: `workbench.toml` with models."""
+    """The user's settings: `workbench.toml` with models."""
     data: Path
-    """What the user has made: the history of all batches."""
+    """The user's data: the history of all batches."""
 
     @property
     def trust_file(self) -> Path:
@@ -47,7 +47,7 @@ class Folders:
 
     @property
     def breakpoints(self) -> Path:
-        """Where runs are held, one file for each project."""
+        """Breakpoints, one file for each project."""
         return self.state / "breakpoints"
 
     @property
@@ -57,12 +57,12 @@ class Folders:
 
     @property
     def judgements(self) -> Path:
-        """What judges said of which values, one JSON line each."""
+        """Judgements of values, one JSON line each."""
         return self.state / "judgements.jsonl"
 
     @property
     def history(self) -> Path:
-        """Every batch, where no project keeps its own."""
+        """The history of all batches, for projects without their own."""
         return self.data / HISTORY_NAME
 
     @property
@@ -71,14 +71,14 @@ class Folders:
 
 
 def home_in(environment: Mapping[str, str]) -> Path | None:
-    """The user's home, as the environment names it."""
+    """Returns the user's home, as the environment names it."""
     named = environment.get("HOME") or environment.get("USERPROFILE")
     return Path(named).resolve() if named else None
 
 
 def user_folders() -> Folders:
-    """The folders of the current user, as the platform (and `XDG_STATE_HOME`, `XDG_CONFIG_HOME`, `XDG_DATA_HOME`) would
-    have them."""
+    """Returns the folders of the current user by the conventions of the platform and `XDG_STATE_HOME`,
+    `XDG_CONFIG_HOME` and `XDG_DATA_HOME`."""
     return Folders(
         state=platformdirs.user_state_path(APP_NAME, appauthor=False),
         log=platformdirs.user_log_path(APP_NAME, appauthor=False),

@@ -1,4 +1,4 @@
-"""Which file the history of a project is kept in."""
+"""Finds the history file of a project."""
 
 from __future__ import annotations
 
@@ -10,43 +10,44 @@ from workbench.config.folders import APP_NAME, HISTORY_NAME, Folders, home_in, u
 from workbench.config.project import project_folder
 
 PROJECT_HISTORY = ".workbench"
-"""A folder of this name in a project keeps the project's history beside it."""
+"""A folder of this name in a project holds the project's history."""
 
 
 def history_file(folders: Folders, folder: Path, home: Path | None) -> Path:
-    """Where batches of suites in a folder are kept: in the folder `.workbench` of their project if there is one, else
-    in the user's own history."""
+    """Returns the history file for suites in a folder: in the folder `.workbench` of their project if there is one,
+    else the user's own."""
     beside = project_folder(folder, home) / PROJECT_HISTORY
     return beside / HISTORY_NAME if beside.is_dir() else folders.history
 
 
 def history_option(file: Path) -> str:
-    """What a command needs, typed where this program runs, to work with this history: nothing where it is the one that
-    the command finds by itself, else ` --history FILE`, quoted for a shell."""
+    """Returns the option that a command needs, typed in the current folder, to use this history: nothing where it finds
+    it by itself, else ` --history FILE`, quoted for a shell."""
     try:
         found = history_file(user_folders(), Path(), home_in(os.environ)).resolve() == file.resolve()
-    except OSError:  # the current folder is gone, and nothing is found from there
+    except OSError:  # the current folder no longer exists, and nothing is found from there
         found = False
     return "" if found else f" --history {shlex.quote(str(file))}"
 
 
 def is_beside_project(file: Path) -> bool:
-    """Whether a history stands beside a project, and may have come with it from elsewhere."""
+    """Returns whether a history belongs to a project folder, and may have come with it from elsewhere."""
     return file.absolute().parent.name == PROJECT_HISTORY
 
 
 def is_named_as_ours(file: Path) -> bool:
-    """Whether a history has our own name at one of our own places: what is there is ours, whatever it holds by now."""
+    """Returns whether a history has this program's own name at one of its own places: that file is ours, whatever it
+    holds by now."""
     return file.name == HISTORY_NAME and file.absolute().parent.name in (PROJECT_HISTORY, APP_NAME)
 
 
 _HERE = "./"
-"""How the folders begin that are kept as those below the project that a history stands beside."""
+"""The prefix of stored folders that are relative to the project of the history."""
 
 
 def folder_as_kept(file: Path, folder: Path) -> str:
-    """How a history names the folder of a project: as a whole path, but for the project that it stands beside and those
-    below that, since the history goes where they go."""
+    """Returns how a history stores the folder of a project: as an absolute path, except for the history's own project
+    and folders below it, because the history moves with them."""
     beside = _project_beside(file)
     if beside is None or not folder.is_relative_to(beside):
         return str(folder)
@@ -54,7 +55,8 @@ def folder_as_kept(file: Path, folder: Path) -> str:
 
 
 def folder_of_kept(file: Path, kept: str) -> str:
-    """Where the folder is that a history names so. What leads out of the project beside it is left as it is."""
+    """Returns the folder that a history stored in this form. A path that leads out of the project is returned
+    unchanged."""
     beside = _project_beside(file)
     if beside is None or not kept.startswith(_HERE) or ".." in PurePosixPath(kept).parts:
         return kept

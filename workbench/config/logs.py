@@ -11,11 +11,11 @@ LOG_NAME = "workbench.log"
 
 
 def log_to(folder: Path, secrets: Secrets = NO_SECRETS) -> Path:
-    """Send warnings and errors of the whole process, Python's own too, to a file in `folder`, without the secrets that
-    are known by then; returns its path.
+    """Send warnings and errors of the whole process, Python's own included, to a file in `folder`, without the secrets
+    known at that time. Returns its path.
 
     The file is made when the first line is written. Where it cannot be opened or written, the line is dropped silently,
-    and whoever logs never notices.
+    without an effect on the code that logs.
     """
     path = folder / LOG_NAME
     root = logging.getLogger()

@@ -1,4 +1,4 @@
-"""Finds out how a model is reached from what it is called."""
+"""Resolves the name of a model to how it is reached."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _WITHOUT_SCHEME = re.compile(
     r".+@(?P<place>(localhost|\[[0-9a-f:.]+\]|[\w.-]+(?=:\d{1,5}(/|$))|[\w-]+(\.[\w-]+)+(?=/))(:\d{1,5})?(/[^?#@]*)?)",
     re.DOTALL | re.IGNORECASE,
 )
-"""What is rather an address than a part of a model's name: `@localhost…`, `@HOST:PORT…`, `@HOST.DOMAIN/…`."""
+"""What is an address rather than a part of a model's name: `@localhost…`, `@HOST:PORT…`, `@HOST.DOMAIN/…`."""
 
 KNOWN_SHOWN_MAX = 20
 
@@ -44,8 +44,8 @@ _Value = TypeVar("_Value")
 
 @dataclass(frozen=True)
 class ModelOptions:
-    """What the command line says about the models that it names: for them, and nothing a suite names. `judge` is the
-    model that judges where a check names none."""
+    """The command line's options for the models that it names; they do not apply to models that a suite names. `judge`
+    is the model that judges where a check names none."""
 
     models: frozenset[str] = frozenset()
     base_url: str | None = None
@@ -77,11 +77,11 @@ NOTHING_SAID = ModelOptions()
 
 
 class ModelBook:
-    """The models that are named in a `workbench.toml` beside suites and in the user's own, and any that a text like
+    """The models named in a `workbench.toml` in the suites' project and in the user's own, and any that a text like
     `openai:gpt-4o-mini` or `openai:llama-3.1@http://localhost:1234/v1` describes.
 
-    A `workbench.toml` is read again when it has changed. `home` is the user's: none above it counts. Safe to use from
-    threads.
+    A `workbench.toml` is read again when it has changed. `home` is the user's: none above it counts. Usable from any
+    thread.
     """
 
     def __init__(self, config_folder: Path, *, home: Path | None = None, options: ModelOptions = NOTHING_SAID) -> None:
@@ -91,8 +91,8 @@ class ModelBook:
         self._files: dict[Path, tuple[tuple[int, int], FileSettings]] = {}
 
     def resolve(self, name: str, folder: Path, *, by_suite: bool, judges: bool = False) -> ModelSpec:
-        """How the model is reached for the suites in a folder. `by_suite`: the name stands in a suite, not on the
-        command line. `judges`: the model is to judge.
+        """Returns how the model is reached for the suites in a folder. `by_suite`: the name is written in a suite, not
+        on the command line. `judges`: the model is to judge.
 
         Raises UnknownModelError when there is none, ConfigError when a `workbench.toml` cannot be used.
         """
@@ -106,17 +106,17 @@ class ModelBook:
         return _with(spec or ModelSpec(name, "openai", name, "", origin="command line"), options)
 
     def named(self, folder: Path) -> tuple[ModelSpec, ...]:
-        """All models that are named for the suites in a folder, those beside them first. Each has a `description` in
+        """Returns all named models for the suites in a folder, those of the project first. Each has a `description` in
         one line. Raises ConfigError when a `workbench.toml` cannot be used."""
         return tuple(self._named(folder).values())
 
     def of_project(self, folder: Path) -> tuple[ModelSpec, ...]:
-        """The models of the `workbench.toml` beside the suites of a folder; raises ConfigError as `named` does."""
+        """Returns the models of the project's `workbench.toml`. Raises ConfigError as `named` does."""
         return tuple(spec for spec in self.named(folder) if spec.origin == "project")
 
     def judge(self, folder: Path) -> JudgeChoice | None:
-        """The model that judges for the suites in a folder where a check names none: that of the command line, else of
-        the `workbench.toml` beside the suites, else of the user's own. Raises ConfigError as `named` does."""
+        """Returns the model that judges for the suites in a folder where a check names none: that of the command line,
+        else of the project's `workbench.toml`, else of the user's own. Raises ConfigError as `named` does."""
         if self._options.judge is not None:
             return JudgeChoice(self._options.judge)
         project, users = self._settings(folder)
@@ -125,7 +125,7 @@ class ModelBook:
         return JudgeChoice(users.judge) if users.judge is not None else None
 
     def problems(self, folder: Path) -> tuple[str, ...]:
-        """Everything that is wrong with the `workbench.toml` beside the suites of a folder and with the user's own."""
+        """Returns everything that is wrong with the project's `workbench.toml` and with the user's own."""
         project = project_file(folder, self._home)
         found: list[str] = []
         for file in dict.fromkeys(filter(None, (project, self._user_file if self._user_file.is_file() else None))):
@@ -148,8 +148,8 @@ class ModelBook:
         return {**own, **{name: spec for name, spec in users.models.items() if name not in own}}
 
     def _settings(self, folder: Path) -> tuple[FileSettings | None, FileSettings]:
-        """What the `workbench.toml` beside the suites of a folder says, where there is one beside the user's, and what
-        that says."""
+        """Returns the settings of the project's `workbench.toml`, where it differs from the user's, and those of the
+        user's."""
         project = project_file(folder, self._home)
         users = self._read(self._user_file, "user") if self._user_file.is_file() else FileSettings({})
         if project is None or project == self._user_file.resolve():
@@ -171,8 +171,8 @@ class ModelBook:
 
 
 def described(name: str, origin: Origin) -> ModelSpec | None:
-    """The model that a text like `anthropic:claude-sonnet-5` or `openai:llama@http://localhost:1234/v1` describes;
-    `None` when it begins with no provider and `:`. Raises ConfigError when the rest describes none."""
+    """Returns the model that a text like `anthropic:claude-sonnet-5` or `openai:llama@http://localhost:1234/v1`
+    describes; `None` when it does not begin with a provider and `:`. Raises ConfigError when the rest is invalid."""
     prefix, colon, rest = name.partition(":")
     provider: Provider | None = next((known for known in PROVIDERS if known == prefix), None)
     if provider is None or not colon:
@@ -181,7 +181,7 @@ def described(name: str, origin: Origin) -> ModelSpec | None:
     try:
         model, base_url = (found["model"], checked_base_url(found["url"])) if found else (rest, OWN_URLS[provider])
     except ValueError as error:
-        # Without the name, in which a password may stand.
+        # Without the name, which may contain a password.
         raise ConfigError(f"the address after '@' in the name of a {provider} model {error}") from None
     if not model or model.startswith("@http"):
         raise UnknownModelError(_nameless(provider))
@@ -194,7 +194,8 @@ def described(name: str, origin: Origin) -> ModelSpec | None:
 
 
 def _with(spec: ModelSpec, options: ModelOptions) -> ModelSpec:
-    """The model with what the command line says about it. Another address is not sent the key of the first one."""
+    """Returns the model with the command line's options. A different address is not sent the key of the original
+    one."""
     if options.base_url is not None:
         base_url = checked_base_url(options.base_url)
         key = usual_key_variable(base_url)

@@ -26,23 +26,23 @@ OWN_URLS: Mapping[Provider, str] = {
     "openai-responses": OPENAI_URL,
     "anthropic": ANTHROPIC_URL,
 }
-"""Where each provider's vendor is reached."""
+"""The address of each provider's vendor."""
 
 _KEYS_AT = {OPENAI_URL: "OPENAI_API_KEY", ANTHROPIC_URL: "ANTHROPIC_API_KEY"}
 
 SET_BY_PROGRAM = ("model", "messages", "input", "tools", "stream", "stream_options", "system", "instructions")
-"""What no `params` may hold: the program writes it into each request."""
+"""Keys that `params` may not hold, because the program writes them into each request."""
 
 Origin = Literal["suite", "project", "user", "command line"]
-"""Who said how a model is reached: a suite (`openai:…@URL` among its models), a `workbench.toml` beside it, the user's
-own `workbench.toml`, or the command line. The first two need trust."""
+"""Where the specification of a model comes from: a suite (`openai:…@URL` among its models), a `workbench.toml` of the
+project, the user's own `workbench.toml`, or the command line. The first two need trust."""
 
 DEFAULT_READ_TIMEOUT_S = 100.0
 
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """US dollars per million tokens; `cached_input` is what those read from a cache cost, if that differs."""
+    """US dollars per million tokens; `cached_input` is the price of those read from a cache, if it differs."""
 
     input: float
     output: float
@@ -53,10 +53,10 @@ class Price:
 class ModelSpec:
     """How one model is reached.
 
-    `name` is what the user calls it, `model` what its endpoint does. `api_key_env` is the variable that holds its key,
-    `None` when it needs none. `params` go into every request under the API's own names. `read_timeout_s` is how long
-    the endpoint may send nothing, in seconds. `legacy_auth` sends an Anthropic key as `x-api-key` with the older API
-    version, as gateways want it. `file` is the `workbench.toml` that names the model, if one does.
+    `name` is the user's name for it, `model` its endpoint's. `api_key_env` is the variable that holds its key, `None`
+    when it needs none. `params` go into every request under the API's own names. `read_timeout_s` is how long the
+    endpoint may send nothing, in seconds. `legacy_auth` sends an Anthropic key as `x-api-key` with the older API
+    version, as some gateways require. `file` is the `workbench.toml` that names the model, if one does.
     """
 
     name: str
@@ -75,14 +75,14 @@ class ModelSpec:
 
     @property
     def description(self) -> str:
-        """How the model is reached, in one line: what it is called there, where that is, and which key is used."""
+        """How the model is reached, in one line: its name there, the address, and the key's variable."""
         key = f"the key in {self.api_key_env}" if self.api_key_env else "no key"
         return f"{self.model} at {self.base_url} with {key}"
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeChoice:
-    """The model that judges where a check names none. `by_suite`: a `workbench.toml` beside the suites says so, not the
+    """The model that judges where a check names none. `by_suite`: a `workbench.toml` of the project chose it, not the
     person."""
 
     name: str
@@ -91,14 +91,14 @@ class JudgeChoice:
 
 @dataclass(frozen=True, slots=True)
 class FileSettings:
-    """What a `workbench.toml` says: models by name and in its order, and the name of the model that judges."""
+    """The content of a `workbench.toml`: models by name and in its order, and the name of the model that judges."""
 
     models: Mapping[str, ModelSpec]
     judge: str | None = None
 
 
 class ConfigError(Exception):
-    """Settings that cannot be used; each of `problems` names the file, the place in it and the way out."""
+    """Settings that cannot be used. Each of `problems` names the file, the place in it and the way out."""
 
     def __init__(self, *problems: str) -> None:
         super().__init__("; ".join(problems))
@@ -106,12 +106,12 @@ class ConfigError(Exception):
 
 
 class UnknownModelError(ConfigError):
-    """No model of that name; the message says which there are and how to write one."""
+    """No model has that name. The message lists the models and how to write one."""
 
 
 def usual_key_variable(base_url: str) -> str | None:
-    """The variable that holds the key where nobody names one: the vendor's usual one for the vendor's own address, none
-    for any other, which must not be sent the vendor's key."""
+    """Returns the variable that holds the key by default: the vendor's usual one for the vendor's own address, none for
+    any other, which must not be sent the vendor's key."""
     return _KEYS_AT.get(base_url)
 
 
@@ -119,8 +119,8 @@ _ENDPOINT_PATH = re.compile(r"/chat/completions$|/v1/messages$|(?<=/v1)/(respons
 
 
 def checked_base_url(text: str) -> str:
-    """An endpoint's address without a slash at its end; raises ValueError that says what is wrong, without a password
-    that may stand in it."""
+    """Returns an endpoint's address without a final slash. Raises ValueError, which says what is wrong without quoting
+    a password."""
     try:
         parts = urlsplit(text)
         port = parts.port
@@ -148,8 +148,8 @@ _LONGEST_LOWER_CASE_NAME = 20
 
 
 def checked_key_variable(text: str) -> str:
-    """The name of an environment variable; raises ValueError, which does not show the text, where that is none or looks
-    like a key."""
+    """Returns the name of an environment variable. Raises ValueError, without quoting the text, where it is none or
+    looks like a key."""
     long_and_lower = len(text) > _LONGEST_LOWER_CASE_NAME and text != text.upper()
     if not _VARIABLE.fullmatch(text) or long_and_lower or any(map(_LIKE_A_KEY.fullmatch, text.split("_"))):
         raise ValueError(
@@ -160,8 +160,8 @@ def checked_key_variable(text: str) -> str:
 
 
 def checked_params(params: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
-    """The params of a request; raises ValueError when they hold what the program sets, or
-    numbers that JSON lacks."""
+    """Returns the params of a request. Raises ValueError when they hold keys that the program sets, or numbers that
+    JSON lacks."""
     taken = [name for name in SET_BY_PROGRAM if name in params]
     if taken:
         raise ValueError(f"must not contain {', '.join(map(repr, taken))}: the program sets it")
@@ -173,7 +173,7 @@ def checked_params(params: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
 
 
 def checked_judge(name: str) -> str:
-    """The name of a model that judges; raises ValueError for one that is built in and so no language model."""
+    """Returns the name of a model that judges. Raises ValueError for a built-in one, which is no language model."""
     if not name:
         raise ValueError("must name a model: write one as for --model, such as openai:gpt-4o-mini")
     if name == "offline" or name.startswith("replay:"):
@@ -182,11 +182,11 @@ def checked_judge(name: str) -> str:
 
 
 DEFAULT_CONCURRENCY = 8
-"""Runs at the same time."""
+"""The default number of runs at the same time."""
 
 
 def is_loopback(url: str) -> bool:
-    """Whether a URL leads to this machine itself, where no proxy has a place."""
+    """Returns whether a URL leads to this machine itself, for which no proxy is used."""
     host = urlsplit(url).hostname or ""
     try:
         address = ipaddress.ip_address(host)

@@ -1,4 +1,4 @@
-"""What the whole program shares: folders, environment, secrets, models. Made once, when it starts."""
+"""The state that the whole program shares: folders, environment, secrets, models. Made once, at the start."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from workbench.config.secrets import Secrets
 
 @dataclass(frozen=True)
 class Program:
-    """The surroundings of one run of the program."""
+    """The folders, environment, secrets and models of the running program."""
 
     folders: Folders
     environment: Environment
@@ -22,7 +22,8 @@ class Program:
 
 
 def program_in(folders: Folders, environment: Mapping[str, str], options: ModelOptions = NOTHING_SAID) -> Program:
-    """The program with the user's folders, the process's environment and what the command line says of models."""
+    """Returns the program with the user's folders, the process's environment and the command line's options for
+    models."""
     secrets = Secrets()
     home = home_in(environment)
     return Program(

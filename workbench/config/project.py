@@ -1,4 +1,4 @@
-"""Which `workbench.toml` belongs to the suites of a folder."""
+"""Finds the `workbench.toml` that belongs to the suites of a folder."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from pathlib import Path
 SETTINGS_NAME = "workbench.toml"
 
 _PROJECT_ROOTS = (".git", "pyvenv.cfg")
-"""What the root of a project holds: nothing above it is looked at."""
+"""Names that mark the root of a project: nothing above it is searched."""
 
 
 def project_file(folder: Path, home: Path | None) -> Path | None:
-    """The nearest `workbench.toml` in a folder or above it, but not above a repository's root, a virtual environment or
-    the user's home, nor in the root of the file system."""
+    """Returns the nearest `workbench.toml` in a folder or above it, but not above a repository's root, a virtual
+    environment or the user's home, nor in the root of the file system."""
     here = folder.resolve()
     for parent in (here, *here.parents):
         if parent == parent.parent:
@@ -25,14 +25,13 @@ def project_file(folder: Path, home: Path | None) -> Path | None:
 
 
 def path_in(project: Path, path: Path) -> str:
-    """A path below a project's folder, with slashes: the same wherever that folder is. One that is not below it is
-    whole."""
+    """Returns a path relative to a project's folder, with slashes; an absolute path when it is not below it."""
     resolved = path.resolve()
     return resolved.relative_to(project).as_posix() if resolved.is_relative_to(project) else resolved.as_posix()
 
 
 def project_folder(folder: Path, home: Path | None) -> Path:
-    """The folder of the project that a folder belongs to: the nearest one, at it or above, that holds a
+    """Returns the folder of the project that a folder belongs to: the nearest one, at it or above, that holds a
     `workbench.toml` or is a project's root; else the folder itself."""
     here = folder.resolve()
     for parent in (here, *here.parents):

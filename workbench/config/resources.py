@@ -1,4 +1,4 @@
-"""Where the data that travels with the program lies: the themes and the sample suites."""
+"""Finds the data that is installed with the program: the themes and the sample suites."""
 
 from __future__ import annotations
 
@@ -14,10 +14,8 @@ class MissingResourceError(RuntimeError):
 
 
 def bundled(name: BundledName) -> Path:
-    """The folder of bundled data, from a wheel, an editable install or a checkout.
-
-    Raises MissingResourceError when it is in none of these places.
-    """
+    """Returns the folder of bundled data, from a wheel, an editable install or a checkout. Raises MissingResourceError
+    when it is in none of these places."""
     package = files("workbench")
     installed = package / "_bundled" / name
     if installed.is_dir():

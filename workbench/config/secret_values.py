@@ -1,4 +1,4 @@
-"""Which values are secret, and the forms in which a secret may be written."""
+"""Decides which values are secret, and in which forms a secret may be written."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ SHORTEST_NAMED = 2
 """A single character is never secret: hiding it would hide every text."""
 
 SHORTEST_KEY = 8
-"""What looks like a key has at least this many characters."""
+"""A value that looks like a key has at least this many characters."""
 
 SHORTEST_ENCODED = 12
-"""A secret of this length is also looked for percent-encoded and in base64."""
+"""A secret of this length is also searched percent-encoded and in base64."""
 
 _TELLING = re.compile(r".*(KEYS?|APIKEY|TOKEN|SECRETS?|PWD|JWT|CREDENTIALS?)|.*PASS(?!ED|ES|IVE|AGE).*|PAT", re.DOTALL)
 _PASSWORD = re.compile(r".*(TOKEN|SECRETS?|PWD|CREDENTIALS?)|.*PASS(?!ED|ES|IVE|AGE).*|PAT", re.DOTALL)
@@ -28,7 +28,7 @@ _EVERYDAY = re.compile(
     "BASE|DIR|DOMAIN|EMAIL|ENDPOINT|ENV|ENVIRONMENT|FILE|FOLDER|HOST|LANG|LEVEL|LOCALE|MODE|MODEL|NAME|ORG|PATH|PORT|"
     "PROJECT|REGION|STAGE|TIMEOUT|TZ|URI|URL|USER|USERNAME|VERSION|ZONE"
 )
-"""Words of names in a `.env` that hold no secret, unless the value looks like a key by its beginning."""
+"""Words in names of a `.env` that hold no secret, unless the value begins like a key."""
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _SHORT_NUMBER = re.compile(r"[+-]?\d{0,7}(\.\d*)?")
@@ -47,22 +47,22 @@ _NOTHING = re.compile(
     "(sk-)?no-key(-required)?|your-api-key",
     re.IGNORECASE,
 )
-"""What people write where no value is needed, and the words for yes and no."""
+"""Placeholders for values that are not needed, and the words for yes and no."""
 
 
 def is_secret_if_used(name: str, value: str) -> bool:
-    """Whether a value that this program really used as a key, a header or a server's setting is secret: all but one
+    """Returns whether a value that was really used as a key, a header or a server's setting is secret: all but one
     character, a word for yes, no or nothing, a path that exists, and two or three characters under an everyday name."""
     shortest = SHORTEST_NAMED if _tells(name) else SHORTEST_DECLARED
     return len(value) >= shortest and not _NOTHING.fullmatch(value) and not _is_path(value)
 
 
 def is_secret_of_file(name: str, value: str) -> bool:
-    """Whether a value in a `.env` is secret although nothing has used it: all but what is_secret_if_used leaves out,
+    """Returns whether a value in a `.env` that was not used is secret: all but what `is_secret_if_used` excludes,
     numbers, addresses, single words, and what an everyday name such as MODEL or REGION holds.
 
-    A name that says "password", "token" or "secret" makes a single word secret too, unless the word stands in the
-    name (`POSTGRES_PASSWORD=postgres`).
+    A name that says "password", "token" or "secret" makes a single word secret too, unless the word is part of the name
+    (`POSTGRES_PASSWORD=postgres`).
     """
     if len(value) < SHORTEST_DECLARED or _NOTHING.fullmatch(value) or _is_path(value):
         return False
@@ -77,13 +77,13 @@ def is_secret_of_file(name: str, value: str) -> bool:
 
 
 def is_secret_by_look(name: str, value: str) -> bool:
-    """Whether a value of the environment that nothing has used is secret: its name has to say so, and it has to look
-    like a key. An ordinary word never does."""
+    """Returns whether a value of the environment that was not used is secret: its name has to say so, and it has to
+    look like a key. An ordinary word never does."""
     return _tells(name) and looks_like_key(value)
 
 
 def looks_like_key(value: str) -> bool:
-    """Whether a value has the length and the mixture of a key, or begins as keys of well-known services do."""
+    """Returns whether a value has the length and the mixture of a key, or begins like keys of well-known services."""
     if len(value) < SHORTEST_KEY or _NOTHING.fullmatch(value) or _is_path(value) or _SHORT_NUMBER.fullmatch(value):
         return False
     if _KNOWN_BEGINNING.match(value):
@@ -95,19 +95,19 @@ def looks_like_key(value: str) -> bool:
 
 
 def passwords_in(text: str) -> Iterator[tuple[str, str]]:
-    """User and password of each `scheme://user:password@` in a text, as they are written there."""
+    """Returns user and password of each `scheme://user:password@` in a text, as they are written there."""
     for match in _USER_PASSWORD.finditer(text):
         yield match[1], match[2]
 
 
 def is_plain_word(value: str) -> bool:
-    """Whether a value is one word of letters."""
+    """Returns whether a value is one word of letters."""
     return _PLAIN_WORD.fullmatch(value) is not None
 
 
 def forms_of(value: str) -> set[str]:
-    """The texts in which a secret is recognised: as it is, as JSON and Python write it, and, from 12 characters on,
-    percent-encoded and in base64, wherever it begins in the encoded bytes."""
+    """Returns the texts in which a secret is recognised: unchanged, as JSON and Python write it, and, from 12
+    characters on, percent-encoded and in base64, wherever it begins in the encoded bytes."""
     forms = {value, unquote(value)} if "%" in value else {value}
     if len(value) >= SHORTEST_ENCODED:
         encoded = {quote(value, safe=""), quote(value), quote_plus(value)} | set(
@@ -115,7 +115,7 @@ def forms_of(value: str) -> set[str]:
         )
         forms |= encoded | {re.sub("%[0-9A-F]{2}", lambda match: match[0].lower(), form) for form in encoded}
     lines = value.split("\n")
-    if len(lines) > 1:  # of a key in several lines, each alone, and all in one line
+    if len(lines) > 1:  # for a key in several lines, each alone, and all in one line
         forms |= {line.strip() for line in lines if len(line) >= SHORTEST_ENCODED and not line.startswith("-----")}
         forms.add(" ".join(value.split()))
     for form in tuple(forms):
@@ -125,7 +125,7 @@ def forms_of(value: str) -> set[str]:
 
 
 def _base64_forms(data: bytes) -> Iterator[str]:
-    """The characters of base64 that depend on these bytes alone, for each place of them in a group of three."""
+    """Returns the characters of base64 that depend on these bytes alone, for each offset in a group of three."""
     for before in range(3):
         text = base64.b64encode(bytes(before) + data).decode()
         whole = (before + len(data)) * 8 // 6
@@ -136,12 +136,12 @@ def _base64_forms(data: bytes) -> Iterator[str]:
 
 
 def _tells(name: str) -> bool:
-    """Whether a variable's name says that its value is secret."""
+    """Returns whether a variable's name says that its value is secret."""
     return any(map(_TELLING.fullmatch, _words(name)))
 
 
 def _is_about(words: list[str]) -> bool:
-    """Whether a name rather says something about a secret: TOKEN_URL, CREDENTIAL_HELPER."""
+    """Returns whether a name describes something about a secret instead: TOKEN_URL, CREDENTIAL_HELPER."""
     return _TELLING.fullmatch(words[-1]) is None
 
 

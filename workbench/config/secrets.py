@@ -1,6 +1,6 @@
-"""Secret values that this program has read, and what leaves the program with names in their place.
+"""The secret values that this program has read, and their redaction from everything that leaves it.
 
-Inside the program everything is as it really happened. Whatever goes out passes one of the doors listed in
+Inside the program everything is unredacted. Everything that leaves it passes one of the doors listed in
 `workbench.config.doors`, and each of them uses `Secrets.redact`, `Secrets.redacted` or `finding.Pieces`.
 """
 
@@ -28,52 +28,53 @@ _OURS = frozenset(
     {"by", "decided_by", "grader", "hash", "program", "role", "run", "run_id", "started_at", "status", "suite_hash"}
     | {"verdict", "workbench"}
 )
-"""Fields of our own records that hold our own words, where their type is only that of a text."""
+"""Fields of our own records that hold our own words although their type is only text."""
 
 _Value = TypeVar("_Value")
 
 
 class Secrets:
-    """The values to keep out of everything that leaves the program, by the names of the variables that hold them.
+    """The values to redact, by the names of the variables that hold them. `workbench.config.secret_values` decides
+    which values those are.
 
-    `workbench.config.secret_values` says which values those are. One instance serves the whole program; it only ever
-    grows. Safe to use from threads.
+    One instance serves the whole program; values are only ever added. Usable from any thread.
     """
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._known: dict[str, str] = {}
         self.finder: Finder | None = None
-        """What finds the values; a new one whenever a value is added, `None` while there is none."""
+        """Finds the values; replaced whenever a value is added, `None` while there is none."""
 
     @property
     def values(self) -> tuple[tuple[str, str], ...]:
-        """What stands in place of each value, without its dollar sign, and the value, in every form, longest first."""
+        """Returns the replacement of each value, without its dollar sign, and the value, in every form, longest
+        first."""
         finder = self.finder
         return tuple((finder.replacements[value].lstrip("$"), value) for value in finder.values) if finder else ()
 
     def add(self, name: str, value: str) -> None:
-        """Keep a value secret that is really used as a key, a header or a server's setting; the password in it too, if
-        it is an address with one."""
+        """Add a value that is really used as a key, a header or a server's setting, and the password in it if it is an
+        address with one."""
         if is_secret_if_used(name, value):
             self._add(name, value)
         self.add_passwords(name, value)
 
     def add_from_file(self, name: str, value: str) -> None:
-        """Keep a value of a `.env` secret unless it is an ordinary one."""
+        """Add a value of a `.env` unless it is an ordinary one."""
         if is_secret_of_file(name, value):
             self._add(name, value)
         self.add_passwords(name, value)
 
     def guess(self, name: str, value: str) -> None:
-        """Keep a value of the environment secret that nothing has used, if its name and its look both say so."""
+        """Add a value of the environment that was not used, if its name and its look both say that it is secret."""
         if is_secret_by_look(name, value):
             self._add(name, value)
         self.add_passwords(name, value)
 
     def add_passwords(self, name: str, text: str) -> None:
-        """Keep the password of each `scheme://user:password@` in a text secret. A password that is one plain word is
-        secret only behind its user: `postgres://postgres:postgres@` shall not hide every "postgres"."""
+        """Add the password of each `scheme://user:password@` in a text. A password that is one plain word is redacted
+        only behind its user: `postgres://postgres:postgres@` must not hide every "postgres"."""
         if "://" not in text:
             return
         for user, password in passwords_in(text):
@@ -88,25 +89,28 @@ class Secrets:
     def _remember(self, replacements: Mapping[str, str]) -> None:
         with self._lock:
             new = {form: shown for form, shown in replacements.items() if form not in self._known}
-            if new:  # else the same finder stays, and with it what was prepared for it
+            if new:  # otherwise the same finder stays, with what was prepared for it
                 self._known |= new
                 self.finder = Finder(dict(self._known))
 
     def redact(self, text: str) -> str:
-        """The text with `$NAME` in place of every secret value; the same object if there is none in it."""
+        """Returns the text with `$NAME` in place of every secret value; the same object if there is none in it."""
         finder = self.finder
         return text if finder is None else finder.replaced(text)
 
     def redacted(self, value: _Value) -> _Value:
-        """A JSON value, or a record of such values (data class, named tuple, pydantic model), with every text in it
-        redacted. Keys of objects are redacted too, names and words of our own are not. A number that is a secret
-        becomes a text. What holds no secret stays the same object, also as a part of what is returned."""
+        """Returns a JSON value, or a record of such values (data class, named tuple, pydantic model), with every text
+        in it redacted.
+
+        Keys of objects are redacted too; names and words of our own are not. A number that is a secret becomes a text.
+        A value without secrets stays the same object, also as a part of the result.
+        """
         finder = self.finder
         return value if finder is None else _Walk(finder).redacted(value)
 
 
 class _Walk:
-    """One walk through a value. A list or an object that stands in it several times is looked through once."""
+    """One walk through a value. A list or an object that occurs in it several times is searched once."""
 
     def __init__(self, finder: Finder) -> None:
         self._finder = finder
@@ -143,7 +147,7 @@ class _Walk:
         return replace(value, **changed) if is_dataclass(kind) else value.model_copy(update=changed)
 
     def _json(self, value: Any) -> Any:
-        """A list or an object. Its JSON text is looked through at once: most hold no secret, and need not be walked."""
+        """Search the JSON text of a list or an object at once: most hold no secret, and need not be walked."""
         known = self._known.get(id(value))
         if known is None:
             known = self._known[id(value)] = (value, self._walked(value) if self._may_hold(value) else value)
@@ -152,7 +156,7 @@ class _Walk:
     def _may_hold(self, value: Any) -> bool:
         try:
             text = json.dumps(value, ensure_ascii=False)
-        except (TypeError, ValueError, RecursionError):  # it holds records, or what JSON cannot say
+        except (TypeError, ValueError, RecursionError):  # it holds records, or what JSON cannot express
             return True
         return self._finder.may_be_in(text)
 
@@ -175,7 +179,7 @@ def _are_same(items: Any, others: Any) -> bool:
 
 @cache
 def _text_fields(kind: Any) -> tuple[str, ...] | None:
-    """The fields of a record that may hold somebody else's text; `None` for what is no record."""
+    """Returns the fields of a record that may hold foreign text; `None` for a value that is no record."""
     if is_dataclass(kind):
         names = [field.name for field in fields(kind) if field.init]
     elif hasattr(kind, "_fields"):
@@ -192,7 +196,8 @@ def _text_fields(kind: Any) -> tuple[str, ...] | None:
 
 
 def _is_our_own(hint: Any, *, ours: bool = False) -> bool:
-    """Whether a type has only words of our own, numbers and nothing; with `ours`, texts are such words too."""
+    """Returns whether a type holds only words of our own, numbers and nothing; with `ours`, texts are such words
+    too."""
     origin = get_origin(hint)
     if origin is Annotated:
         return _is_our_own(get_args(hint)[0], ours=ours)
@@ -205,4 +210,4 @@ def _is_our_own(hint: Any, *, ours: bool = False) -> bool:
 
 
 NO_SECRETS = Secrets()
-"""For where nothing is secret; never added to."""
+"""For use where nothing is secret; never added to."""

@@ -1,4 +1,4 @@
-"""Reads a `workbench.toml`: the models it names and which of them judges, or everything that is wrong with it."""
+"""Reads a `workbench.toml`: its models and judge, or everything that is wrong with it."""
 
 from __future__ import annotations
 
@@ -143,7 +143,8 @@ def _spec(name: str, written: _Model, file: Path, origin: Origin) -> ModelSpec:
 
 
 def _problem(file: Path, text: str, found: ErrorDetails) -> str:
-    """One sentence. What stands in the file is never shown: it may be a key that was written in the wrong place."""
+    """Returns the problem as one sentence, never with the content of the file: it may be a key that was written in the
+    wrong place."""
     place = tuple(str(part) for part in found["loc"] if part != "[key]")
     line = _line_of(text, place)
     return f"{file}{f':{line}' if line else ''}: {'.'.join(place)} {_said(found, place)}"
@@ -198,7 +199,8 @@ def _unknown(place: tuple[str, ...]) -> str:
 
 
 def _line_of(text: str, place: tuple[str, ...]) -> int | None:
-    """The line (from 1) of a model's setting or, failing that, of its table, where it is written in the usual way."""
+    """Returns the line (from 1) of a model's setting or, failing that, of its table, where it is written in the usual
+    way."""
     lines = text.splitlines()
     if len(place) == 1:
         name = rf"""["']?{re.escape(place[0])}["']?\s*"""

@@ -1,7 +1,5 @@
-"""What is changed in a history later: names of batches, gradings beside the old ones, batches removed.
-
-Each is a transaction of its own, and raises HistoryError.
-"""
+"""Changes to an existing history: names of batches, regrades, removed batches. Each is a transaction of its own, and
+raises HistoryError."""
 
 from __future__ import annotations
 
@@ -20,7 +18,7 @@ from workbench.history.rows import stored
 
 
 def name_batch(file: Path, number: int, name: str | None, say: Say) -> None:
-    """Call a batch by a name, which another one loses, or by none. A name is one line and no number."""
+    """Give a batch a name, which any other batch loses, or none. A name is one line and not a number."""
     if name is not None and (not name.strip() or name != name.strip() or name.removeprefix("#").isdecimal()):
         raise HistoryError(f"a batch cannot be called {name!r}: numbers are taken, and a name begins with no blank")
     if name is not None and not name.isprintable():
@@ -39,7 +37,7 @@ def add_grading(
     regraded: Sequence[tuple[int, RunSummary, RunResult]],
     say: Say,
 ) -> None:
-    """Keep new grades of a batch's runs, by the runs' ids, beside the old ones."""
+    """Store a regrade: new grades of a batch's runs, by the runs' ids, in addition to the old ones."""
     rows = [
         (
             *(run, figures.status, figures.score, stored(figures.reason), figures.is_broken),
@@ -62,8 +60,8 @@ def add_grading(
 
 
 def remove_batches(file: Path, numbers: Sequence[int], say: Say) -> None:
-    """Remove batches with all their runs, and suites that no other batch needs; the file becomes smaller, or `say` is
-    told why not. None is removed while one of them is going on."""
+    """Remove batches with all their runs, and suites that no other batch needs. The file shrinks, or `say` is told why
+    it does not. None is removed while one of them is going on."""
     with ExitStack() as claims, said_of(file), closing(open_for_writing(file, say)) as connection:
         for number in numbers:
             claims.callback(claim(file, number).release)

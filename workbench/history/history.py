@@ -1,4 +1,4 @@
-"""A history that is read: its batches, their runs, one run with all that happened in it, one case over time."""
+"""Reads a history: its batches, their runs, one run with its events, one case over time."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _REGRADED = _RUN.replace(
 
 
 def _gate_in(text: str) -> Gate:
-    """The gate in a suite's text; none where a secret that was taken out of the text has made it another one."""
+    """Returns the gate in a suite's text; none where redacting the text has changed it."""
     try:
         return Gate.model_validate(tomllib.loads(text).get("gate", {})) if "gate" in text else Gate()
     except ValueError:
@@ -64,14 +64,12 @@ _DAMAGE = (
     *(ValueError, TypeError, AttributeError, LookupError, ArithmeticError),
     *(RecursionError, TrajectoryError),
 )
-"""What reading values raises that mean something else than what they stand for."""
+"""The errors that reading damaged values raises."""
 
 
 class History:
-    """A history that is there. To be used on one thread; everything raises HistoryError.
-
-    One that was never written is empty.
-    """
+    """An existing history. Use it on one thread; every method raises HistoryError. One that was never written is
+    empty."""
 
     def __init__(self, file: Path) -> None:
         self.file = file
@@ -87,7 +85,7 @@ class History:
         self.close()
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
@@ -97,11 +95,12 @@ class History:
         return [batch for batch in self.all_batches() if batch.damage is None]
 
     def all_batches(self) -> list[BatchRow]:
-        """All batches, those that are damaged too, the newest first."""
+        """All batches, damaged ones included, the newest first."""
         return self._batches("ORDER BY id DESC", "")
 
     def batch(self, which: str, *, damaged: bool = False) -> BatchRow:
-        """A batch by its name or its number, with or without a # before it; one that is damaged only with `damaged`."""
+        """Returns a batch by its name or its number, with or without a # before it; a damaged one only with
+        `damaged`."""
         number = which.removeprefix("#")
         found = self._batches("WHERE name = ?", "WHERE batch = (SELECT id FROM batches WHERE name = ?)", (which,))
         if not found and number.isdecimal() and len(number) < 19:
@@ -116,21 +115,21 @@ class History:
         return batch
 
     def runs(self, batch: int, grading: Regrade | None = None) -> list[RunRow]:
-        """The runs of a batch in the order of its plan; with `grading`, as they were graded then."""
+        """Returns the runs of a batch in the order of its plan; with `grading`, as that regrade graded them."""
         if grading is None:
             return self._runs(f"{_RUN} WHERE batch = ? ORDER BY place", (batch,))
         joined = f"{_REGRADED} LEFT JOIN regrades ON regrades.run = runs.id AND grading = ?"
         return self._runs(f"{joined} WHERE batch = ? ORDER BY place", (grading.id, batch))
 
     def run_ids(self, batch: int) -> frozenset[str]:
-        """The ids that the runs of a batch have in their events: those of runs that are added must be others."""
+        """Returns the ids of a batch's runs in their events: runs that are added need different ones."""
         found = {"run_id": columns.text}
         rows = self._rows(f"batch {batch}", found, "SELECT run_id FROM runs WHERE batch = ?", (batch,))
         return frozenset(run_id for (run_id,) in rows)
 
     def runs_of_case(self, suite: str, case_id: str, limit: int, damaged: Say) -> list[RunRow]:
-        """The latest runs of a case, the newest first; `suite` is a `SuiteRef.key`. Those that are damaged are left
-        out, which `damaged` is told."""
+        """Returns the latest runs of a case, the newest first; `suite` is a `SuiteRef.key`. Damaged ones are left out
+        and reported to `damaged`."""
         with self._at_one_moment():
             self._read_suites()
             ids = ", ".join(str(known.id) for known in self._suites.values() if known.key == suite)
@@ -138,8 +137,8 @@ class History:
             return self._runs(statement, (case_id, limit), damaged)
 
     def recording(self, run: RunRow, grading: Regrade | None = None) -> Recording:
-        """A run with all that happened in it, as if it had been recorded where its suite was; with `grading`, with the
-        result that it was given then. Nothing is known of one that never finished."""
+        """Returns a run with its events, as if it had been recorded next to its suite; with `grading`, with the result
+        of that regrade. Raises for a run that never finished."""
         which = f"run {run.place + 1} of batch {run.batch}"
         with self._told_of(which), self._at_one_moment():
             rows = self._stored(
@@ -180,7 +179,7 @@ class History:
     def recordings(
         self, runs: Iterable[RunRow], grading: Regrade | None, damaged: Say
     ) -> Iterator[tuple[RunRow, Recording]]:
-        """The recordings of runs that are over, but for those that are damaged: of these `damaged` is told why."""
+        """Yields the recordings of finished runs. Damaged ones are left out and reported to `damaged`."""
         for run in runs:
             try:
                 recording = self.recording(run, grading)
@@ -190,7 +189,7 @@ class History:
                 yield run, recording
 
     def suite_text(self, suite: SuiteRef) -> str:
-        """The text of a suite as it was, but for the secrets in it."""
+        """Returns the text of a suite as it was, redacted."""
         rows = self._stored("SELECT text FROM suites WHERE id = ?", (suite.id,))
         if not rows:
             raise HistoryError(f"the suite {suite.path} is no longer in {self.file}")
@@ -198,8 +197,8 @@ class History:
             return unpacked(rows[0][0])
 
     def gates(self, batch: BatchRow, damaged: Say) -> dict[str, Gate]:
-        """What each suite of a batch demanded when it ran, by its key; without those whose text cannot be read, which
-        `damaged` is told."""
+        """Returns the gate of each suite of a batch when it ran, by its key. Suites whose text cannot be read are left
+        out and reported to `damaged`."""
         found: dict[str, Gate] = {}
         for suite in batch.suites:
             try:
@@ -209,7 +208,7 @@ class History:
         return found
 
     def gradings(self, batch: int) -> list[Regrade]:
-        """How a batch was graded again since it ran, the oldest first."""
+        """Returns the regrades of a batch, the oldest first."""
         rows = self._rows(
             f"batch {batch}",
             columns.GRADING,
@@ -219,7 +218,7 @@ class History:
         return [Regrade(id_, batch, number, at, program) for number, (id_, at, program) in enumerate(rows, 1)]
 
     def bytes_of(self, batches: Sequence[int]) -> int:
-        """About how much room batches take: what happened in their runs, and what these were graded."""
+        """Returns about how many bytes batches take: the events and grades of their runs."""
         statement = """
             SELECT coalesce(sum(length(events) + length(outcome) + coalesce(
                 (SELECT sum(length(regrades.outcome)) FROM regrades WHERE regrades.run = runs.id), 0)), 0)
@@ -227,11 +226,11 @@ class History:
         return sum(self._stored(statement, (batch,))[0][0] for batch in batches) if self._connection is not None else 0
 
     def regraded(self) -> dict[int, int]:
-        """How often batches were graded again since they ran, by their numbers; those that never were are left out."""
+        """Returns how often batches were regraded, by their numbers, without those that never were."""
         return dict(self._stored("SELECT batch, count(*) FROM gradings GROUP BY batch", ()))
 
     def names(self) -> dict[int, str]:
-        """The names of batches, by their numbers; those without one that can be read are left out."""
+        """Returns the names of batches, by their numbers, without those that have none or an unreadable one."""
         rows = self._stored("SELECT id, name FROM batches WHERE name IS NOT NULL", ())
         found = (columns.readable(_NAMED, row) for row in rows)
         return {named["id"]: named["name"] for named in found if len(named) == len(_NAMED)}
@@ -252,12 +251,12 @@ class History:
                 raise ValueError("planned is not what was planned of its suites with its models")
         except _DAMAGE as error:
             return self._damaged_batch(row, error)
-        # In the settings of a batch, models stand in the order of its plan, and parts by their names.
+        # In the settings of a batch, models are in the order of its plan, and parts in the order of their names.
         in_order = _in_order(parts, settings.get("models"))
         return BatchRow(number, name, kind, started, ended, program, settings, planned, in_order)
 
     def _damaged_batch(self, row: Sequence[Any], error: Exception) -> BatchRow:
-        """A batch of which only so much is known as can be read of its row."""
+        """Returns a damaged batch with what can be read of its row."""
         known = columns.readable(columns.BATCH, row)
         if "id" not in known:
             raise self._damaged("the number of a batch", error) from error
@@ -270,7 +269,7 @@ class History:
         return BatchPart(self._suite(suite), model, planned, cases, dict(zip(COUNTED, counts, strict=True)))
 
     def _runs(self, statement: str, values: tuple[Any, ...], damaged: Say | None = None) -> list[RunRow]:
-        """Runs; without `damaged`, which is told of them, raises DamagedError of those that are."""
+        """Yields runs. Damaged ones are reported to `damaged`; without it, raises DamagedError."""
         runs = []
         with self._at_one_moment():
             for row in self._stored(statement, values):
@@ -323,7 +322,7 @@ class History:
     def _rows(
         self, what: str, wanted: Mapping[str, columns.Reader], statement: str, values: tuple[Any, ...]
     ) -> list[list[Any]]:
-        """Rows whose every column holds what it must; `what` is what they are of."""
+        """Yields rows whose every column has a valid value; `what` describes them in errors."""
         found = self._stored(statement, values)
         with self._damage_of(what):
             return [columns.read(wanted, row) for row in found]
@@ -337,12 +336,12 @@ class History:
 
     @contextmanager
     def _at_one_moment(self) -> Iterator[None]:
-        """What is read within it belongs together: another program may begin batches and remove some meanwhile."""
+        """Reads within it are consistent, although another program may begin and remove batches meanwhile."""
         connection = self._connection
         if connection is None or connection.in_transaction:
             yield
             return
-        # Of what was removed, the numbers may stand for something else by now.
+        # The numbers of removed rows may have been reused by now.
         self._suites, self._damaged_suites = {}, {}
         with said_of(self.file):
             connection.execute("BEGIN")
@@ -355,7 +354,7 @@ class History:
 
     @contextmanager
     def _damage_of(self, what: str) -> Iterator[None]:
-        """What SQLite did not find, since it does not know what its values mean."""
+        """Returns damage that SQLite does not detect, because it does not know what its values mean."""
         try:
             yield
         except _DAMAGE as error:
@@ -363,7 +362,7 @@ class History:
 
     @contextmanager
     def _told_of(self, what: str) -> Iterator[None]:
-        """What SQLite found damaged in the file is said of what it was read for."""
+        """Raises the damage that SQLite found with a description of what was being read."""
         try:
             yield
         except DamagedError as error:

@@ -1,5 +1,5 @@
-"""A history's file while batches are written into it: opened when it is needed, and anew when it is damaged, removed
-or replaced meanwhile; the batches that go on are known, and begin anew in another file."""
+"""A history's file while batches are written to it: opened on demand, and again when it is damaged, removed or replaced
+meanwhile. Batches that are going on begin again in the new file."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from workbench.history.rows import PackedRun, begin_batch, end_batch, is_batch, 
 
 @dataclass(eq=False)
 class BatchHandle:
-    """A batch that is being kept. `number` is how it is called in the history, `None` until that is known; `places` are
-    those of its runs by their ids; `started_at` is when it began, ISO 8601, also where it is resumed. `claim` keeps
-    others from going on with it; whoever resumes a batch may have claimed it before. `resumed_by` is the command that
-    goes on with it."""
+    """A batch being recorded. `number` identifies it in the history, `None` until it is written; `places` are the
+    places of its runs by their ids; `started_at` is the ISO 8601 time when it began, also where it is resumed. `claim`
+    keeps other programs from resuming it; a command that resumes a batch may have claimed it before. `resumed_by` is
+    that command."""
 
     number: int | None = None
     places: dict[str, int] = field(default_factory=dict)
@@ -30,7 +30,7 @@ class BatchHandle:
     resumed_by: ResumedBy = "run"
 
     def release(self) -> None:
-        """Let others have the batch."""
+        """Release the batch for others."""
         if self.claim is not None:
             self.claim.release()
             self.claim = None
@@ -38,7 +38,7 @@ class BatchHandle:
 
 @dataclass(frozen=True)
 class BeginBatch:
-    """A batch begins, with this plan."""
+    """Start a batch with this plan."""
 
     handle: BatchHandle
     batch: NewBatch
@@ -46,14 +46,14 @@ class BeginBatch:
 
 @dataclass(frozen=True)
 class ResumeBatch:
-    """A batch that is in the history goes on."""
+    """Continue a batch of the history."""
 
     handle: BatchHandle
 
 
 @dataclass(frozen=True)
 class WriteRun:
-    """A run is over."""
+    """Write a finished run."""
 
     handle: BatchHandle
     run: PackedRun
@@ -61,7 +61,7 @@ class WriteRun:
 
 @dataclass(frozen=True)
 class EndBatch:
-    """A batch is over; `ended_at` is ISO 8601."""
+    """End a batch; `ended_at` is ISO 8601."""
 
     handle: BatchHandle
     ended_at: str
@@ -71,7 +71,7 @@ Entry = BeginBatch | ResumeBatch | WriteRun | EndBatch
 
 
 class OpenHistory:
-    """To be used on one thread. `say` is told what becomes of the file."""
+    """Use it on one thread. `say` is told when the file is renamed or made again."""
 
     def __init__(self, file: Path, say: Say) -> None:
         self._file = file
@@ -80,24 +80,25 @@ class OpenHistory:
         self._identity: tuple[int, int] | None = None
         self._suspect = False
         self._going_on: dict[BatchHandle, tuple[str, NewBatch | None]] = {}
-        """When each batch began, which tells it from another one of its number, and its plan where it began here."""
+        """When each batch began, which distinguishes it from another one of its number, and its plan where it began
+        here."""
         self._written: Counter[BatchHandle] = Counter()
         self.lost: Counter[BatchHandle] = Counter()
-        """How many runs were written here, and went with a file that was taken away."""
+        """How many runs were written here and lost with a file that was removed."""
 
     def write(self, entry: Entry) -> None:
-        """Write an entry, all of it or nothing. Raises HistoryError when it may work later, and anything else when it
-        never will."""
+        """Write an entry completely or not at all. Raises HistoryError when it may work later, and any other exception
+        when it never will."""
         try:
             self._write(entry)
         except DamagedError:
-            # What SQLite has stumbled over it will find when it looks for it, and the file is set aside.
+            # SQLite will find the damage when it checks the file, which is then renamed.
             self.close()
             self._suspect = True
             self._write(entry)
 
     def close(self) -> None:
-        """Let go of the file; it is opened again when something is written."""
+        """Close the file. It is opened again for the next entry."""
         if self._connection is not None:
             with suppress(sqlite3.Error):
                 self._connection.close()
@@ -128,7 +129,8 @@ class OpenHistory:
         try:
             with transaction(connection):
                 number = begin_batch(connection, self._file, batch)
-                # Nobody may see it as one that was cut off. Whoever has it claimed claimed it in a file that was here
+                # It must never look like one that was cut off. A program that has it claimed claimed it in a file that
+                # was here
                 # before this one.
                 handle.claim = claim_if_free(self._file, number)
         except BaseException:
@@ -166,7 +168,7 @@ class OpenHistory:
 
 @contextmanager
 def _never_again() -> Iterator[None]:
-    """What SQLite cannot take, now or later, is no trouble with the file."""
+    """Raises for what SQLite can never store, which is no problem of the file."""
     try:
         yield
     except (sqlite3.DataError, sqlite3.IntegrityError, sqlite3.InterfaceError, sqlite3.ProgrammingError) as error:

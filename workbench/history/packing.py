@@ -1,4 +1,4 @@
-"""What a history keeps of suites and runs, packed small: texts and JSON under zlib."""
+"""Compresses what a history stores of suites and runs: texts and JSON with zlib."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from workbench.trajectory.typed_json import compact_json, parsed_json
 
 _LEVEL = 6
 LARGEST_BYTES = 64 << 20
-"""The longest text that is kept, and read: a thousand times what happens in a long run. A megabyte of zlib can say a
-gigabyte."""
+"""The longest text that is stored and read: a thousand times the events of a long run. A megabyte of zlib can expand to
+a gigabyte."""
 _DEFAULTS = Grading()
 
 
 def packed(text: str) -> bytes:
-    """A text, small; lone surrogates too. Raises ValueError when it is too long."""
+    """Returns a compressed text; lone surrogates are allowed. Raises ValueError when it is too long."""
     return packed_pieces((text,))
 
 
 def packed_pieces(pieces: Iterable[str]) -> bytes:
-    """A text that comes in pieces, which are never in memory all at once; as `packed`."""
+    """Compress a text that comes in pieces, which are never in memory all at once; as `packed`."""
     packing, length, done = zlib.compressobj(_LEVEL), 0, bytearray()
     for piece in pieces:
         data = piece.encode("utf-8", "surrogatepass")
@@ -39,7 +39,7 @@ def packed_pieces(pieces: Iterable[str]) -> bytes:
 
 
 def unpacked(data: bytes) -> str:
-    """The text that was packed; raises ValueError when it is none."""
+    """Returns the text that was packed. Raises ValueError when the bytes are not one."""
     unpacking = zlib.decompressobj()
     try:
         text = unpacking.decompress(data, LARGEST_BYTES + 1)
@@ -51,24 +51,25 @@ def unpacked(data: bytes) -> str:
 
 
 def packed_events(events: Iterable[Event]) -> bytes:
-    """The events of a run; raises TypeError, ValueError or RecursionError when they hold what JSON cannot say."""
+    """Returns the compressed events of a run. Raises TypeError, ValueError or RecursionError when they hold what JSON
+    cannot express."""
     lines = map(event_to_line, events)
     return packed_pieces(line if number == 0 else f"\n{line}" for number, line in enumerate(lines))
 
 
 def unpacked_events(data: bytes) -> list[Event]:
-    """The events of a run; raises ValueError."""
+    """Returns the events of a run. Raises ValueError."""
     text = unpacked(data)
     return [event_from_line(line) for line in text.split("\n")] if text else []
 
 
 def packed_outcome(result: RunResult) -> bytes:
-    """Status, grades and so on; raises as `packed_events`."""
+    """Returns a compressed outcome. Raises as `packed_events`."""
     return packed_pieces(outcome_pieces(outcome_of(result)))
 
 
 def unpacked_outcome(data: bytes) -> dict[str, Any]:
-    """The JSON of an outcome; raises ValueError."""
+    """Returns the JSON of an outcome. Raises ValueError."""
     outcome = parsed_json(unpacked(data))
     if not isinstance(outcome, dict):
         raise ValueError("must be an object")
@@ -76,20 +77,20 @@ def unpacked_outcome(data: bytes) -> dict[str, Any]:
 
 
 def packed_blocks(blocks: Blocks) -> bytes:
-    """Where the cases of a suite stand."""
+    """Returns the compressed places of a suite's cases."""
     return packed(compact_json(blocks))
 
 
 def unpacked_blocks(data: bytes) -> Blocks:
-    """Where the cases of a suite stand; raises ValueError."""
+    """Returns the places of a suite's cases. Raises ValueError."""
     return tuple((case, first, end) for case, first, end in parsed_json(unpacked(data)))
 
 
 def grading_text(grading: Grading) -> str | None:
-    """What a run was graded by as JSON, `None` for the defaults."""
+    """Returns the options of a run's grading as JSON, `None` for the defaults."""
     return None if grading == _DEFAULTS else grading.model_dump_json(exclude_defaults=True)
 
 
 def grading_from(text: str | None) -> Grading:
-    """What a run was graded by; raises ValueError."""
+    """Returns the options of a run's grading. Raises ValueError."""
     return _DEFAULTS if text is None else Grading.model_validate_json(text)

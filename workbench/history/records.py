@@ -1,4 +1,4 @@
-"""What is written into a history, and what is read out of it: suites, batches, runs."""
+"""The records of a history: suites, batches, runs, as they are written and read."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from workbench.trajectory.messages import JsonValue
 
 
 class HistoryError(Exception):
-    """A history that cannot be used for what was wanted; the message names the file and the way out."""
+    """A history cannot be used as asked. The message names the file and the way out."""
 
 
 class DamagedError(HistoryError):
-    """A history's file says what no program wrote."""
+    """A history's file has content that this program never writes."""
 
 
 Kind = Literal["runs", "fork"]
-"""What a batch is: runs of cases, or a fork of one run."""
+"""The kind of a batch: runs of cases, or a fork of one run."""
 
 COUNTED: tuple[Status, ...] = ("passed", "warned", "failed", "error", "skipped", "stopped")
 """How runs end, in the order of the columns."""
@@ -32,8 +32,8 @@ COUNTED: tuple[Status, ...] = ("passed", "warned", "failed", "error", "skipped",
 
 @dataclass(frozen=True)
 class NewRun:
-    """A run that is planned. `run_id` is its id in the events; `by` the grader where it is another than the case
-    says."""
+    """A planned run. `run_id` is its id in the events; `by` the deciding grader where it differs from that of the
+    case."""
 
     run_id: str
     file: SuiteFile
@@ -50,13 +50,13 @@ ResumedBy = Literal["run", "compare"]
 
 
 def resumed_by(settings: Mapping[str, JsonValue]) -> ResumedBy:
-    """The command that goes on with a batch that was made with these settings."""
+    """Returns the command that resumes a batch with these settings."""
     return "compare" if settings.get("compares") is True else "run"
 
 
 @dataclass(frozen=True)
 class NewBatch:
-    """A batch that begins. `started_at` is ISO 8601; `settings` say what it was made with, without secrets. `projects`
+    """A new batch. `started_at` is ISO 8601; `settings` are those it was started with, without secrets. `projects`
     gives the folder of the project that each suite's file belongs to."""
 
     kind: Kind
@@ -69,7 +69,7 @@ class NewBatch:
 
 @dataclass(frozen=True)
 class DoneRun:
-    """A run that is over. Times are milliseconds since 1970."""
+    """A finished run. Times are milliseconds since 1970."""
 
     run_id: str
     result: RunResult
@@ -91,20 +91,20 @@ class SuiteRef:
 
     @property
     def key(self) -> str:
-        """What tells suites of one history apart, as in `RunSummary`: two projects may each have one at the same path.
-        It is where the file was, resolved, and nothing to be shown."""
+        """Identifies a suite of a history, as in `RunSummary`: two projects may each have one at the same path. It is
+        the resolved path of the file, and not to be shown."""
         return posixpath.join(self.project, self.path)
 
     @property
     def file(self) -> Path:
-        """Where its file was."""
+        """The path of its file."""
         return Path(self.project) / self.path
 
 
 @dataclass(frozen=True, slots=True)
 class BatchPart:
-    """The runs of one suite with one model in a batch; `cases` is how many of the suite's cases were planned. What is
-    planned and not counted never finished."""
+    """The runs of one suite with one model in a batch; `cases` is how many of the suite's cases were planned. Planned
+    runs that are not counted never finished."""
 
     suite: SuiteRef
     model: str
@@ -120,12 +120,9 @@ class BatchPart:
 
 @dataclass(frozen=True, slots=True)
 class BatchRow:
-    """A batch as a list of batches shows it. `number` is how it is called, and `name` if a person has named it.
-
-    `ended_at` is `None` while it goes on, and for one that was cut off. `damage` says what of it cannot be read, if
-    something cannot: then it has no parts, and is there to be told of and
-    to be removed.
-    """
+    """A batch in the list of batches. `number` identifies it, and so does `name` if a person has given one. `ended_at`
+    is `None` while it is going on, and for one that was cut off. `damage` says what of it cannot be read; the batch
+    then has no parts, and can only be listed and removed."""
 
     number: int
     name: str | None
@@ -140,7 +137,7 @@ class BatchRow:
 
     @property
     def resumed_by(self) -> ResumedBy:
-        """The command that goes on with it where runs are missing: it reports what the batch was made for."""
+        """The command that resumes it where runs are missing: the one with which it was made."""
         return resumed_by(self.settings)
 
     @property
@@ -152,7 +149,7 @@ class BatchRow:
         return tuple(dict.fromkeys(part.suite for part in self.parts))
 
     def count(self, *statuses: Status) -> int:
-        """How many runs ended in one of these ways."""
+        """Returns how many runs ended in one of these ways."""
         return sum(part.counts[status] for part in self.parts for status in statuses)
 
     @property
@@ -161,19 +158,19 @@ class BatchRow:
 
     @property
     def pass_rate(self) -> float | None:
-        """Passed and warned over graded runs, 0..1."""
+        """The share of graded runs that passed or were warned, 0..1."""
         return self.count("passed", "warned") / self.graded if self.graded else None
 
     @property
     def missing(self) -> int:
-        """How many runs never came to their end: resuming the batch makes them."""
+        """How many runs never finished: resuming the batch makes them."""
         return self.planned - self.count("passed", "warned", "failed", "error", "skipped")
 
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """A run of a batch; `place` is where it stands in the plan, from 0. `figures` are `None` for one that never
-    finished, and of the newest grading wanted."""
+    """A run of a batch; `place` is its place in the plan, from 0. `figures` are those of the requested grading, `None`
+    for a run that never finished."""
 
     id: int
     batch: int
@@ -190,13 +187,13 @@ class RunRow:
 
     @property
     def missing(self) -> bool:
-        """Whether it never came to its end: resuming the batch makes it."""
+        """Whether it never finished: resuming the batch makes it."""
         return self.figures is None or self.figures.status == "stopped"
 
 
 @dataclass(frozen=True, slots=True)
 class Regrade:
-    """A grading of a whole batch after it ran; `number` counts from 1 in its batch."""
+    """A regrade of a whole batch after it ran; `number` counts from 1 in its batch."""
 
     id: int
     batch: int

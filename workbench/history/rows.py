@@ -1,4 +1,5 @@
-"""Single entries of a history as rows of its tables. Each function is called within a transaction of its caller."""
+"""Writes single entries of a history as rows of its tables. Each function is called within a transaction of its
+caller."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ _LARGEST = (1 << 63) - 1
 
 
 def begin_batch(connection: sqlite3.Connection, history: Path, batch: NewBatch) -> int:
-    """Write the plan of a batch into the file `history`; its number."""
+    """Write the plan of a batch into the file `history`. Returns the batch's number."""
     number = connection.execute(
         "INSERT INTO batches (kind, started_at, program, settings, planned) VALUES (?, ?, ?, ?, ?)",
         (batch.kind, batch.started_at, batch.program, compact_json(batch.settings), len(batch.runs)),
@@ -51,7 +52,7 @@ def begin_batch(connection: sqlite3.Connection, history: Path, batch: NewBatch) 
 
 
 def reopen_batch(connection: sqlite3.Connection, number: int) -> str:
-    """A batch that was over goes on; when it began. Raises LookupError when there is none."""
+    """Mark a batch as going on again. Returns when it began. Raises LookupError when there is none."""
     row = connection.execute("SELECT started_at FROM batches WHERE id = ?", (number,)).fetchone()
     if row is None:
         raise LookupError(f"batch {number} is not in it")
@@ -60,20 +61,19 @@ def reopen_batch(connection: sqlite3.Connection, number: int) -> str:
 
 
 def is_batch(connection: sqlite3.Connection, number: int, started_at: str) -> bool:
-    """Whether there is a batch of that number that began then."""
+    """Returns whether there is a batch of that number that began at that time."""
     found = connection.execute("SELECT 1 FROM batches WHERE id = ? AND started_at = ?", (number, started_at)).fetchone()
     return found is not None
 
 
 def end_batch(connection: sqlite3.Connection, number: int, ended_at: str) -> None:
-    """A batch is over."""
+    """Mark a batch as ended."""
     connection.execute("UPDATE batches SET ended_at = ? WHERE id = ?", (ended_at, number))
 
 
 @dataclass(frozen=True, slots=True)
 class PackedRun:
-    """A run that is over, as small as it will be in the file. `values` are its figures by the names of their
-    columns."""
+    """A finished run, compressed as it will be in the file. `values` are its figures by the names of their columns."""
 
     run_id: str
     status: Status
@@ -83,8 +83,10 @@ class PackedRun:
 
 
 def pack_run(run: DoneRun) -> PackedRun | None:
-    """Make a run small; `None` for one that was stopped before anything happened in it, which stays as if it had never
-    begun. Raises TypeError, ValueError or RecursionError when it holds what cannot be written."""
+    """Compress a run. Returns `None` for one that was stopped before its first event, which counts as never begun.
+
+    Raises TypeError, ValueError or RecursionError when it holds what cannot be written.
+    """
     result = run.result
     if result.status == "stopped" and not run.events:
         return None
@@ -93,10 +95,8 @@ def pack_run(run: DoneRun) -> PackedRun | None:
 
 
 def keep_run(connection: sqlite3.Connection, batch: int, place: int, run: PackedRun) -> None:
-    """Write what became of a planned run. One that is there already stays as it is, since somebody else was first.
-
-    Raises LookupError when its batch is no longer there.
-    """
+    """Write the outcome of a planned run. A row that has one already is left unchanged, because another program was
+    first. Raises LookupError when its batch no longer exists."""
     row = connection.execute(
         "SELECT id, suite, model, status FROM runs WHERE batch = ? AND place = ?", (batch, place)
     ).fetchone()
@@ -120,7 +120,7 @@ def keep_run(connection: sqlite3.Connection, batch: int, place: int, run: Packed
 
 
 def figure_values(figures: RunSummary) -> Mapping[str, object]:
-    """The figures of a run by the names of their columns."""
+    """Returns the figures of a run by the names of their columns."""
     return {
         "status": figures.status,
         "score": figures.score,
@@ -140,7 +140,7 @@ def figure_values(figures: RunSummary) -> Mapping[str, object]:
 
 
 def stored(text: str | None) -> str | bytes | None:
-    """A text as SQLite can hold it: one with lone surrogates, which UTF-8 has not, as its bytes."""
+    """Returns a text as SQLite can hold it: one with lone surrogates, which UTF-8 lacks, as its bytes."""
     if text is None or text.isascii():
         return text
     try:
@@ -151,7 +151,7 @@ def stored(text: str | None) -> str | bytes | None:
 
 
 def _whole(number: int | None) -> int | None:
-    """A count that SQLite can hold; what a provider counts may be nonsense."""
+    """Returns a count that SQLite can hold; a provider's counts may be nonsense."""
     return None if number is None else max(min(number, _LARGEST), -_LARGEST)
 
 

@@ -1,9 +1,9 @@
-"""The tables of a history, and how those of an older program become those of this one."""
+"""The tables of a history, and the migrations from earlier versions."""
 
 from __future__ import annotations
 
 APPLICATION_ID = 0x576B4248
-"""What marks a database as a history, in the header of its file."""
+"""Marks a database as a history, in the header of its file."""
 
 _FIRST = """
 CREATE TABLE suites (
@@ -101,9 +101,9 @@ CREATE TABLE regrades (
 CREATE INDEX regrades_of_runs ON regrades (run);
 """
 
-# NULL in runs of older programs. A comment inside the statement would spoil SQLite's own text of the table.
+# NULL in runs of earlier versions. A comment inside the statement would spoil SQLite's own text of the table.
 _LOOP_TIME = "ALTER TABLE runs ADD COLUMN loop_ms REAL"
 
 MIGRATIONS: tuple[str, ...] = (_FIRST, _GRADINGS, _LOOP_TIME)
-"""What makes each version of the schema out of the one before; the first one out of nothing. A file's version is its
-`PRAGMA user_version`. What is written here once is never changed: histories of it exist."""
+"""Each version's migration from the one before; the first one from nothing. A file's version is its `PRAGMA
+user_version`. Published entries never change, because histories made with them exist."""

@@ -1,4 +1,4 @@
-"""Writes batches into a history while they go on: run by run, on a thread of its own, so that no disk holds up a
+"""Writes batches into a history while they go on: run by run, on a thread of its own, so that a slow disk delays no
 run."""
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ __all__ = ["BatchHandle", "HistoryWriter"]
 _logger = logging.getLogger(__name__)
 
 CLOSE_TIMEOUT_S = 6.0
-"""How long the end of the program waits for what is not written yet."""
+"""How long the end of the program waits for what is not written yet, in seconds."""
 
 RETRY_S = 1.0
-"""How long nothing is tried again after something could not be written: an attempt takes a while itself."""
+"""How long to wait after a failed write before the next attempt, in seconds: an attempt takes a while itself."""
 
 
 LOOK_S = 1.0
-"""So often whoever waits looks whether the writer is still there."""
+"""How often a waiting thread checks whether the writer is still alive, in seconds."""
 
 
 Redacted = Callable[[DoneRun], DoneRun]
-"""Takes what is secret out of a run."""
+"""Redacts a run."""
 
 
 @dataclass(frozen=True)
 class _Done:
-    """A run that is over, not packed yet."""
+    """A finished run, not compressed yet."""
 
     handle: BatchHandle
     run: DoneRun
@@ -52,9 +52,8 @@ class _Done:
 class HistoryWriter:
     """One history that is written to for as long as the program runs.
 
-    Nothing that goes wrong stops a run: `say` is told once, on the writer's thread, and what could not be written is
-    tried again with what comes next, and at the end. What waits is in memory, as small as it will be in the file. May
-    be used from any thread.
+    No failure stops a run: `say` is told once, on the writer's thread, and what could not be written is tried again
+    with the next entry, and at the end. Waiting entries are in memory, compressed. Usable from any thread.
     """
 
     def __init__(self, file: Path, say: Say) -> None:
@@ -62,14 +61,14 @@ class HistoryWriter:
         self._say = say
         self._given: queue.SimpleQueue[Entry | _Done | threading.Event | None] = queue.SimpleQueue()
         self._waiting: deque[Entry] = deque()
-        """What could not be written so far, in its order."""
+        """Entries that could not be written so far, in order."""
         self._settling: list[threading.Event] = []
         self._runs_waiting: list[Future[None]] = []
-        """Those whose givers wait for them to be written."""
+        """Futures of entries whose callers wait for them to be written."""
         self._beginning: dict[BatchHandle, Future[None]] = {}
-        """Whoever goes on with a batch waits for it to be written that it does."""
+        """Futures of callers that wait until resuming their batch is written."""
         self._runs_given: Counter[BatchHandle] = Counter()
-        """Of every batch, none at first."""
+        """For every batch, 0 at first."""
         self._runs_written: Counter[BatchHandle] = Counter()
         self._open = OpenHistory(self.file, self._tell)
         self._said: set[str] = set()
@@ -79,7 +78,7 @@ class HistoryWriter:
         self._thread.start()
 
     def begin(self, batch: NewBatch) -> BatchHandle:
-        """Keep a batch that begins: its plan is written at once."""
+        """Record a new batch: its plan is written at once."""
         places = {run.run_id: place for place, run in enumerate(batch.runs)}
         handle = BatchHandle(places=places, started_at=batch.started_at, resumed_by=resumed_by(batch.settings))
         self._runs_given[handle] = 0
@@ -87,10 +86,10 @@ class HistoryWriter:
         return handle
 
     def go_on(self, handle: BatchHandle) -> None:
-        """Keep more runs of a batch that is there: `handle` has its number, and the places of the runs to come. Blocks
+        """Record further runs of an existing batch: `handle` has its number, and the places of the runs to come. Blocks
         until that is written.
 
-        Raises HistoryError when that batch is going on already, in this program or in another one, and when it cannot
+        Raises HistoryError when that batch is already going on, in this program or in another one, and when it cannot
         be written: its runs would be made for the history alone.
         """
         if handle.claim is None and handle.number is not None:
@@ -108,11 +107,11 @@ class HistoryWriter:
             raise
 
     def keep(self, handle: BatchHandle, run: DoneRun, redacted: Redacted = lambda run: run) -> Future[None]:
-        """Keep a run that is over; returns at once. Those of one batch are given on one thread. `redacted` makes of it
-        what may be stored; it is asked on the writer's thread.
+        """Record a finished run and return at once. Call it for all runs of one batch on one thread.
 
-        The future is done when the run is written, or when it is of no use to wait for that: what is not written is
-        lost when the program is killed. It cannot be cancelled.
+        `redacted` makes the version that may be stored; it is called on the writer's thread. The future is done when
+        the run is written, or when waiting for that is of no use: what is not written is lost when the program is
+        killed. It cannot be cancelled.
         """
         settled: Future[None] = Future()
         settled.set_running_or_notify_cancel()
@@ -123,21 +122,22 @@ class HistoryWriter:
         return settled
 
     def end(self, handle: BatchHandle, ended_at: str) -> None:
-        """Say that a batch is over."""
+        """Record the end of a batch."""
         self._given.put(EndBatch(handle, ended_at))
 
     def missing(self, handle: BatchHandle) -> int:
-        """How many of the runs that were given of a batch are not in the history, as far as is known by now."""
+        """Returns how many of a batch's recorded runs are not in the history, as far as is known."""
         return self._runs_given[handle] - self._runs_written[handle] + self._open.lost[handle]
 
     def settle(self, timeout_s: float) -> bool:
-        """Wait until what was given so far is written; whether it was. Blocks."""
+        """Wait until everything recorded so far is written. Returns whether it was. Blocks."""
         written = threading.Event()
         self._given.put(written)
         return self._thread.is_alive() and written.wait(timeout_s)
 
     def close(self) -> bool:
-        """Write what is left; whether all could be. Blocks, for at most some seconds; may be called more than once."""
+        """Write the rest. Returns whether all of it could be written. Blocks for some seconds at most; may be called
+        more than once."""
         if self._closing_at is None:
             self._closing_at = time.monotonic()
             self._given.put(None)
@@ -160,7 +160,7 @@ class HistoryWriter:
             if self._failed_at is None or may_retry or self._beginning:
                 self._write_waiting(file)
             self._let_go_on()
-        # What has failed since the end came would only fail again, and take its time.
+        # What has failed since the end began would only fail again, and take time.
         if self._failed_at is None or self._closing_at is None or self._failed_at < self._closing_at:
             self._write_waiting(file)
         self._tell_what_is_missing()
@@ -169,7 +169,7 @@ class HistoryWriter:
             handle.release()
 
     def _let_go_on(self) -> None:
-        """What was given is written, or cannot be now: nobody waits for it any longer."""
+        """Release waiting callers: their entries are written, or cannot be for now."""
         while self._runs_waiting:
             self._runs_waiting.pop().set_result(None)
 
@@ -216,7 +216,7 @@ class HistoryWriter:
             self._settling.pop().set()
 
     def _refuse_to_go_on(self, error: HistoryError) -> None:
-        """Nothing can be written now: what is only about to go on does not, and waits for nothing."""
+        """Nothing can be written for now: batches that are about to be resumed are refused."""
         for entry in self._waiting:
             if isinstance(entry, ResumeBatch):
                 self._beginning.pop(entry.handle).set_exception(error)
@@ -229,7 +229,7 @@ class HistoryWriter:
         return HistoryError(f"batch {number} in the history {self.file} cannot go on: {_why(error)}")
 
     def _leave_out(self, error: Exception) -> None:
-        """Trying again would not help: what it is about is left out, and the rest goes on."""
+        """Drop an entry that can never be written, and continue with the rest."""
         self._tell(f"the history {self.file} cannot keep everything: {_why(error)}")
 
     def _tell_what_is_missing(self) -> None:

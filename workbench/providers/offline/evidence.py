@@ -90,10 +90,8 @@ _NO_CLOCK = datetime(2000, 1, 1)
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One thing found: its kind, its value as it would be sent (dates and times as ISO text), and where it stands.
-
-    `weak` marks a capitalised word that begins a sentence and so may be no name at all.
-    """
+    """One thing found: its kind, its value as it would be sent (dates and times as ISO text), and its place. `weak`
+    marks a capitalised word that begins a sentence and so may not be a name."""
 
     kind: Kind
     value: str | int | float
@@ -113,7 +111,7 @@ class Expression:
 
 
 def find_evidence(text: str) -> tuple[Evidence, ...]:
-    """Everything that stands in a text, in the order in which it stands there, without overlaps."""
+    """Returns all evidence in a text, in order, without overlaps."""
     left = text[:MOST_CHARACTERS]
     found: list[Evidence] = []
     for kind, pattern in _PATTERNS:
@@ -127,7 +125,7 @@ def find_evidence(text: str) -> tuple[Evidence, ...]:
 
 
 def find_expressions(text: str, evidence: Iterable[Evidence]) -> tuple[Expression, ...]:
-    """Arithmetic between numbers that follow one another."""
+    """Returns arithmetic between consecutive numbers."""
     numbers = [one for one in evidence if one.kind == "number"]
     found = []
     for left, right in pairwise(numbers):
@@ -236,5 +234,5 @@ def _capitalised(word: str) -> bool:
 
 
 def _bare(word: str) -> str:
-    """Without a possessive ending."""
+    """Returns the word without a possessive ending."""
     return re.split("['’](?=s?$)", word, maxsplit=1)[0]

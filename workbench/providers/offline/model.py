@@ -26,8 +26,8 @@ _FRAGMENT_CHARACTERS = 12
 class OfflineModel:
     """A model without a network, a key or randomness: the same request always gives the same answer.
 
-    `pace_ms` is the pause between two pieces of an answer, so that it streams at a speed one can follow; 0 for none.
-    It counts no tokens, for it has none.
+    `pace_ms` is the pause between two pieces of an answer, so that it streams at a readable speed; 0 for none. It
+    counts no tokens, because it has none.
     """
 
     name = "offline"
@@ -39,10 +39,10 @@ class OfflineModel:
         self._index = ToolIndex(())
 
     async def start(self) -> None:
-        """Nothing takes time before the first request."""
+        """Do nothing: the model needs no preparation."""
 
     def turn(self) -> AbstractAsyncContextManager[None]:
-        """Nobody has to wait for it."""
+        """Let every request begin at once."""
         return nullcontext()
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent | AnswerFinished]:

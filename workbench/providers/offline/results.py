@@ -1,4 +1,4 @@
-"""What a tool gave back, as something to go on from and as something to tell."""
+"""The results of tools: as a source of values, and as text for the answer."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ class ToolResult:
         return _number_in(self.data, _DEEPEST)
 
     def named(self, name: str) -> JsonValue:
-        """The first value that the result holds under a name, however that is spelt; None without one."""
+        """Returns the first value in the result under a name, however that is spelt; None without one."""
         return _under(self.data, split_name(name), _DEEPEST)
 
     @property
     def told(self) -> str:
-        """The result in one readable line of bounded length."""
+        """Returns the result in one readable line of bounded length."""
         text = " ".join(_told(self.data).split())
         return text if len(text) <= _LONGEST_TOLD else text[: _LONGEST_TOLD - 1] + "…"
 
