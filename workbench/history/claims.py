@@ -1,8 +1,9 @@
-"""Which batches of a history are going on, in whatever program: each has one byte of a file beside the history locked.
+"""Claims on batches: which batches of a history are going on, in any program. Each claim is a lock on one byte of a
+file next to the history. The system drops the locks of a program that ends, in any way.
 
-The system drops the locks of a program that ends, however it ends. They are POSIX record locks, which belong to a whole
-program and are all lost when it closes the file once: so each file is open once at most, and its locks are counted
-here. They hold between the programs of one machine, and of several where the network's file system has such locks.
+They are POSIX record locks, which belong to a whole program and are all lost when it closes the file once: so each file
+is opened only once, and its locks are counted here. They hold between the programs of one machine, and of several where
+the network's file system supports such locks.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ from workbench.history.records import HistoryError
 
 _ENDING = "-claims"
 _OPENING = 0
-"""The byte of whoever opens a history, sets it aside or makes it; batches count from 1."""
+"""The byte for opening, renaming or making a history; batches count from 1."""
 
 _LOOKED_AT_S = 0.2
-"""For so long a batch may seem to be going on because another program looks whether it is."""
+"""How long a batch may seem to be going on because another program is checking it, in seconds."""
 
 _AGAIN_S = 0.01
 
@@ -41,14 +42,14 @@ _guard = threading.Lock()
 
 
 class Claim:
-    """A batch that goes on in this program, until it is released. It may be released more than once."""
+    """A batch that is going on in this program, until it is released. It may be released more than once."""
 
     def __init__(self, key: tuple[int, int], number: int) -> None:
         self._key = key
         self._number = number
 
     def release(self) -> None:
-        """Let others have it."""
+        """Release the batch for others."""
         with _guard:
             locks = _files.get(self._key)
             if locks is None or self._number not in locks.held:
@@ -59,10 +60,10 @@ class Claim:
 
 
 def claim(file: Path, number: int) -> Claim:
-    """Claim a batch of the history `file`, so that nobody else resumes or removes it.
+    """Claim a batch of the history `file`, so that no other program resumes or removes it. To be sure that it was not
+    finished in between, claim it first and then read what is missing.
 
-    To be sure that nobody finished it in between, claim it first and read what is missing then. Raises HistoryError
-    when it is going on, in this program or in another one.
+    Raises HistoryError when it is going on, in this program or in another one.
     """
     try:
         taken = claim_if_free(file, number)
@@ -74,13 +75,13 @@ def claim(file: Path, number: int) -> Claim:
 
 
 def claim_if_free(file: Path, number: int) -> Claim | None:
-    """Claim a batch, `None` when it is going on already. Raises OSError."""
+    """Claim a batch. Returns `None` when it is already going on. Raises OSError."""
     return _taken(file, number, _LOOKED_AT_S)
 
 
 def claimed(file: Path, number: int) -> bool:
-    """Whether a batch of the history `file` is going on, in this program or in another one. One that has not ended and
-    is not going on was cut off. Quick enough for any thread; never raises."""
+    """Returns whether a batch of the history `file` is going on, in this program or in another one. One that has not
+    ended and is not going on was cut off. Fast enough for any thread; never raises."""
     path = _lock_file(file)
     with _guard:
         try:
@@ -89,7 +90,7 @@ def claimed(file: Path, number: int) -> bool:
             if locks is not None:
                 return number in locks.held or _is_locked(locks.descriptor, number)
             descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
-        except OSError:  # nobody has ever claimed anything, or nobody can
+        except OSError:  # nothing was ever claimed, or nothing can be
             return False
         try:
             return _is_locked(descriptor, number)
@@ -99,8 +100,8 @@ def claimed(file: Path, number: int) -> bool:
 
 @contextmanager
 def opening_alone(file: Path, timeout_s: float) -> Iterator[None]:
-    """Be the only one who makes a history or sets it aside. Raises HistoryError when somebody else takes too long over
-    it, and OSError."""
+    """Hold the exclusive right to make a history or rename it as damaged. Raises HistoryError when another program
+    holds it for too long, and OSError."""
     taken = _taken(file, _OPENING, timeout_s)
     if taken is None:
         raise HistoryError(f"the history {file} is being opened by another program: end that, or wait and try again")
@@ -115,7 +116,7 @@ def _lock_file(file: Path) -> Path:
 
 
 def _taken(file: Path, number: int, timeout_s: float) -> Claim | None:
-    never = threading.Event()  # nothing tells when somebody else lets go: it is tried again, a moment apart
+    never = threading.Event()  # there is no notification of a released lock, so it is tried again after a short wait
     deadline = time.monotonic() + timeout_s
     while (taken := _taken_now(_lock_file(file), number)) is None and time.monotonic() < deadline:
         never.wait(_AGAIN_S)

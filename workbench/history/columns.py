@@ -1,4 +1,4 @@
-"""What each column of a history must hold: SQLite takes anything anywhere, and a file may come from anybody."""
+"""Validates the columns of a history: SQLite accepts any type anywhere, and a file may come from anywhere."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from workbench.history.records import COUNTED, Kind
 from workbench.trajectory.typed_json import parsed_json
 
 Reader = Callable[[Any], Any]
-"""Gives the value that a column holds; raises ValueError when it is none of the column's."""
+"""Returns the value of a column. Raises ValueError when it is invalid."""
 
 _LARGEST = 1e15
 """Sums of such numbers can be shown, and as milliseconds they are years that calendars have."""
@@ -20,7 +20,7 @@ _LAST_MS = 250_000_000_000_000
 
 
 def text(value: Any) -> str:
-    """A text; one with lone surrogates is kept as its bytes."""
+    """Returns a text; one with lone surrogates is stored as its bytes."""
     if type(value) is bytes:
         with suppress(UnicodeDecodeError):
             return value.decode("utf-8", "surrogatepass")
@@ -30,7 +30,7 @@ def text(value: Any) -> str:
 
 
 def path(value: Any) -> str:
-    """A text that can be the name of a file."""
+    """Returns a text that can be the name of a file."""
     name = text(value)
     if "\0" in name:
         raise ValueError("must be a path that can be")
@@ -38,43 +38,43 @@ def path(value: Any) -> str:
 
 
 def whole(value: Any) -> int:
-    """A whole number."""
+    """Returns a whole number."""
     if type(value) is not int:
         raise ValueError("must be a whole number")
     return value
 
 
 def count(value: Any) -> int:
-    """A whole number, 0 or more."""
+    """Returns a whole number, 0 or more."""
     if whole(value) < 0:
         raise ValueError("must not be negative")
     return int(value)
 
 
 def number(value: Any) -> float:
-    """A number that can be reckoned with."""
+    """Returns a finite number of moderate size."""
     if type(value) not in (int, float) or not math.isfinite(value) or abs(value) > _LARGEST:
         raise ValueError("must be a number")
     return value  # type: ignore[no-any-return]
 
 
 def score(value: Any) -> float:
-    """A score as a grader gives it: mostly from 0 to 1, but with `arcade_compatible` as far below as one likes, even
-    infinitely. None is infinitely good."""
+    """Returns a score: mostly from 0 to 1, but with `arcade_compatible` arbitrarily far below, even negative
+    infinity."""
     if type(value) not in (int, float) or not value < math.inf:
         raise ValueError("must be a score")
     return value  # type: ignore[no-any-return]
 
 
 def moment_ms(value: Any) -> float:
-    """A time in milliseconds since 1970."""
+    """Returns a time in milliseconds since 1970."""
     if not 0 <= number(value) <= _LAST_MS:
         raise ValueError("must be a time")
     return value  # type: ignore[no-any-return]
 
 
 def json_object(value: Any) -> dict[str, Any]:
-    """A text that is a JSON object."""
+    """Returns a text that is a JSON object."""
     found = parsed_json(text(value))
     if type(found) is not dict:
         raise ValueError("must be an object")
@@ -82,7 +82,7 @@ def json_object(value: Any) -> dict[str, Any]:
 
 
 def one_of(*words: str) -> Reader:
-    """One of these texts."""
+    """Returns a validator for one of these texts."""
 
     def read(value: Any) -> str:
         if (found := text(value)) not in words:
@@ -93,12 +93,12 @@ def one_of(*words: str) -> Reader:
 
 
 def optional(inner: Reader) -> Reader:
-    """That, or nothing."""
+    """Returns a validator that also accepts NULL."""
     return lambda value: None if value is None else inner(value)
 
 
 def read(columns: Mapping[str, Reader], row: Sequence[Any]) -> list[Any]:
-    """The values of a row; raises ValueError, which names the column."""
+    """Returns the values of a row. Raises ValueError, which names the column."""
     try:
         return [column(value) for column, value in zip(columns.values(), row, strict=True)]
     except ValueError:
@@ -111,7 +111,7 @@ def read(columns: Mapping[str, Reader], row: Sequence[Any]) -> list[Any]:
 
 
 def readable(columns: Mapping[str, Reader], row: Sequence[Any]) -> dict[str, Any]:
-    """What of a row holds what it must, by the names of its columns."""
+    """Returns the valid values of a row, by the names of its columns."""
     found: dict[str, Any] = {}
     for (name, column), value in zip(columns.items(), row, strict=True):
         with suppress(ValueError):

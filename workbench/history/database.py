@@ -1,4 +1,4 @@
-"""A history's file: found sound or set aside, brought up to this program's schema, opened."""
+"""Opens a history's file: checks it, renames it when it is damaged, and migrates it to the present schema."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from workbench.history.schema import APPLICATION_ID, MIGRATIONS
 _logger = logging.getLogger(__name__)
 
 BUSY_TIMEOUT_S = 5.0
-"""How long another program's lock is waited for."""
+"""How long to wait for another program's lock, in seconds."""
 
 _AGAIN_S = 0.02
 
 CHECKED_WHOLE_BYTES = 128 << 20
-"""A file up to this size is checked from end to end when it is opened for writing; of a larger one, all but what
-happened in its runs."""
+"""A file up to this size is checked completely when it is opened for writing; of a larger one, everything but the
+events of its runs."""
 
 _SMALL_TABLES = tuple(f"quick_check({table})" for table in ("suites", "batches", "parts"))
 _ALL_OF_IT = ("quick_check",)
@@ -41,13 +41,13 @@ _DAMAGE = ("SQLITE_CORRUPT", "SQLITE_NOTADB")
 _NOT_WRITABLE = ("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")
 _WRITTEN_LAST = "-wal"
 _BESIDE = (_WRITTEN_LAST, "-shm")
-"""What SQLite keeps beside a database, as endings of its name: what is not in the file itself yet."""
+"""The endings of the files that SQLite keeps next to a database, for data that is not in the file itself yet."""
 
 _LOOKED_AT = "mode=ro"
-"""How a file is opened of which is only asked what it is: no lock is waited for."""
+"""How a file is opened to see what it is, without waiting for locks."""
 
 _MAGIC = b"SQLite format 3\0"
-"""How every database begins that is not damaged there."""
+"""The first bytes of every intact database."""
 
 Say = Callable[[str], None]
 
@@ -55,10 +55,8 @@ _Result = TypeVar("_Result")
 
 
 def open_for_writing(file: Path, say: Say, *, suspect: bool = False) -> sqlite3.Connection:
-    """Open a history, making it and its folder if need be. One that is damaged is set aside, and `say` is told.
-
-    `suspect` has all of it checked, however large it is. Raises HistoryError.
-    """
+    """Open a history, making it and its folder if necessary. A damaged one is renamed, which `say` is told. With
+    `suspect`, all of it is checked, however large it is. Raises HistoryError."""
     with said_of(file):
         _refuse_links(file)
         _refuse_what_is_no_history(file)
@@ -75,10 +73,11 @@ def open_for_writing(file: Path, say: Say, *, suspect: bool = False) -> sqlite3.
 
 
 def open_for_reading(file: Path) -> sqlite3.Connection | None:
-    """Open a history that is there, `None` when there is none yet. Whatever is wrong with one, it stays where it is.
+    """Open an existing history. Returns `None` when there is none yet. Whatever is wrong with one, it stays where it
+    is.
 
-    It is not opened read-only where it can be written: another program may be writing, and whoever comes last tidies
-    up. Raises HistoryError, a DamagedError of one that is damaged.
+    It is not opened read-only where it can be written: another program may be writing, and the last one to close it
+    tidies up. Raises HistoryError, a DamagedError for a damaged one.
     """
     with said_of(file):
         _refuse_links(file)
@@ -97,13 +96,13 @@ def open_for_reading(file: Path) -> sqlite3.Connection | None:
 
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """Everything that is written within it, or nothing."""
+    """Commit everything that is written within it, or nothing."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
         connection.execute("COMMIT")
     except BaseException:
-        if connection.in_transaction:  # SQLite may have rolled it back itself, when the disk is full for one
+        if connection.in_transaction:  # SQLite may have rolled it back itself, for example when the disk is full
             with suppress(sqlite3.Error):
                 connection.execute("ROLLBACK")
         raise
@@ -111,14 +110,13 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 @contextmanager
 def said_of(file: Path) -> Iterator[None]:
-    """Whatever SQLite or the system says of a history's file becomes a HistoryError with the way out, a DamagedError
-    among them."""
+    """Convert errors of SQLite and the system to a HistoryError with the way out, or a DamagedError."""
     try:
         yield
     except sqlite3.Error as error:
         kind = DamagedError if _name(error).startswith(_DAMAGE) else HistoryError
         raise kind(_said(file, error)) from error
-    except UnicodeDecodeError as error:  # SQLite says what it has read, and that is no text
+    except UnicodeDecodeError as error:  # SQLite quotes what it has read, and that is not text
         raise DamagedError(_damaged(file, error)) from error
     except OSError as error:
         raise HistoryError(_said_by_system(file, error)) from error
@@ -178,9 +176,9 @@ def _name(error: sqlite3.Error) -> str:
 def _connected(file: Path, how: str) -> sqlite3.Connection:
     if how == "mode=rwc":
         with suppress(FileExistsError):
-            # For its owner only, as recordings are; what SQLite puts beside it gets the same rights.
+            # For its owner only, as recordings are; SQLite's own files get the same rights.
             os.close(os.open(file, os.O_CREAT | os.O_EXCL, 0o600))
-    # Whoever uses it closes it: `with connection` ends a transaction and leaves the file open.
+    # The caller closes it: `with connection` ends a transaction and leaves the file open.
     connection = sqlite3.connect(
         f"{file.absolute().as_uri()}?{how}",
         uri=True,
@@ -193,7 +191,7 @@ def _connected(file: Path, how: str) -> sqlite3.Connection:
 
 
 def _refuse_links(file: Path) -> None:
-    """What comes with a project must not lead anywhere else."""
+    """A file that comes with a project must not lead anywhere else."""
     if is_beside_project(file):
         for path in (file.parent, *(Path(f"{file}{ending}") for ending in ("", *_BESIDE))):
             if path.is_symlink():
@@ -212,11 +210,11 @@ def _refuse_what_is_no_file(file: Path) -> None:
 
 
 def _refuse_what_is_no_history(file: Path) -> None:
-    """Before anything is written, also beside it."""
+    """Refuse a file that is no history, before anything is written, also next to it."""
     _refuse_what_is_no_file(file)
     if not _is_there(file):
         return
-    with suppress(sqlite3.OperationalError):  # whoever opens it for writing says so, or waits
+    with suppress(sqlite3.OperationalError):  # opening it for writing reports that, or waits
         connection = _sound(file, _LOOKED_AT, ())
         if connection is not None:
             connection.close()
@@ -225,14 +223,14 @@ def _refuse_what_is_no_history(file: Path) -> None:
 
 
 def _refuse_what_is_not_ours(file: Path) -> None:
-    """Somebody's text, or a database that is encrypted, named by mistake, is no damaged history, and keeps its name."""
-    with suppress(FileNotFoundError), file.open("rb") as content:  # another program may set it aside
+    """A foreign text or an encrypted database, named by mistake, is no damaged history, and keeps its name."""
+    with suppress(FileNotFoundError), file.open("rb") as content:  # another program may rename it
         if not is_named_as_ours(file) and content.read(len(_MAGIC)) != _MAGIC:
             raise HistoryError(f"{file} is no history: name another with --history, or move it away")
 
 
 def _for_its_owner_only(file: Path) -> None:
-    """What came with a project may be readable by everybody, and prompts are written into it."""
+    """A file that came with a project may be readable by everybody, and prompts are written into it."""
     if is_beside_project(file):
         for path in (file, *(Path(f"{file}{ending}") for ending in _BESIDE)):
             with suppress(FileNotFoundError, PermissionError):
@@ -240,12 +238,12 @@ def _for_its_owner_only(file: Path) -> None:
 
 
 def _sound(file: Path, how: str, checks: Sequence[str]) -> sqlite3.Connection | None:
-    """The opened file if SQLite finds nothing wrong, `None` if it does; raises what is no damage."""
+    """Returns the opened file if SQLite finds nothing wrong, `None` if it does. Raises errors that are no damage."""
     connection = None
     sound = False
     try:
         connection = _connected(file, how)
-        connection.execute("BEGIN")  # what is looked at is from one moment: another program may be making it
+        connection.execute("BEGIN")  # the checks must see one state: another program may be making the file
         application = connection.execute("PRAGMA application_id").fetchone()[0]
         if application == APPLICATION_ID:
             if connection.execute("SELECT 1 FROM sqlite_schema WHERE type IN ('trigger', 'view')").fetchone():
@@ -272,8 +270,9 @@ def _sound_for_reading(file: Path) -> sqlite3.Connection | None:
     try:
         return _patiently(lambda: _sound(file, "mode=rw", _SMALL_TABLES))
     except sqlite3.OperationalError as error:
-        # Where nothing can be written beside it, SQLite must be told that nobody else writes. Nobody who could does, or
-        # there would be more beside it.
+        # Where nothing can be written next to it, SQLite must be told that no other program writes. No other program
+        # can
+        # either, or there would be more files next to it.
         beside = [Path(f"{file}{ending}") for ending in _BESIDE]
         if not _name(error).startswith(_NOT_WRITABLE) or any(other.exists() for other in beside):
             raise
@@ -281,8 +280,8 @@ def _sound_for_reading(file: Path) -> sqlite3.Connection | None:
 
 
 def _patiently(attempt: Callable[[], _Result]) -> _Result:
-    """Where a lock is met while a file is made, SQLite gives up at once instead of waiting."""
-    never = threading.Event()  # SQLite does not say when a lock is gone: it is tried again, a moment apart
+    """Retry while a file is made: SQLite then gives up at once on a lock instead of waiting."""
+    never = threading.Event()  # SQLite does not report a released lock, so it is tried again after a short wait
     deadline = time.monotonic() + BUSY_TIMEOUT_S
     while True:
         try:
@@ -294,7 +293,8 @@ def _patiently(attempt: Callable[[], _Result]) -> _Result:
 
 
 def bytes_on_disk(file: Path) -> int:
-    """How much room a history takes: its file, and what was written last and stands beside it still. Raises OSError."""
+    """Returns the size of a history in bytes: its file, and what was written last and is still next to it. Raises
+    OSError."""
     written_last = Path(f"{file}{_WRITTEN_LAST}")
     try:
         beside = written_last.stat().st_size
@@ -308,12 +308,12 @@ def _is_there(file: Path) -> bool:
 
 
 def _made_ready(connection: sqlite3.Connection, file: Path) -> sqlite3.Connection:
-    """The connection, in this program's schema. What a reader changes nothing of stays as it is."""
+    """Returns the connection, migrated to the present schema unless it is read-only."""
     try:
         if _version(connection, file) < len(MIGRATIONS):
             _patiently(lambda: connection.execute("PRAGMA journal_mode = WAL"))
             _patiently(lambda: _migrate(connection, file))
-        connection.execute("PRAGMA synchronous = FULL")  # what is committed outlives a power loss
+        connection.execute("PRAGMA synchronous = FULL")  # what is committed survives a power failure
         return connection
     except BaseException:
         connection.close()
