@@ -112,7 +112,7 @@ class KeptGrading(ReportModel):
     workbench: str = Field(description="version of the program")
 
 
-class StoredRun(ReportModel):
+class HistoryRun(ReportModel):
     """A run in figures; they are null of one that never finished."""
 
     run: int = Field(description="its place in the batch, from 1")
@@ -147,11 +147,11 @@ class ShownBatch(KeptBatch, _Shown):
 
     gradings: tuple[KeptGrading, ...]
     grading: int | None = Field(description="by which of them the runs are graded; null for that of when they ran")
-    runs: tuple[StoredRun, ...]
+    runs: tuple[HistoryRun, ...]
     gates: tuple[GateReport, ...] = Field(description="what the suites demanded when they ran; without aggregates")
 
 
-class ShownRun(StoredRun, _Shown):
+class ShownRun(HistoryRun, _Shown):
     """What `workbench history show --run` writes."""
 
     batch: int
@@ -159,7 +159,7 @@ class ShownRun(StoredRun, _Shown):
     result: Any = Field(description="as at the end of a recording; empty where there is none")
 
 
-class RunOfCase(StoredRun):
+class RunOfCase(HistoryRun):
     """A run of the case, in whichever batch."""
 
     batch: int

@@ -21,6 +21,7 @@ from workbench.reports.history_json import (
     ComparedBatch,
     DamagedBatch,
     DiffReport,
+    HistoryRun,
     KeptGrading,
     KeptPart,
     ListedBatch,
@@ -29,7 +30,6 @@ from workbench.reports.history_json import (
     ShownBatch,
     ShownCase,
     ShownRun,
-    StoredRun,
     Trend,
     WholeBatch,
 )
@@ -82,7 +82,7 @@ def shown_batch(
                 KeptGrading(number=each.number, graded_at=each.graded_at, workbench=each.program) for each in gradings
             ),
             "grading": _number(grading),
-            "runs": tuple(StoredRun.model_validate(_run(run)) for run in runs),
+            "runs": tuple(HistoryRun.model_validate(_run(run)) for run in runs),
             "gates": tuple(map(GateReport.model_validate, gates)),
         }
     )
@@ -156,7 +156,7 @@ def _part(part: BatchPart) -> KeptPart:
 
 
 def _run(run: RunRow) -> dict[str, object]:
-    """The values of a `StoredRun`."""
+    """The values of a `HistoryRun`."""
     said: dict[str, object] = {
         "run": run.place + 1,
         "suite": str(run.suite.file),
