@@ -20,7 +20,7 @@ from tests.trajectory.scripts import stamped
 from workbench.analysis.failures import failures_of
 from workbench.analysis.quality import quality_of
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, Issue, RunResult
-from workbench.reports.json_report import Report, report_of
+from workbench.reports.json_report import ReportDocument, report_of
 from workbench.reports.moves import RegradeReport
 from workbench.suite.model import Gate
 from workbench.trajectory.fold import fold
@@ -46,9 +46,10 @@ def written(results: list[RunResult]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("model", "file"), [(Report, SCHEMA_FILE), (RegradeReport, SCHEMA_FILE.with_name("grade-report.schema.json"))]
+    ("model", "file"),
+    [(ReportDocument, SCHEMA_FILE), (RegradeReport, SCHEMA_FILE.with_name("grade-report.schema.json"))],
 )
-def test_the_committed_schema_is_true(model: type[Report], file: Path) -> None:
+def test_the_committed_schema_is_true(model: type[ReportDocument], file: Path) -> None:
     schema = json_text(model.model_json_schema(mode="serialization"), indent=2) + "\n"
     if os.environ.get("UPDATE_GOLDENS"):
         file.write_text(schema, encoding="utf-8")

@@ -30,7 +30,7 @@ from workbench.version import __version__
 
 if TYPE_CHECKING:  # imported where they are used: not every report is compared, or becomes JSON
     from workbench.reports.baseline import AgainstBaseline
-    from workbench.reports.json_report import Report as ReportDocument
+    from workbench.reports.json_report import ReportDocument
 
 PLAIN_WIDTH = 120
 """Columns of a report that does not go to a terminal."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from pydantic import Field, JsonValue
+from pydantic import ConfigDict, Field, JsonValue
 
 from workbench.analysis.failures import Failures
 from workbench.analysis.quality import Quality
@@ -217,8 +217,10 @@ class TimingReport(ReportModel):
     )
 
 
-class Report(ReportModel):
+class ReportDocument(ReportModel):
     """A whole batch."""
+
+    model_config = ConfigDict(title="Report")  # as its schema has always called it
 
     report: Literal["workbench"] = "workbench"
     version: Literal[1] = 1
@@ -254,11 +256,11 @@ def report_of(
     baseline: AgainstBaseline | None = None,
     timing: Timing | None = None,
     cases: Mapping[str, Case] | None = None,
-) -> Report:
+) -> ReportDocument:
     """Put the results of a batch into a report. `quality` and `failures` are of those runs that count. `batch` is its
     number in the history, if it is kept. `cases` are those by which the runs were graded, by run."""
     counted = that_count(results)
-    return Report(
+    return ReportDocument(
         workbench=program_version,
         started_at=started_at,
         interrupted=interrupted,

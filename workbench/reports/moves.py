@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from pydantic import ConfigDict
+
 from workbench.grading.grade import RunResult, Status
-from workbench.reports.json_report import Report
+from workbench.reports.json_report import ReportDocument
 from workbench.reports.move_kinds import Move, graded_text, moves_said
 from workbench.reports.paint import Paint
 from workbench.reports.report_model import Finite, ReportModel
@@ -71,13 +73,15 @@ class RegradedReport(ReportModel):
     """Why the run keeps the recorded verdict: what a check looks at is not in the recording, since it is secret."""
 
 
-class RegradeReport(Report):
+class RegradeReport(ReportDocument):
     """The report of `workbench grade`: that of a batch, and for each of its runs the recording."""
+
+    model_config = ConfigDict(title="RegradeReport")
 
     regraded: tuple[RegradedReport, ...]
 
 
-def regrade_report(report: Report, regraded: Iterable[Regraded]) -> RegradeReport:
+def regrade_report(report: ReportDocument, regraded: Iterable[Regraded]) -> RegradeReport:
     """Put the report of the runs and their recordings together."""
     return RegradeReport.model_validate(
         {**dict(report), "regraded": tuple(RegradedReport.model_validate(each) for each in regraded)}

@@ -1,0 +1,129 @@
+"""Which models settings and suites name, how each is reached, and whether it answers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from workbench.config.models import ConfigError, ModelSpec
+from workbench.config.program import Program
+from workbench.evaluation.approval import Needs, Trust, needs_asking
+from workbench.evaluation.plan import trust_store
+from workbench.providers.built_in import is_built_in
+from workbench.providers.registry import CheckResult, Endpoints
+from workbench.suite.judged import judged_checks
+from workbench.suite.loading import SuiteFile, load_suite
+from workbench.suite.project import find_suites
+from workbench.suite.settings import models_named_by
+from workbench.suite.trust import ModelNeed
+
+CHECK_TIMEOUT_S = 40.0
+"""For one endpoint; all are asked at the same time."""
+
+
+@dataclass
+class ListedModel:
+    """A model, the variables that its key may be among, and the suites that name it."""
+
+    spec: ModelSpec
+    environment: Mapping[str, str]
+    named_by: list[str] = field(default_factory=list)
+    check: CheckResult | None = None
+
+    @property
+    def key_is_set(self) -> bool:
+        return bool(self.spec.api_key_env and self.environment.get(self.spec.api_key_env, "").strip())
+
+    @property
+    def need(self) -> ModelNeed:
+        return ModelNeed(self.spec.model, self.spec.base_url, self.spec.api_key_env)
+
+
+@dataclass
+class FoundModels:
+    """Everything that was found, and what is wrong with it."""
+
+    models: list[ListedModel] = field(default_factory=list)
+    files: list[SuiteFile] = field(default_factory=list)
+    problems: dict[str, None] = field(default_factory=dict)
+
+
+def chosen_models(names: Sequence[str], paths: Sequence[Path], program: Program) -> FoundModels:
+    """The models of `--model`, as they are reached from each of the paths."""
+    found = FoundModels(files=[load_suite(path) for path in find_suites(paths)])
+    for folder in dict.fromkeys((path if path.is_dir() else path.parent).absolute() for path in paths):
+        for name in names:
+            if is_built_in(name):
+                continue
+            try:
+                _listed(program.models.resolve(name, folder, by_suite=False), folder, found, program)
+            except ConfigError as error:
+                found.problems |= dict.fromkeys(error.problems)
+    return found
+
+
+def named_models(paths: Sequence[Path], program: Program) -> FoundModels:
+    """The models that settings and suites at the paths name, and those that judge."""
+    found = FoundModels(files=[load_suite(path) for path in find_suites(paths)])
+    folders = [path if path.is_dir() else path.parent for path in (*paths, *(file.path for file in found.files))]
+    for folder in dict.fromkeys(map(Path.absolute, folders)):
+        try:
+            for spec in program.models.named(folder):
+                _listed(spec, folder, found, program)
+            if judge := program.models.judge(folder):
+                _listed(program.models.resolve(judge.name, folder, by_suite=judge.by_suite), folder, found, program)
+        except ConfigError as error:
+            found.problems |= dict.fromkeys(error.problems)
+    for file in found.files:
+        if file.suite is None:
+            found.problems[f"{file.path} has problems and was passed over: see 'workbench validate'"] = None
+            continue
+        judges = (check.model for case in file.suite.cases for check in judged_checks(file.suite, case) if check.model)
+        for name in dict.fromkeys((*models_named_by(file.suite), *judges)):
+            if is_built_in(name):
+                continue
+            try:
+                folder = file.path.absolute().parent
+                spec = program.models.resolve(name, folder, by_suite=True)
+                _listed(spec, folder, found, program).named_by.append(str(file.path))
+            except ConfigError as error:
+                found.problems |= dict.fromkeys(f"{file.path}: {problem}" for problem in error.problems)
+    return found
+
+
+def _listed(spec: ModelSpec, folder: Path, found: FoundModels, program: Program) -> ListedModel:
+    """The entry of a model, made where there is none; raises ConfigError when a `.env` cannot be read."""
+    environment = program.environment.of(folder)
+    for listed in found.models:
+        if listed.spec == spec and listed.environment == environment:
+            return listed
+    found.models.append(ListedModel(spec, environment))
+    return found.models[-1]
+
+
+def untrusted(found: FoundModels, program: Program) -> tuple[ModelNeed, ...]:
+    """The models that somebody else than the user described, and that the user does not trust yet; each once."""
+    trust = Trust(trust_store(program.folders))
+    requests = Needs.of_servers((file for file in found.files if file.suite is not None), program).requests
+    trusted = {model for request in requests if trust.covers_whole(request) for model in request.whole.models}
+    needs = (listed.need for listed in found.models if needs_asking(listed.spec))
+    return tuple(dict.fromkeys(need for need in needs if need not in trusted))
+
+
+async def check_models(models: Sequence[ListedModel], program: Program) -> None:
+    """Ask each model at the same time whether it answers, and note the result in it."""
+    endpoints = Endpoints(program.secrets)
+
+    async def check(listed: ListedModel) -> None:
+        try:
+            async with asyncio.timeout(CHECK_TIMEOUT_S):
+                listed.check = await endpoints.check(listed.spec, listed.environment)
+        except TimeoutError:
+            listed.check = CheckResult(False, f"{listed.spec.base_url} said nothing within {CHECK_TIMEOUT_S:g} s")
+
+    try:
+        await asyncio.gather(*map(check, models))
+    finally:
+        await endpoints.close()
