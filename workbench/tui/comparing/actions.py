@@ -1,4 +1,4 @@
-"""The comparison: models side by side, case by case."""
+"""Actions on the comparison of models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The comparison with which the app begins: opened before anything runs, and told when the app is left."""
+"""The comparison that the app can start with: opened before anything runs, and printed when the app is left."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Compared:
-    """The models side by side on the cases that `begin` selects of all open suites."""
+    """Compares models on the cases of all open suites that `begin` selects."""
 
     def __init__(
         self, stage: Stage, selection: Selection, runner: Runner, comparing: CompareCommands, begin: Begin
@@ -34,11 +34,11 @@ class Compared:
         self._state.show_differences(begin.only_differences)
 
     def open(self) -> None:
-        """Show it."""
+        """Open the screen."""
         self._stage.show(self._comparing.screen(self._state, self._open_suites.workspace.place))
 
     def tell(self, left: WhenLeft) -> None:
-        """Tell what it came to, where it came to anything."""
+        """Report the results, if there are any."""
         state, runner = self._state, self._runner
         state.read()
         keys = [case.on(model) for case in state.cases for model in state.models]

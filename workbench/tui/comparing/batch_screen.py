@@ -1,4 +1,4 @@
-"""A batch of the history case by case; one that goes on is read again as its runs end."""
+"""The comparison of a batch of the history. A batch under way is reloaded as its runs end."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
 
 
 GOING_S = 1.0
-"""A batch that goes on is read again at most so often, and only when something happened in runs of this program."""
+"""The minimum time between reloads of a batch under way. Reloads happen only on events of runs of this program."""
 
 READING_SHARE = 0.1
-"""Reading it again takes at most this share of the time: of a batch of thousands of runs it is read less often."""
+"""Reloading takes at most this share of the time, so large batches are reloaded less often."""
 
 AT_A_TIME = 50
-"""Of so many cases cells are taken over before a key has its turn."""
+"""The number of cases taken over before the next key is handled."""
 
 
 class ComparedBatchScreen(CompareScreen):
-    """Shows `state`, of a batch; `read` reads that batch anew, on another thread."""
+    """Shows `state`, of a batch. `read` reloads the batch on a thread."""
 
     def __init__(
         self,
@@ -54,10 +54,10 @@ class ComparedBatchScreen(CompareScreen):
         self._read = read
         self._read_at = datetime.now()
         self._is_ours = False
-        """Whether its runs are made by this program, which is told when they end."""
+        """Whether its runs belong to this program, which is notified when they end."""
         self._is_wanted = False
         self._is_asked = False
-        """Whether a person wants it read again, and to know that it was."""
+        """Whether the user asked for a reload and wants a notice of it."""
         self._is_reading = False
         self._not_before_s = 0.0
         self._waiting: Timer | None = None
@@ -130,7 +130,7 @@ class ComparedBatchScreen(CompareScreen):
             read = await asyncio.to_thread(self._read_others, self._kept)
         except HistoryError as error:
             said = str(error)
-            self._is_ours = False  # no news of it make it readable; F5 tries again
+            self._is_ours = False  # events cannot make it readable; F5 tries again
             self.announce(said[:1].upper() + said[1:], "error", GLYPHS.error)
         else:
             self._not_before_s = self._loop_s() + max(GOING_S, (self._loop_s() - began_s) / READING_SHARE)
@@ -146,7 +146,7 @@ class ComparedBatchScreen(CompareScreen):
         return after, others_in(before, after)
 
     async def _take(self, kept: KeptRuns, others: list[tuple[str, str]] | None, *, asked: bool) -> None:
-        """Show what was read; `others` are the cases whose cells are others now."""
+        """Show what was read. `others` are the cases with changed cells."""
         over = kept.batch.missing - self._kept.batch.missing
         state, rows = self.state, self.state.rows
         state.source, self._read_at = kept, datetime.now()

@@ -1,4 +1,4 @@
-"""What can be done with the cells of a comparison: running them, and looking at their runs."""
+"""The actions on cells of a comparison: running them, and showing their runs."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 class CompareWays(Protocol):
-    """What can be done from a comparison: running its cells, and going to other screens."""
+    """What a comparison needs from the rest of the app."""
 
     def run(self, cells: Sequence[CellKey], repeats: int | None, announce: Announce) -> None:
-        """Run cells, `repeats` times if that is given; why some are not run is announced."""
+        """Run cells, `repeats` times if given. Announces why some are not run."""
         ...
 
     def stop(self, cell: CellKey) -> None:
@@ -33,7 +33,7 @@ class CompareWays(Protocol):
         ...
 
     def choose_models(self, taken: Callable[[], object]) -> None:
-        """Ask on which models to run; `taken` is called when others were chosen."""
+        """Ask for the models to run on. `taken` is called if the selection changed."""
         ...
 
     def show_run(self, shown: CellsScreen, key: CellKey, repeat: int | None) -> None:
@@ -41,7 +41,7 @@ class CompareWays(Protocol):
         ...
 
     def show_two(self, shown: CellsScreen, over: SideScreen[None], one: CellKey, other: CellKey) -> None:
-        """Show the runs of two cells side by side, over a screen."""
+        """Show the runs of two cells side by side, above a screen."""
         ...
 
     def show_tests(self, shown: CellsScreen) -> None:
@@ -54,7 +54,7 @@ class CompareWays(Protocol):
 
 
 class CellsScreen(FilterScreen[None]):
-    """The keys about cells. `place` says what is compared: a suite, a folder, a batch."""
+    """The keys for cells. `place` is what is compared: a suite, a folder, a batch."""
 
     def __init__(self, stage: Stage, state: CompareState, place: str, ways: CompareWays) -> None:
         super().__init__(stage)
@@ -62,10 +62,10 @@ class CellsScreen(FilterScreen[None]):
         self.place = place
         self._ways = ways
         self._asked_again = False
-        """Whether the last key was told that everything has run, and that it runs all again."""
+        """Whether the last key was answered with a notice that everything has run."""
 
     def follow(self) -> None:
-        """Show the columns and cells that there are by now."""
+        """Show the current columns and cells."""
         raise NotImplementedError
 
     def action_do(self, action_id: str) -> None:
@@ -73,10 +73,10 @@ class CellsScreen(FilterScreen[None]):
             self._asked_again = False
         super().action_do(action_id)
 
-    # Ways to runs
+    # Showing runs
 
     def do_open(self) -> None:
-        """Show the run of the cell; where it has several, ask which."""
+        """Show the run of the cell. If it has several, ask which."""
         key = self.state.key
         if key is None:
             return
@@ -103,12 +103,12 @@ class CellsScreen(FilterScreen[None]):
     # Runs
 
     def do_run(self) -> None:
-        """Run the cell under the cursor."""
+        """Run the selected cell."""
         if (key := self.state.key) is not None:
             self._ways.run([key], self.state.repeats(key), self.announce)
 
     def do_run_all(self) -> None:
-        """Run what is missing of all that is shown; with nothing missing, when asked twice, all again."""
+        """Run what is missing of the displayed cells. With nothing missing, a second press runs all again."""
         state = self.state
         planned = state.planned()
         missing = [key for key in planned if state.at(key).is_missing]
@@ -136,7 +136,7 @@ class CellsScreen(FilterScreen[None]):
             self.announce(f"Running the {counted(len(missing), 'cell')} without a finished run")
 
     def do_repeats(self) -> None:
-        """Run all that is shown several times."""
+        """Run all displayed cells several times."""
         cells = self.state.planned()
 
         def run(times: int | None) -> None:
@@ -146,7 +146,7 @@ class CellsScreen(FilterScreen[None]):
         self.stage.show(RepeatsScreen(counted(len(self.state.cases_shown), "case")), run)
 
     def do_models(self) -> None:
-        """Choose models."""
+        """Select models."""
         self._ways.choose_models(self.follow)
 
     def do_stop(self) -> None:

@@ -1,4 +1,4 @@
-"""How the comparison reads: the columns that have room, their heads, a row of cells, one cell in words."""
+"""The lines of the comparison: visible columns, their heads, rows of cells, and one cell in words."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, cut, cut_l
 from workbench.tui.lines.words import model_label, score
 
 GAP = 2
-"""Cells before each column, the second of which can say something of the cell that follows."""
+"""The cells before each column. The second one can hold a mark for the cell after it."""
 
 NAMES_MIN = 10
 NAMES_SHARE = 1 / 3
-"""The first column has so many cells at least. Where columns have no room it may take this share of the width, or less
-for two of them to stand side by side; where only one can, all that this leaves."""
+"""The minimum width of the first column, and the share of the width that it may take if space is short, reduced so that
+two columns fit. If only one fits, it takes the rest."""
 
 MORE_CELLS = len(" >12")
-"""What tells how many columns are out of sight to the right."""
+"""The width for the number of hidden columns on the right."""
 
 LONGEST_LABEL = 20
-"""A head makes its column at most so wide, unless there is room that nothing else takes."""
+"""A head widens its column at most to this, unless there is room to spare."""
 
 ABOUT_SHARE = 1 / 3
-"""Of the line on a cell, so much is left for case and model where the rest needs more than there is."""
+"""The minimum share of the cell's line for case and model."""
 
 LATENCY_CELLS = 6
 _SCORE_CELLS = len("0.67")
@@ -45,8 +45,8 @@ _SPREAD_CELLS = len("0.67±0.47")
 
 @dataclass(frozen=True)
 class Columns:
-    """Where what stands, in cells: `names` is the width of the first column, `widths` those of the models, of which the
-    ones from `first` up to, and without, `end` have room; `cells` is how much of it a cell takes."""
+    """The layout in cells: `names` is the width of the first column, `widths` those of the models, of which `first` up
+    to `end` (exclusive) are visible, and `cells` the width used by a cell."""
 
     names: int
     cells: tuple[int, ...]
@@ -55,18 +55,18 @@ class Columns:
     end: int
 
     def start(self, column: int) -> int:
-        """The cell at which a column begins that is shown."""
+        """Return the cell where a visible column begins."""
         return self.names + sum(self.widths[self.first : column]) + GAP * (column - self.first + 1)
 
     def at(self, x: int) -> int | None:
-        """The column that stands at a cell, `None` for the first one with the names."""
+        """Return the column at a cell, `None` for the first column."""
         if x < self.names:
             return None
         return next((at for at in range(self.first, self.end) if x < self.start(at) + self.widths[at]), None)
 
 
 class Head(NamedTuple):
-    """The head of a column: a model's name, and the signs around it, which stay where the name is cut."""
+    """The head of a column: a model's name, and signs around it that stay if the name is cut."""
 
     before: str
     name: str
@@ -74,18 +74,18 @@ class Head(NamedTuple):
 
     @property
     def cells(self) -> int:
-        """How wide it is as a whole."""
+        """The full width."""
         return cell_len(self.before) + cell_len(self.name) + cell_len(self.after)
 
     def padded(self, width: int) -> str:
-        """It in exactly `width` cells."""
+        """Return the head in exactly `width` cells."""
         name = cut(self.name, width - cell_len(self.before) - cell_len(self.after))
         return padded(self.before + name + self.after, width)
 
 
 def names_of(models: Sequence[str]) -> tuple[str, ...]:
-    """The models' names, without what stands before the first colon, or of recordings before the recorded model, where
-    that tells none of them apart."""
+    """Return the models' names. The part before the first colon or, for recordings, before the recorded model, is left
+    out if the names stay unique."""
     whole = tuple(model_label(model) for model in models)
     short = tuple(map(_short, whole))
     return short if len(set(short)) == len(set(whole)) else whole
@@ -97,7 +97,7 @@ def _short(label: str) -> str:
 
 
 def heads_of(state: CompareState) -> tuple[Head, ...]:
-    """The heads of the columns: the models' names, by which one the rows are sorted, and which one is the base."""
+    """Return the heads of the columns: the models' names, with marks for sorting and the base."""
     return tuple(
         Head(_sorted_sign(state, model), name, _base_sign(state, model))
         for model, name in zip(state.models, names_of(state.models), strict=True)
@@ -117,8 +117,8 @@ def _base_sign(state: CompareState, model: str) -> str:
 def columns_of(
     state: CompareState, heads: Sequence[Head], names: int, floors: Mapping[str | None, int], first: int, width: int
 ) -> Columns:
-    """The columns that have room beside names of `names` cells, from `first` on, or from where the cursor's is shown
-    whole. `floors` says how wide columns, and the names (`None`), are to be at least, for what stands below them."""
+    """Return the columns that fit next to names of `names` cells, starting at `first`, or later so that the selected
+    column is visible. `floors` are minimum widths of columns and of the names (`None`), for the totals below."""
     lengths = tuple(_cell_width(state, model) for model in state.models)
     widths = tuple(
         max(length, min(head.cells, LONGEST_LABEL), floors.get(model, 0))
@@ -145,14 +145,14 @@ def columns_of(
 
 
 def _names_room(widths: Sequence[int], width: int) -> int:
-    """How wide the names may be where not everything has room: columns stand beside them."""
+    """Return the width of the names if not everything fits next to them."""
     widest = sorted(widths, reverse=True)
     beside_one, beside_two = (width - sum(widest[:count]) - GAP * count for count in (1, 2))
     return max(min(int(width * NAMES_SHARE), beside_two) if beside_two >= NAMES_MIN else beside_one, NAMES_MIN)
 
 
 def _widened(widths: Sequence[int], heads: Sequence[Head], spare: int) -> tuple[int, ...]:
-    """The columns, those with long heads wider, as far as there are cells to spare: all alike."""
+    """Widen columns with long heads evenly, as far as there is room."""
     at_most = max(widths, default=0) + spare
     while (over := sum(_widening(widths, heads, at_most)) - spare) > 0:
         at_most -= max(over // len(heads), 1)
@@ -160,12 +160,12 @@ def _widened(widths: Sequence[int], heads: Sequence[Head], spare: int) -> tuple[
 
 
 def _widening(widths: Sequence[int], heads: Sequence[Head], at_most: int) -> list[int]:
-    """By how much columns grow for heads of up to `at_most` cells."""
+    """Return by how much columns grow for heads of up to `at_most` cells."""
     return [max(min(head.cells, at_most) - width, 0) for width, head in zip(widths, heads, strict=True)]
 
 
 def names_width(cases: Sequence[ComparedCase], *, with_suites: bool) -> int:
-    """Cells of the longest name with its sign."""
+    """Return the width of the longest name with its sign."""
     return 3 + max((cell_len(_name(case, with_suites)) for case in cases), default=0)
 
 
@@ -175,7 +175,7 @@ def _name(case: ComparedCase, with_suite: bool) -> str:
 
 
 def header_line(state: CompareState, columns: Columns, heads: Sequence[Head]) -> Line:
-    """The models' names above their cells, what is sorted by marked, and how many columns are out of sight."""
+    """Return the models' names above their cells, and the number of hidden columns."""
     more = f" {GLYPHS.result}{columns.first}" if columns.first else ""
     line = [Span(padded("  case", columns.names - cell_len(more)) + more, "muted")]
     for at in range(columns.first, columns.end):
@@ -187,7 +187,7 @@ def header_line(state: CompareState, columns: Columns, heads: Sequence[Head]) ->
 
 
 def row_line(state: CompareState, row: Row, columns: Columns, *, has_cursor: bool) -> Line:
-    """The name of a suite, or a case with its cells."""
+    """Return the name of a suite, or a case with its cells."""
     case = row.case
     if case is None:
         return (Span(f"  {one_line(row.suite_name)}", "heading"),)
@@ -204,8 +204,8 @@ def row_line(state: CompareState, row: Row, columns: Columns, *, has_cursor: boo
 
 
 def cell_line(standing: Standing, repeats: int, length: int, width: int) -> Line:
-    """Exactly `width` cells, up to `length` of them used: sign, of several runs how many were good, score, latency.
-    `repeats` is of how many runs the cells of the column consist at most."""
+    """Return exactly `width` cells, up to `length` of them used: sign, good runs out of several, score, latency.
+    `repeats` is the maximum number of runs of a cell in the column."""
     sign, role = _sign(standing)
     cell = standing.cell
     digits = len(str(repeats))
@@ -228,7 +228,7 @@ def cell_line(standing: Standing, repeats: int, length: int, width: int) -> Line
 
 
 def totals_line(row: tuple[str, Sequence[str]], columns: Columns) -> Line:
-    """One measure of the columns in sight."""
+    """Return one measure of the visible columns."""
     name, values = row
     line = [Span(padded(f"  {name}", columns.names), "muted")]
     for at in range(columns.first, min(columns.end, len(values))):
@@ -237,11 +237,11 @@ def totals_line(row: tuple[str, Sequence[str]], columns: Columns) -> Line:
 
 
 def cell_said(state: CompareState, width: int) -> Line:
-    """The cell under the cursor in words: which it is, and why it did not pass. Case and model, which stand in row and
-    head as well, give way to that."""
+    """Describe the selected cell: what it is, and why it did not pass. Case and model are cut first, since row and head
+    name them as well."""
     key = state.key
     if key is None or state.case is None:
-        why = state.why_no_cells if state.rows else None  # else it stands in the place of rows
+        why = state.why_no_cells if state.rows else None  # otherwise this is shown in place of rows
         return cut_line((Span(f" {GLYPHS.warned} {_sentence(why)}", "warned"),), width) if why is not None else EMPTY
     standing = state.at(key)
     sign, role = _sign(standing)
@@ -262,7 +262,7 @@ def cell_said(state: CompareState, width: int) -> Line:
 
 
 def _broken_off(cell: Cell) -> Line:
-    """Which runs of a graded cell came to no verdict, and why where that is one reason."""
+    """Return which runs of a graded cell have no verdict, and why if they share a reason."""
     line: list[Span] = []
     for status in BROKEN_OFF if cell.is_graded else ():
         runs = [run for run in cell.runs if run.status == status]
@@ -276,7 +276,7 @@ def _broken_off(cell: Cell) -> Line:
 
 
 def empty_message(state: CompareState) -> Message:
-    """What stands in the place of rows where there are none."""
+    """Return the message that replaces rows if there are none."""
     nothing = state.why_no_cells
     if nothing is not None:
         all_cases: Message = (("", "text"), ("d shows all cases.", "muted")) if state.only_differences else ()
@@ -312,7 +312,8 @@ def _how_far(standing: Standing) -> str:
 
 
 def _worst(state: CompareState, case: ComparedCase) -> tuple[str, Role]:
-    """The sign of a row: that it runs, or the worst verdict of its cells; what was not graded, only without any."""
+    """Return the sign of a row: its running state, or the worst verdict of its cells. Ungraded cells count only if
+    there are no others."""
     standings = [state.at(case.on(model)) for model in state.models]
     going = [one for one in standings if one.stage in GOING]
     if going:
@@ -324,7 +325,7 @@ def _worst(state: CompareState, case: ComparedCase) -> tuple[str, Role]:
 
 
 def _beside(state: CompareState, key: CellKey) -> Span:
-    """What stands before a cell: that it is marked, or how it is against the base column."""
+    """Return the mark before a cell: marked, or better or worse than the base."""
     if key == state.marked:
         return Span(GLYPHS.marked, "accent")
     against = state.against_base(key) if state.has_base else 0

@@ -1,4 +1,4 @@
-"""Opening the comparison, running its cells, and going from it to runs and tests."""
+"""Opens the comparison and implements its actions."""
 
 from __future__ import annotations
 
@@ -30,12 +30,11 @@ if TYPE_CHECKING:
     from workbench.tui.two_runs.opening import PairScreens
 
 OverTime: TypeAlias = "Callable[[SideScreen[None], Path | str, str, str], None]"
-"""Shows a case over time: over which screen, the suite's file or how the history calls it, the case's id and name."""
+"""Shows a case over time: the screen below, the suite's file or key in the history, the case's id and name."""
 
 
 class CompareCommands:
-    """Makes screens of comparisons, whose modules are imported when the first is wanted, and does what their keys ask
-    for elsewhere: see `cells_screen.CompareWays`."""
+    """Creates screens of comparisons and implements `cells_screen.CompareWays`."""
 
     def __init__(
         self,
@@ -60,11 +59,11 @@ class CompareCommands:
         self._pairs = pairs
         self._over_time = over_time
         self._last: tuple[str, CompareState, ComparedTotals] | None = None
-        """What was compared last, and how that was looked at."""
+        """The last comparison and its state."""
         self.methods: dict[str, Callable[[], object]] = {"compare": self._open}
 
     def screen(self, state: CompareState, place: str, totals: ComparedTotals | None = None) -> CompareScreen:
-        """Returns the screen of a comparison; `place` says what is compared."""
+        """Return the screen of a comparison. `place` is what is compared."""
         from workbench.tui.comparing.screen import CompareScreen
 
         return CompareScreen(self._stage, state, place, self._selection.book, self, totals)
@@ -78,7 +77,7 @@ class CompareCommands:
         suites, place = selection.suites_below()
         paths = {suite.path for suite in suites}
         if self._last is not None and self._last[0] == place:
-            # Nothing was said of runs meanwhile: those that went on are looked at here, and others by the screen.
+            # The state had no news of runs meanwhile: active ones are updated here, others by the screen.
             _, state, totals = self._last
             state.look_again(dict.fromkeys(key[:2] for key in state.going))
         else:
@@ -95,7 +94,7 @@ class CompareCommands:
     # Runs
 
     def run(self, cells: Sequence[CellKey], repeats: int | None, announce: Announce) -> None:
-        """Run cells, `repeats` times if that is given; why some are not run is announced."""
+        """Run cells, `repeats` times if given. Announces why some are not run."""
         self._run_on([(Path(suite), case_id, model) for suite, case_id, model in cells], repeats, announce)
 
     def stop(self, cell: CellKey) -> None:
@@ -117,7 +116,7 @@ class CompareCommands:
         self._stage.work(show(), "compare", exclusive=True)
 
     def show_two(self, shown: CellsScreen, over: SideScreen[None], one: CellKey, other: CellKey) -> None:
-        """Show the runs of two cells side by side, over a screen."""
+        """Show the runs of two cells side by side, above a screen."""
 
         async def show() -> None:
             runs = await self._read(shown, [(one, None), (other, None)])
@@ -128,7 +127,7 @@ class CompareCommands:
         self._stage.work(show(), "compare", exclusive=True)
 
     async def _read(self, shown: CellsScreen, wanted: Sequence[tuple[CellKey, int | None]]) -> list[RunRecord]:
-        """The runs of some cells; none where one cannot be read, which is announced."""
+        """Return the runs of some cells, none if one cannot be read, which is announced."""
         try:
             return [await shown.state.source.open_run(key, repeat) for key, repeat in wanted]
         except (LookupError, HistoryError, RecordingError) as error:
@@ -139,7 +138,7 @@ class CompareCommands:
         """Show the case of the row over time."""
         case = shown.state.case
         if case is not None:
-            # What runs now names its suites by their paths as they are, what is stored by where those lead.
+            # Live runs name suites by their path as given, stored ones by the resolved path.
             suite = Path(case.suite) if shown.state.source.live else case.suite
             self._over_time(shown, suite, case.case_id, case.name)
 
@@ -161,7 +160,7 @@ class CompareCommands:
 
             def tested() -> PairedState:
                 paired = PairedState(all_paired(columns.pop(base), columns)[model], names[base], names[model])
-                paired.said(80)  # worked out here, and known from then on
+                paired.said(80)  # computed and cached here, in the thread
                 return paired
 
             paired = await worked_out(tested)

@@ -1,4 +1,4 @@
-"""Two columns compared in pairs, as it is read: what the tests say, and the cases, those first that tell them apart."""
+"""Two columns compared in pairs: the results of the tests, and the cases, those with different results first."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ _SCORE_CELLS = 4
 
 
 class PairedState(ListState[Pair]):
-    """`second` against `first`, the base, both by name. The rows are the cases that were graded with both, the
-    discordant ones first."""
+    """Compares `second` with `first`, the base, both by name. The rows are the cases graded with both, discordant ones
+    first."""
 
     def __init__(self, found: Paired, first: str, second: str) -> None:
         super().__init__()
@@ -42,7 +42,7 @@ class PairedState(ListState[Pair]):
         self.rows = list(found.pairs)
 
     def said(self, width: int) -> list[Line]:
-        """What the tests say, and on which numbers."""
+        """Return the results of the tests and the numbers they are based on."""
         found = self.found
         room = max(width - 2, 10)
         sentences = found.sentences(self.first, self.second)
@@ -69,7 +69,7 @@ class PairedState(ListState[Pair]):
         return f" {GLYPHS.dot} ".join(parts)
 
     def row_line(self, index: int, width: int) -> Line:
-        """A case: what it came to with the first and with the second."""
+        """Return a case: its result with the first and with the second."""
         spans: list[Span] = [Span(" ")]
         for at, cell in enumerate(self.rows[index]):
             sign, role = STATUS_SIGNS[cell.status]
@@ -80,18 +80,18 @@ class PairedState(ListState[Pair]):
         return cut_line((*spans, name), width)
 
     def text(self) -> str:
-        """All of it, for copying."""
+        """Return everything as text, for copying."""
         rows = (plain(self.row_line(at, 1_000)) for at in range(len(self.rows)))
         return "\n".join((*(plain(line).strip() for line in self.said(10_000)), *rows)) + "\n"
 
 
 def nothing_message() -> Message:
-    """What stands in the place of cases where there are none."""
+    """Return the message for no cases."""
     return (("No case was graded with both.", "muted"),)
 
 
 class PairedScreen(SideScreen[None]):
-    """What the tests said when it was opened. `open_pair` shows both runs of a case."""
+    """The tests as of opening. `open_pair` shows both runs of a case."""
 
     DEFAULT_CSS = "PairedScreen #paired-said { height: auto; max-height: 50%; }"
     FEATURE = FEATURE
@@ -127,10 +127,10 @@ class PairedScreen(SideScreen[None]):
         self.action_do("paired.open")
 
     def do_open(self) -> None:
-        """Show both runs of the case under the cursor."""
+        """Show both runs of the selected case."""
         if self.state.selected is not None:
             self._open_pair(self.state.selected)
 
     def do_copy(self) -> None:
-        """Copy what the tests say."""
+        """Copy the results of the tests."""
         self.stage.copy(self.state.text(), "the tests", self.announce)

@@ -1,4 +1,4 @@
-"""Asks which of several runs of a cell to show."""
+"""The dialog that asks which of several runs of a cell to show."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from workbench.tui.lines.words import duration, score
 
 
 class RepeatChoiceScreen(Dialog[int]):
-    """Answers with the repeat that was chosen; the cursor is on the one to look at first."""
+    """Asks for a repeat. The deciding one is preselected."""
 
     TITLE_LINE: ClassVar[str] = "Which run?"
     DEFAULT_CSS = "RepeatChoiceScreen #repeats { max-height: 16; }"

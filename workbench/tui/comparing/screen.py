@@ -1,4 +1,6 @@
-"""Models side by side, case by case, the cells filling in as runs go on; or a batch of the history in the same way."""
+"""The screen of the comparison: models side by side, with cells that fill in as runs progress, or a batch of the
+history.
+"""
 
 from __future__ import annotations
 
@@ -37,20 +39,20 @@ if TYPE_CHECKING:
 
 
 TOTALS_SHARE = 3 / 8
-"""Of the rows of the screen, so many at most are for totals, and those that the cases leave."""
+"""The maximum share of the screen's rows for totals, plus rows that the cases leave empty."""
 
 AROUND_ROWS = 6
-"""Title, heads, the cell in words, keys, and some air."""
+"""The rows for title, heads, the cell in words, keys, and some space."""
 
 _RUNNING = tuple(f"compare.{name}" for name in ("run", "run_all", "repeats", "models", "stop"))
-"""What cannot be done with a batch of the history."""
+"""Actions that a batch of the history does not have."""
 
 CATCH_UP_S, CATCH_UP_LIVE_S = 0.03, 0.25
-"""Totals that are behind are added up after so long, and while runs go on no sooner than after so long."""
+"""The delay before outdated totals are computed, and while runs are active."""
 
 
 class CompareScreen(CellsScreen):
-    """Shows `state`; `place` says what is compared: a suite, a folder, a batch."""
+    """Shows `state`. `place` is what is compared: a suite, a folder, a batch."""
 
     DEFAULT_CSS = "CompareScreen { overflow: hidden; }"
     FEATURE = FEATURE
@@ -73,7 +75,7 @@ class CompareScreen(CellsScreen):
         self._shows_totals = True
         self._totals_rows = -1
         self._sums_shown: tuple[object, Columns | None] = ((), None)
-        """The totals that were drawn last, and in which columns."""
+        """The totals drawn last, and their columns."""
         self._catching_up: Timer | None = None
 
     def compose(self) -> ComposeResult:
@@ -93,7 +95,7 @@ class CompareScreen(CellsScreen):
     def on_resize(self, event: events.Resize) -> None:
         self._show_state()
 
-    # What is there
+    # Content
 
     @property
     def table(self) -> CompareTable:
@@ -106,7 +108,7 @@ class CompareScreen(CellsScreen):
 
     @property
     def takes_questions(self) -> bool:
-        """Whether a run may ask here if a call is to be executed."""
+        """Whether a run may ask here for permission to execute a call."""
         return not self._filtering
 
     def _floors(self) -> Mapping[str | None, int]:
@@ -121,7 +123,7 @@ class CompareScreen(CellsScreen):
         height = self.app.size.height
         room = max(int(height * TOTALS_SHARE), height - AROUND_ROWS - len(self.state.rows))
         rows = min(len(self.totals.rows) + 1, room) if self._shows_totals and height > AROUND_ROWS else 0
-        if rows != self._totals_rows:  # laying out draws everything again
+        if rows != self._totals_rows:  # a new layout redraws everything
             self._totals_rows = rows
             self._sums_shown = ((), None)
             self._sums.styles.height = rows
@@ -129,7 +131,7 @@ class CompareScreen(CellsScreen):
 
     @on(CompareTable.Moved)
     def _show_cell(self) -> None:
-        """Show what depends on where the cursor is: heads, the cell in words, keys, totals in other columns."""
+        """Show what depends on the cursor: heads, the cell in words, keys, and totals."""
         table = self.table
         head, state = table.head, self.state
         self.query_one("#compare-head", CompareHead).say(lambda _: head)
@@ -141,7 +143,7 @@ class CompareScreen(CellsScreen):
         super()._show_bars()
 
     def _show_bars(self) -> None:
-        """Show what stands around the cells."""
+        """Show everything around the cells."""
         state = self.state
         only = "  only differences" if state.only_differences else ""
         left: Line = (
@@ -158,8 +160,8 @@ class CompareScreen(CellsScreen):
         self._show_cell()
 
     def _title_ends(self, about: Sequence[Line]) -> Sequence[Line]:
-        """What may stand at the end of the title, the longest first: how far the runs are, before what it is about, of
-        which there are shorter versions, too."""
+        """Return possible ends of the title, the longest first: the progress of runs, otherwise `about`, which has
+        shorter versions."""
         progress = self._book.progress()
         return progress_ends(progress, about[0]) if progress.under_way else (*about, EMPTY)
 
@@ -172,7 +174,7 @@ class CompareScreen(CellsScreen):
         self._show_news(self.state.delivered(cases))
 
     def _show_news(self, others: bool) -> None:
-        """Show cells that are others now; `others`: so are the rows."""
+        """Show changed cells and, if `others`, changed rows."""
         if self.is_covered:
             return
         self._add_up()
@@ -183,8 +185,8 @@ class CompareScreen(CellsScreen):
         self._show_bars()
 
     def _add_up(self) -> None:
-        """Add up totals that are seen, as far as time allows, and the rest a little later: a few times a second will
-        do."""
+        """Compute visible totals as far as time allows, and the rest a little later. A few updates a second are
+        enough."""
         if not self._shows_totals or not self.totals.is_behind or self._catching_up is not None:
             return
         self.totals.add_up()
@@ -209,10 +211,12 @@ class CompareScreen(CellsScreen):
         self.follow()
 
     def follow(self) -> None:
-        """Show the columns and cells that there are by now."""
+        """Show the current columns and cells."""
         before = self.state.models
         self.state.follow()
-        if self._catching_up is not None and before != self.state.models:  # no total stands under another model
+        if (
+            self._catching_up is not None and before != self.state.models
+        ):  # a total must not appear under a different model
             self._catching_up.stop()
             self._catching_up = None
         self._add_up()
@@ -229,7 +233,7 @@ class CompareScreen(CellsScreen):
             self.table.move_column(column)
             self.action_do("compare.sort")
 
-    # What can be done
+    # Actions
 
     @property
     def ways_out(self) -> tuple[tuple[str, str], ...]:
@@ -245,7 +249,7 @@ class CompareScreen(CellsScreen):
         return [each for each in super()._offered() if live or each[0].id not in _RUNNING]
 
     def _refusals(self) -> dict[str, str]:
-        """Why actions cannot be taken at the cell under the cursor, by their ids."""
+        """Return why actions are unavailable for the selected cell, by action id."""
         state, key = self.state, self.state.key
         why: dict[str, str] = {}
         nothing = state.why_no_cells
@@ -276,18 +280,18 @@ class CompareScreen(CellsScreen):
         return {f"compare.{name}": said for name, said in why.items()}
 
     def do_reload(self) -> None:
-        """Read it again where it is not seen as it goes on."""
+        """Reload a batch. Live comparisons update by themselves."""
 
     def do_left(self) -> None:
-        """Go to the next column to the left."""
+        """Go to the column on the left."""
         self.table.move_column(self.state.column - 1)
 
     def do_right(self) -> None:
-        """Go to the next column to the right."""
+        """Go to the column on the right."""
         self.table.move_column(self.state.column + 1)
 
     def do_sort(self) -> None:
-        """Sort by the column, turn the order, or end that."""
+        """Sort by the column, reverse the order, or end sorting."""
         self.state.sort()
         self._show_state()
 
@@ -297,13 +301,13 @@ class CompareScreen(CellsScreen):
         self._show_state()
 
     def do_totals(self) -> None:
-        """Show the totals, or hide them."""
+        """Show or hide the totals."""
         self._shows_totals = not self._shows_totals
         self._add_up()
         self._show_state()
 
     def do_mark(self) -> None:
-        """Mark the cell under the cursor, or take its mark away; two that are marked then are put side by side."""
+        """Mark or unmark the selected cell. Two marked cells are shown side by side."""
         both = self.state.mark()
         self._show_state()
         if both is not None:
@@ -330,11 +334,11 @@ class CompareScreen(CellsScreen):
             )
             self.stage.copy(text, "the comparison", self.announce)
 
-        # In a group of its own: what else is worked out goes on.
+        # A separate group, so that other work continues.
         self.stage.work(copy(), "compare_copy", exclusive=True)
 
     def do_base(self) -> None:
-        """Compare other columns with this one."""
+        """Compare the other columns with this one."""
         self.state.make_base()
         self._show_state()
 

@@ -1,4 +1,4 @@
-"""Where the comparison has its runs from: those of this program as they go on, or a batch of the history."""
+"""Sources of the comparison: the live runs of this program, or a batch of the history."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from workbench.tui.run_book.kept import ReadBatch, read_recording, record_of
 from workbench.tui.run_book.record import RunRecord
 
 Stage = Literal["not run", "to come", "waiting", "running", "done"]
-"""Of what is to come in a batch of the history, nothing more is known: only what is over is kept."""
+"""The stage of a cell. Of a batch in the history, only finished runs are stored, so the others are `to come`."""
 
 GOING: frozenset[Stage] = frozenset({"to come", "waiting", "running"})
-"""How far a cell is that is not over yet."""
+"""The stages of unfinished cells."""
 
 
 @dataclass(frozen=True, slots=True)
 class ComparedCase:
-    """A row. `suite` tells suites apart as it does in `RunSummary`."""
+    """A row. `suite` identifies the suite as in `RunSummary`."""
 
     suite: str
     suite_name: str
@@ -37,15 +37,15 @@ class ComparedCase:
     tags: tuple[str, ...] = ()
 
     def on(self, model: str) -> CellKey:
-        """The key of its cell in a column."""
+        """Return the key of the cell in a column."""
         return self.suite, self.case_id, model
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How far a case is on a model: of `planned` runs those that are over make up the `cell`. `waits`: one of the
-    others waits for a person, who is asked something or holds it. Until one of them is over, the cell is of the runs
-    `before`, where there were any. `later`: what the next request of one waits for."""
+    """The state of a case on a model. The finished ones of its `planned` runs make up the `cell`. `waits` is set if a
+    run waits for the user. With `before`, none has finished yet and the cell has the previous runs. `later` is what the
+    next request of a run waits for."""
 
     stage: Stage
     cell: Cell | None = None
@@ -56,7 +56,7 @@ class Standing:
 
     @property
     def done(self) -> int:
-        """How many runs are over."""
+        """The number of finished runs."""
         return len(self.cell.runs) if self.cell is not None and not self.before else 0
 
     @property
@@ -70,43 +70,43 @@ NOT_RUN = Standing("not run")
 
 
 class Source(Protocol):
-    """What the comparison shows."""
+    """Supplies the data of the comparison."""
 
     live: bool
-    """Whether cases can be run here, and are seen running."""
+    """Whether cases can be run here and are shown while running."""
 
     def suites(self) -> Sequence[object]:
-        """What the rows depend on: they are the same as long as the same objects are returned."""
+        """Return what the rows depend on. They are unchanged while these are the same objects."""
 
     def begun(self) -> Sequence[CaseKey]:
-        """The cases of which runs have begun, were read, or were graded anew, since this was last asked."""
+        """Return the cases whose runs began, were read, or were regraded since the last call."""
 
     def cases(self) -> Sequence[ComparedCase]:
-        """The rows, the cases of a suite one after the other."""
+        """Return the rows, grouped by suite."""
 
     def models(self) -> Sequence[str]:
-        """The columns."""
+        """Return the columns."""
 
     def planned(self, case: ComparedCase) -> Sequence[str]:
-        """The models that a case is to be run on."""
+        """Return the models that a case is to be run on."""
 
     def standings(self, case: ComparedCase) -> Mapping[str, Standing]:
-        """How far a case is on each model on which it was run, or is going to be."""
+        """Return the state of a case on each model with runs, or with runs to come."""
 
     def gates(self) -> Mapping[str, Gate]:
-        """What each suite demands, by what tells suites apart."""
+        """Return the gate of each suite."""
 
     def why_nothing_runs(self) -> str | None:
-        """Why no case can be run, and the way out, where that is up to the suites."""
+        """Return why no case can be run and what to do, if that is up to the suites."""
 
     async def open_run(self, key: CellKey, repeat: int | None = None) -> RunRecord:
-        """A run of a cell; without `repeat` the one to look at first. Raises LookupError when there is none,
-        HistoryError and RecordingError when it cannot be read."""
+        """Return a run of a cell; without `repeat`, the deciding one. Raises LookupError if there is none, HistoryError
+        and RecordingError if it cannot be read."""
 
 
 class LiveRuns:
-    """The latest runs that this program made, or has read from recordings. `suites` gives those that are compared,
-    `chosen` the models that were chosen to run on; only cases that it `takes` are rows."""
+    """The latest runs of this program, including recordings it has read. `suites` returns the suites to compare,
+    `chosen` the selected models. Only cases that `takes` accepts are rows."""
 
     live = True
 
@@ -122,7 +122,7 @@ class LiveRuns:
         self._chosen = chosen
         self._takes = takes
         self._named: dict[tuple[str, str], Sequence[str]] = {}
-        """The models that cases name, as in these files."""
+        """The models that cases name, by the files they were read from."""
         self._named_in: Sequence[SuiteFile] = ()
         self._columns: tuple[str, ...] = ()
         self._seen_begun = 0
@@ -182,7 +182,7 @@ class LiveRuns:
         return None
 
     def records(self, key: CellKey) -> Sequence[RunRecord]:
-        """The runs of a cell, in the order of their repeats."""
+        """Return the runs of a cell, by repeat."""
         suite, case_id, model = key
         return self._book.by_model.of((Path(suite), case_id)).get(model, ())
 
@@ -198,8 +198,7 @@ class LiveRuns:
 
 
 class KeptRuns:
-    """A batch of the history, as it was when it was read. `read_run` reads one of its runs; it is called on another
-    thread."""
+    """A batch of the history, as of reading it. `read_run` reads one of its runs on a thread."""
 
     live = False
 
@@ -207,7 +206,7 @@ class KeptRuns:
         self.batch = read.batch
         self._gates = read.gates
         self.is_going = read.is_going
-        """Whether more of its runs were being made, here or elsewhere."""
+        """Whether runs were under way, here or elsewhere."""
         self._read_run = read_run
         self._rows: dict[CellKey, dict[int, RunRow]] = {}
         self._cases: dict[tuple[str, str], ComparedCase] = {}
@@ -262,13 +261,13 @@ class KeptRuns:
 
 
 def of_batch(file: Path, read: ReadBatch) -> KeptRuns:
-    """A batch as it was read from the history in `file`."""
+    """Return a batch that was read from the history in `file`."""
     return KeptRuns(read, lambda run: record_of(read_recording(file, run, read.grading)))
 
 
 def others_in(before: KeptRuns, after: KeptRuns) -> list[tuple[str, str]] | None:
-    """The cases, by suite and id, whose cells are others since a batch was last read; `None` where it is another batch,
-    which has other rows and columns."""
+    """Return the cases, by suite and id, with changed cells since a batch was last read, `None` if rows or columns
+    changed."""
     cases = before.cases()
     if cases != after.cases() or before.models() != after.models():
         return None
@@ -276,7 +275,7 @@ def others_in(before: KeptRuns, after: KeptRuns) -> list[tuple[str, str]] | None
 
 
 def same_objects(some: Sequence[object], others: Sequence[object]) -> bool:
-    """Whether two sequences hold the very same objects."""
+    """Return whether two sequences contain the same objects."""
     return len(some) == len(others) and all(one is other for one, other in zip(some, others, strict=True))
 
 
@@ -297,7 +296,7 @@ def _standing(runs: Sequence[RunRecord], before: Sequence[RunRecord]) -> Standin
 
 
 def to_look_at(runs: Sequence[RunSummary]) -> int:
-    """Of the runs of one cell, at least one, the last repeat that ended as they do together."""
+    """Return the deciding repeat of a cell: the last one with the status of the cell."""
     status = cell_of(runs).status
     return max((run.repeat for run in runs if run.status == status), default=max(run.repeat for run in runs))
 

@@ -1,4 +1,4 @@
-"""Models side by side: cases down, models across; which rows are shown in which order, and where the cursor is."""
+"""The state of the comparison: cases as rows, models as columns, the filter, the order and the cursor."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from workbench.tui.comparing.sources import GOING, NOT_RUN, ComparedCase, Source
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A case, or the name of the suite whose cases follow."""
+    """A case, or the heading of a suite."""
 
     suite_name: str
     case: ComparedCase | None = None
@@ -22,17 +22,17 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Sorting:
-    """By which column the rows stand, the worst first or last."""
+    """The column that rows are sorted by, and the direction."""
 
     model: str
     worst_first: bool = True
 
 
 class CompareState:
-    """What is compared, as the screen shows it. Nothing here is asked of a model or read from a disk.
+    """The state of the comparison, without any access to models or disk.
 
-    Rows stay where they are while runs go on: what was sorted is sorted anew once nothing runs, or when it is asked for
-    again. What a filter, or the wish for differences, shows follows at once.
+    Rows stay in place while runs are active: sorted rows are sorted again when nothing runs, or on request. Filters
+    apply at once.
     """
 
     def __init__(self, source: Source) -> None:
@@ -41,9 +41,9 @@ class CompareState:
         self.models: tuple[str, ...] = ()
         """The columns."""
         self.rows: list[Row] = []
-        """Those that are shown; the cursor is on none but cases."""
+        """The displayed rows. The cursor is always on a case."""
         self.cases_shown: list[ComparedCase] = []
-        """Their cases."""
+        """The displayed cases."""
         self.cursor = 0
         self.column = 0
         self.filter = ""
@@ -53,29 +53,29 @@ class CompareState:
         self._base: str | None = None
         self._standings: dict[CellKey, Standing] = {}
         self._cells: dict[str, dict[tuple[str, str], Cell]] = {}
-        """By model, those in which anything is over."""
+        """Cells with finished runs, by model."""
         self._under_way: set[CellKey] = set()
         self._seen: Sequence[object] = ()
         self._case_rows: dict[tuple[str, str], Row] = {}
         self._texts: dict[tuple[str, str], str] = {}
         self._fitting: set[tuple[str, str]] = set()
-        """The cases that the filter, and the wish for differences, leave."""
+        """The cases that match the filter, including that for differences."""
         self._versions: dict[tuple[str, str], int] = {}
         self._places: dict[tuple[str, str], int] = {}
         self.most_repeats: dict[str, int] = {}
-        """By model, of how many runs its cells consist at most."""
+        """The maximum number of runs of a cell, by model."""
         self.spread: set[str] = set()
-        """The models with a case whose repeats came to different scores."""
+        """The models with a case whose repeats have different scores."""
         self.longest_ms: dict[str, float] = {}
-        """By model, the longest latency of its runs."""
+        """The longest latency of runs, by model."""
         self.changed: set[str] = set()
-        """The models with cells that are others than when their totals were added up."""
+        """Models whose totals are out of date."""
         self.read()
 
-    # What there is
+    # Content
 
     def read(self) -> None:
-        """Take over rows, columns and cells as they are now."""
+        """Take over the current rows, columns and cells."""
         source = self.source
         self._seen = tuple(source.suites())
         self.cases = tuple(source.cases())
@@ -96,7 +96,7 @@ class CompareState:
         self._rebuild()
 
     def follow(self) -> None:
-        """Take over what may be something else by now, without looking at what cannot be, and sort it anew."""
+        """Take over what may have changed, and sort again."""
         self.delivered(())
         if self.sorting is not None and not self._under_way:
             self._rebuild()
@@ -111,15 +111,15 @@ class CompareState:
             self._rebuild(resort=False)
 
     def delivered(self, cases: Iterable[CaseKey]) -> bool:
-        """Something happened in runs of these cases, or others of them began or were graded anew; whether other rows
-        are shown now. What that costs follows their number, as long as no row comes or goes."""
+        """Update these cases, and others with new runs or grades. Returns whether the displayed rows changed. The cost
+        depends on the number of cases, unless rows come or go."""
         before = self.rows
         self._follow()
         self.look_again({(str(path), case_id): None for path, case_id in (*cases, *self.source.begun())})
         return self.rows is not before and self.rows != before
 
     def look_again(self, cases: Iterable[tuple[str, str]]) -> bool:
-        """Take over the cells of these cases, each named by its suite and id; whether other rows are shown now."""
+        """Update the cells of these cases, by suite and id. Returns whether the displayed rows changed."""
         before, going = self.rows, bool(self._under_way)
         changed = [case for key in cases if (case := self._case(*key)) is not None and self._look_at(case)]
         moved = [case for case in changed if self._is_shown(case) != ((case.suite, case.case_id) in self._fitting)]
@@ -130,20 +130,20 @@ class CompareState:
         return self.rows is not before and self.rows != before
 
     def at(self, key: CellKey) -> Standing:
-        """How far a cell is."""
+        """Return the state of a cell."""
         return self._standings.get(key, NOT_RUN)
 
     def version(self, case: ComparedCase) -> int:
-        """Another number whenever a cell of the case is another one."""
+        """Return a number that changes whenever a cell of the case does."""
         return self._versions.get((case.suite, case.case_id), 0)
 
     def cells(self, model: str) -> Collection[Cell]:
-        """The cells of a column in which anything is over, whatever is filtered."""
+        """Return the cells of a column with finished runs, regardless of the filter."""
         return self._cells.get(model, {}).values()
 
     @property
     def why_no_cells(self) -> str | None:
-        """Why there is no cell at all, whatever is filtered; `None` where there are some."""
+        """Why there are no cells at all, regardless of the filter, `None` if there are some."""
         if self.cases and self.models:
             return None
         no_model = "no model is chosen: m chooses" if self.cases else "there is no case here yet"
@@ -155,33 +155,34 @@ class CompareState:
 
     @property
     def names_suites(self) -> bool:
-        """Whether cases are to be named with their suites: where these do not stand above them."""
+        """Whether cases include the name of their suite, because there are no headings."""
         return self.several_suites and self.sorting is not None
 
     @property
     def going(self) -> Collection[CellKey]:
-        """The cells of which a run is not over yet."""
+        """The cells with active runs."""
         return self._under_way
 
-    # Where the cursor is
+    # The cursor
 
     @property
     def case(self) -> ComparedCase | None:
-        """The case under the cursor."""
+        """The selected case."""
         return self.rows[self.cursor].case if self.rows else None
 
     @property
     def model(self) -> str | None:
-        """The column under the cursor."""
+        """The selected column."""
         return self.models[self.column] if self.models else None
 
     @property
     def key(self) -> CellKey | None:
-        """The cell under the cursor."""
+        """The selected cell."""
         return self.case.on(self.model) if self.case is not None and self.model is not None else None
 
     def move_to(self, row: int, column: int) -> None:
-        """Put the cursor on a cell, the nearest one there is; from the name of a suite on, further the same way."""
+        """Move the cursor to a cell, or the nearest one. Headings of suites are skipped in the direction of
+        movement."""
         last = len(self.rows) - 1
         down = row >= self.cursor
         row = min(max(row, 0), max(last, 0))
@@ -191,43 +192,43 @@ class CompareState:
         self.column = min(max(column, 0), max(len(self.models) - 1, 0))
 
     def mark(self) -> tuple[CellKey, CellKey] | None:
-        """Mark the cell under the cursor, or take its mark away; both cells when another one was marked before."""
+        """Mark or unmark the selected cell. Returns both cells if a different one was marked before."""
         here, before = self.key, self.marked
         self.marked = here if before is None else None
         return (before, here) if before is not None and here is not None and before != here else None
 
-    # What is shown
+    # Display
 
     @property
     def base(self) -> str | None:
-        """The column that others are compared with: the one that was made it, or the first."""
+        """The column that others are compared with: the selected base, otherwise the first."""
         return self._base if self._base in self.models else next(iter(self.models), None)
 
     @property
     def has_base(self) -> bool:
-        """Whether one was made it."""
+        """Whether a base was selected."""
         return self._base in self.models
 
     def make_base(self) -> None:
-        """Compare the others with the column under the cursor; with none, where they were compared with it."""
+        """Make the selected column the base. If it is the base already, there is none."""
         self._base = self.model if self._base != self.model else None
 
     def set_filter(self, text: str) -> None:
-        """Show only cases that have every word of `text` in their name, tags or suite, in a status that one of the
-        models came to (`failed`), or in that of one model (`gpt-4o:failed`)."""
+        """Show only cases with every word of `text` in their name, tags or suite, in the status of a model (`failed`),
+        or in that of a certain model (`gpt-4o:failed`)."""
         self.filter = text
         self._fit()
         self._rebuild()
 
     def show_differences(self, only: bool) -> None:
-        """Show only cases on which models differ, or all."""
+        """Show only cases with different results, or all."""
         self.only_differences = only
         self._fit()
         self._rebuild()
 
     def sort(self) -> None:
-        """Sort by the column under the cursor, the worst first; that again turns it, and once more ends it. What is
-        sorted is seen from its beginning."""
+        """Sort by the selected column, worst first. Again reverses the order, a third time ends it. The view starts at
+        the top."""
         if (model := self.model) is None:
             return
         if self.sorting is None or self.sorting.model != model:
@@ -239,11 +240,11 @@ class CompareState:
             self.move_to(0, self.column)
 
     def differs(self, case: ComparedCase) -> bool:
-        """Whether models came to another status for a case, or to scores that a person would tell apart."""
+        """Return whether models have different statuses for a case, or visibly different scores."""
         return differ(self.at(case.on(model)).cell for model in self.models)
 
     def against_base(self, key: CellKey) -> int:
-        """Whether a cell is better (1) or worse (-1) than that of the base column, or neither (0)."""
+        """Return whether a cell is better (1) or worse (-1) than that of the base column, or neither (0)."""
         if self._base is None or key[2] == self._base:
             return 0
         here, there = self.at(key).cell, self.at((key[0], key[1], self._base)).cell
@@ -255,15 +256,16 @@ class CompareState:
         return 0 if not scores_differ(one, other) else 1 if one > other else -1
 
     def planned(self) -> list[CellKey]:
-        """The cells to run of the cases that are shown: on the models that were chosen, or that the cases name."""
+        """Return the cells to run of the displayed cases: on the selected models, otherwise on those that the cases
+        name."""
         return [case.on(model) for case in self.cases_shown for model in self.source.planned(case)]
 
     def repeats(self, key: CellKey) -> int | None:
-        """How often a cell was run, or its case on another model, if it was on any."""
+        """Return the number of runs of a cell, otherwise that of its case on a different model, `None` without runs."""
         here = self.at(key).planned
         return here or max((self.at((*key[:2], model)).planned for model in self.models), default=0) or None
 
-    # How that comes about
+    # Updating
 
     def _case(self, suite: str, case_id: str) -> ComparedCase | None:
         at = self._places.get((suite, case_id))
@@ -276,7 +278,7 @@ class CompareState:
         self.column = self.models.index(model) if model in self.models else 0
 
     def _look_at(self, case: ComparedCase) -> bool:
-        """Take over the cells of a case; whether any is another one."""
+        """Update the cells of a case. Returns whether any changed."""
         changed = False
         for model, standing in self.source.standings(case).items():
             key = case.on(model)
@@ -336,18 +338,18 @@ class CompareState:
         return self._texts[key]
 
     def _sorted(self, cases: Sequence[ComparedCase], by: Sorting) -> list[ComparedCase]:
-        """Those that came to nothing yet stand last either way, and what is equal in the order of the suites."""
+        """Sort cases. Those without a result come last in both directions; equal ones keep the order of the suites."""
         over = [(case, cell) for case in cases if (cell := self.at(case.on(by.model)).cell) is not None]
         others = [case for case in cases if self.at(case.on(by.model)).cell is None]
         over.sort(key=lambda each: badness(each[1]), reverse=by.worst_first)
         return [*(case for case, _ in over), *others]
 
     def _as_before(self, cases: Sequence[ComparedCase]) -> list[ComparedCase]:
-        """The order that the rows have, and behind them those that were not shown."""
+        """Return cases in the present order of the rows, new ones last."""
         order = {id(row.case): at for at, row in enumerate(self.rows)}
         return sorted(cases, key=lambda case: order.get(id(case), len(order)))
 
 
 def badness(cell: Cell) -> tuple[int, float, float]:
-    """What rows are sorted by: the status, then the score, then the latency."""
+    """Return the sort key of a cell: status, then score, then latency."""
     return -WORST_FIRST.index(cell.status), -(cell.score or 0.0), cell.latency_ms or 0.0

@@ -1,4 +1,4 @@
-"""The comparison on screen: heads of columns that stay, cells below them, totals in the same columns."""
+"""The comparison on screen: fixed heads, the cells below, and totals in the same columns."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ KEPT_LINES = 200
 
 
 class CompareHead(Bar):
-    """The models above their columns."""
+    """The names of models above their columns."""
 
     class Chosen(Message):
-        """The head at a cell was clicked."""
+        """Posted when the head at a cell is clicked."""
 
         def __init__(self, x: int) -> None:
             super().__init__()
@@ -45,28 +45,28 @@ class CompareHead(Bar):
 
 
 class CompareTable(LineView):
-    """Cases and their cells, of which one has the cursor. Only the cells that are seen are ever drawn."""
+    """Cases and their cells, one of them selected. Only visible cells are drawn."""
 
     CURSOR_GROUND: ClassVar[Ground] = "background"
     RESTING_GROUND: ClassVar[Ground] = "background"
 
     class Moved(Message):
-        """The cursor is on another cell."""
+        """Posted when the cursor moves to a different cell."""
 
     class Opened(Message):
-        """The cell under the cursor was clicked again."""
+        """Posted when the selected cell is clicked."""
 
     def __init__(self, state: CompareState, floors: Callable[[], Mapping[str | None, int]], widget_id: str) -> None:
         super().__init__(widget_id)
         self.state = state
         self._floors = floors
-        """How wide columns are to be at least."""
+        """Returns the minimum widths of columns."""
         self.heads: tuple[Head, ...] = ()
         self.columns = Columns(0, (), (), 0, 0)
         self._names: tuple[object, bool, int] = ((), False, 0)
-        """How wide the names are, of which cases, and whether with those of their suites."""
+        """The width of names, and the cases and option that it was computed for."""
         self._lines: dict[int, tuple[tuple[object, ...], Line]] = {}
-        """Rows that were made, each with what they depend on."""
+        """Drawn rows, each with what it depends on."""
 
     @property
     def has_cursor(self) -> bool:
@@ -91,7 +91,7 @@ class CompareTable(LineView):
         return kept[1]
 
     def show_state(self) -> None:
-        """Show the state as it is now, its cursor in sight."""
+        """Show the current state, with the cursor visible."""
         self.move_cursor(self.state.cursor)
 
     def repaint(self) -> None:
@@ -117,14 +117,14 @@ class CompareTable(LineView):
         state = self.state
         state.move_to(index, state.column)
         self.cursor = state.cursor
-        # A case never stands at the top without the suite's name that is above it.
+        # A case is never the first visible row if its suite's heading is directly above.
         above = self.cursor > 0 and state.rows[self.cursor - 1].case is None
         height = max(self.size.height, 1)
         self.top = min(max(self.top, self.cursor - height + 1), self.cursor - (above and height > 1))
         self.repaint()
 
     def move_column(self, column: int) -> None:
-        """Put the cursor on another column."""
+        """Move the cursor to a column."""
         self.state.move_to(self.cursor, column)
         self.repaint()
         self.moved()
@@ -133,7 +133,7 @@ class CompareTable(LineView):
         self.post_message(self.Moved())
 
     def on_click(self, event: events.Click) -> None:
-        """A click on a cell puts the cursor there, one more opens it; the thumb is that of any list."""
+        """Select the clicked cell, or open it if it is selected. The scroll bar works as in any list."""
         event.prevent_default()
         index, state = self.top + event.y, self.state
         if event.x == self.size.width - 1 or index >= len(state.rows):
@@ -157,7 +157,7 @@ class CompareTable(LineView):
 
 
 class CompareTotals(LineView):
-    """What the columns add up to."""
+    """The totals of the columns."""
 
     DEFAULT_CSS = "CompareTotals { height: auto; border-top: solid $border; }"
 

@@ -1,4 +1,4 @@
-"""The totals of the compared models, added up again where their cells are others now, as far as time allows."""
+"""The totals of the compared models, updated as their cells change and time allows."""
 
 from __future__ import annotations
 
@@ -10,47 +10,47 @@ from workbench.suite.model import Gate
 from workbench.tui.comparing.state import CompareState
 
 SHARE = 0.05
-"""Adding up takes at most this share of the time while runs come in."""
+"""The maximum share of time for totals while runs are active."""
 
 AT_ONCE_S = 0.004
-"""So long it may take whenever it is asked for."""
+"""The maximum time for one update."""
 
 _FIRST = ("pass rate", "95% interval", "mean score", "gate", "latency p50", "latency p95", "cost")
-"""What stands above the other measures, where there is room for few."""
+"""The measures that come first, in case there is little room."""
 
 
 class ComparedTotals:
-    """What each column adds up to. `clock` counts seconds.
+    """The totals of each column. `clock` counts seconds.
 
-    Adding up thousands of cells takes a while, too long for every news: each time only so many columns are, the ones
-    that were longest ago first, that a key need not wait for it; while runs go on it takes no more than `SHARE` of the
-    time, too.
+    Computing thousands of cells takes too long to do it on every event. Each update covers as many columns as time
+    allows without delaying keys, the longest outdated first. While runs are active it takes at most `SHARE` of the
+    time.
     """
 
     def __init__(self, state: CompareState, clock: Callable[[], float]) -> None:
         self._state = state
         self._clock = clock
         self._of: dict[str, ModelTotals] = {}
-        """The columns that were added up, the one that was longest ago first."""
+        """The computed columns, the longest outdated first."""
         self._gates: Mapping[str, Gate] = {}
         self._looked_s = clock()
         self._ahead_s = 0.0
-        """By how much more than its share was taken."""
+        """By how much the share of time was exceeded."""
         self._models: tuple[str, ...] = ()
-        """The columns of the rows, none where those are to be made anew."""
+        """The columns of `rows`, empty if they have to be rebuilt."""
         self.rows: Sequence[tuple[str, Sequence[str]]] = ()
-        """The measures, each with what it is for every column."""
+        """The measures, each with its value for every column."""
         self.floors: dict[str | None, int] = {}
-        """How many cells the longest value of each column, and the longest name of a measure (`None`), have ever taken:
-        columns do not jump while runs come in."""
+        """The maximum width so far of each column's values and of the names of measures (`None`). It only grows, so
+        columns do not jump."""
 
     @property
     def is_behind(self) -> bool:
-        """Whether there are other columns, or other cells in any, than when they were added up."""
+        """Whether columns or their cells changed since the last update."""
         return self._models != self._state.models or not self._state.changed.isdisjoint(self._models)
 
     def add_up(self) -> None:
-        """Add up the columns that time allows."""
+        """Update the columns that time allows."""
         state, now_s = self._state, self._clock()
         share = SHARE if state.going else 1.0
         self._ahead_s = max(self._ahead_s - share * (now_s - self._looked_s), 0.0)

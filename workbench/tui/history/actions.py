@@ -1,4 +1,4 @@
-"""The history: its batches, what changed between two of them, one case over time."""
+"""Actions on the screens of the history: batches, changes between two of them, a case over time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the screen of the history says: a row for each batch, and everything about the one under the cursor."""
+"""The lines of the screen of the history: a row for each batch, and everything about the selected one."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ from workbench.tui.lines.spans import (
 from workbench.tui.lines.words import clock, model_label
 
 NAME_CELLS = 22
-"""Of a row, for the number and the name of a batch."""
+"""The width for the number and name of a batch."""
 
 ROOMY_CELLS = 64
-"""From this width on, a row says date, suites and models in full."""
+"""From this width on, rows have full dates, suites and models."""
 
 _APART: Mapping[Status, str] = {"error": "in error", "skipped": "skipped"}
-"""What is in no pass rate, in words."""
+"""Statuses outside the pass rate, in words."""
 
 Settings = Mapping[str, JsonValue]
 
 
 def row_line(state: HistoryList, batch: BatchRow, width: int) -> Line:
-    """One row of the list."""
+    """Return one row of the list."""
     role: Role = "muted" if batch.kind == "fork" else "text"
     mark = GLYPHS.marked if batch.number in state.marked else " "
     at = local_time(batch.started_at)
@@ -73,7 +73,7 @@ def _models(batch: BatchRow) -> str:
 
 
 def _result(state: HistoryList, batch: BatchRow, roomy: bool) -> Line:
-    """Marks, then the pass rate with its counts, each in a column of its own."""
+    """Return marks, the pass rate and counts, in columns."""
     good, graded = rate_of(state.parts(batch))
     rate = rate_text(state.parts(batch))
     role: Role = "muted" if not graded else "passed" if good == graded else "text"
@@ -100,7 +100,7 @@ def _marks(state: HistoryList, batch: BatchRow) -> Iterator[tuple[str, Role]]:
 
 
 def _graded_by(state: HistoryList, batch: BatchRow) -> list[tuple[str, Role]]:
-    """By which grades the rate of a batch counts that has later ones: by these, or by those of when it ran."""
+    """Return a mark for the grades that a regraded batch is counted by."""
     shown = state.grading(batch)
     if shown is not None:
         return [(f"{GLYPHS.retry} grading {shown.number}", "accent")]
@@ -108,7 +108,7 @@ def _graded_by(state: HistoryList, batch: BatchRow) -> list[tuple[str, Role]]:
 
 
 def list_message(state: HistoryList, file: str | None) -> Message:
-    """What the list says when it has no rows."""
+    """Return the message of an empty list."""
     if file is None:
         return (
             ("This session keeps no history.", "strong"),
@@ -134,7 +134,7 @@ def list_message(state: HistoryList, file: str | None) -> Message:
 
 
 def detail_lines(state: HistoryList, batch: BatchRow, width: int) -> list[Line]:
-    """Everything about one batch."""
+    """Return everything about one batch."""
     return [line for part in _detail(state, batch, width) for line in part]
 
 
@@ -176,7 +176,7 @@ def _head(state: HistoryList, batch: BatchRow, width: int) -> list[Line]:
 
 
 def _grades_said(state: HistoryList, batch: BatchRow) -> Iterator[tuple[str, Role]]:
-    """By which grades the counts are, where there are several."""
+    """Yield which grades the counts are based on, if there are several."""
     shown = state.grading(batch)
     if shown is not None:
         yield f"as graded again {local_time(shown.graded_at)} (grading {shown.number})", "accent"
@@ -280,7 +280,7 @@ def _tools(settings: Settings) -> str:
 
 
 def _reached(said: Settings) -> str:
-    """How a model was reached: in the order in which the settings are written."""
+    """Describe how a model was reached, in the order of the settings."""
     if "problem" in said:
         return one_line(f"could not be reached: {said['problem']}")
     facts = [str(said[key]) for key in ("model", "provider", "base_url") if said.get(key)]
@@ -294,12 +294,12 @@ def _reached(said: Settings) -> str:
 
 
 def paragraph(text: str, width: int, role: Role, indent: int = 1) -> list[Line]:
-    """A text in rows."""
+    """Return a text in rows."""
     return [(Span(" " * indent + row, role),) for row in wrap(one_line(text), max(width - indent - 1, 10))]
 
 
 def history_text(state: HistoryList) -> str:
-    """The batches that are shown, as a table in Markdown."""
+    """Return the displayed batches as a Markdown table."""
     rows = []
     for batch in state.rows:
         parts, shown = state.parts(batch), state.grading(batch)

@@ -1,4 +1,4 @@
-"""What is done to batches of the history from its screen: each thing off the loop, and said when it is done."""
+"""Operations on batches of the history. Each runs in a thread and reports when it is done."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ MayGrade: TypeAlias = "Callable[[Sequence[tuple[SuiteFile, Case]]], Awaitable[Ap
 
 
 class HistoryDeeds:
-    """Does one thing at a time."""
+    """Runs one operation at a time."""
 
     def __init__(
         self,
@@ -61,14 +61,14 @@ class HistoryDeeds:
         self._selection = selection
         self._runner = runner
         self._may_grade = may_grade
-        """Returns what grading runs of some cases may call, after asking for trust, or which suite is not trusted."""
+        """Returns what grading some cases may call, after asking for trust, or which suite is not trusted."""
         self._resume = resume
-        """Makes missing runs, after asking for trust. Returns why not, if they are not made."""
+        """Executes missing runs, after asking for trust. Returns why not, if they are not executed."""
         self._screens = screens
-        """Returns the screens over the main one."""
+        """Returns the screens above the main one."""
         self._alone = asyncio.Lock()
         self._begun, self._is_stoppable = "", False
-        """What is being done, in words, and whether it may end anywhere."""
+        """The operation under way, and whether it may be interrupted."""
         self._idle = asyncio.Event()
         self._idle.set()
         self._stopped = False
@@ -82,16 +82,16 @@ class HistoryDeeds:
 
     @property
     def doing(self) -> str | None:
-        """What a thread is busy with, in words, if any is. What waits for an answer is not meant."""
+        """The operation that occupies a thread, if any. Waiting for an answer does not count."""
         return self._begun if not self._idle.is_set() else None
 
     @property
     def stoppable(self) -> str | None:
-        """The same, if it takes long and is stopped where one leaves."""
+        """The operation, if it takes long and may be interrupted when the app is left."""
         return self.doing if self._is_stoppable else None
 
     def stop(self) -> None:
-        """End what need not come to its end, for good: new grades are dropped, recordings that were saved stay."""
+        """Interrupt what may be interrupted, permanently: new grades are discarded, saved recordings stay."""
         self._stopped = True
 
     async def settled(self) -> None:
@@ -108,7 +108,7 @@ class HistoryDeeds:
     async def _one_at_a_time(
         self, screen: HistoryScreen, what: str, *, is_stoppable: bool = False
     ) -> AsyncIterator[None]:
-        """Do `what`; whoever has to wait for something else is told for what."""
+        """Run an operation alone. If it has to wait, a notice says for what."""
         if self._alone.locked():
             self._say(screen, f"{what[:1].upper()}{what[1:]} waits for something else: {self._begun}")
         async with self._alone:
@@ -123,15 +123,15 @@ class HistoryDeeds:
             self._idle.set()
 
     def _say(self, screen: HistoryScreen, text: str, role: Role = "text", sign: str = "") -> None:
-        """Say something where it was begun, or on the main screen when that was left meanwhile."""
+        """Announce a text where the operation was started, or on the main screen if that was left."""
         (screen if screen.is_attached else self._stage).announce(text, role, sign)
 
     def _fail(self, screen: HistoryScreen, text: str) -> None:
         self._say(screen, text, "error", GLYPHS.error)
-        self.read_again()  # the file may be another one now
+        self.read_again()  # the file may have been replaced
 
     def read_again(self) -> None:
-        """Read the list again where it is shown."""
+        """Reload the list if it is displayed."""
         from workbench.tui.history.batches_screen import HistoryScreen
 
         for screen in self._screens():
@@ -139,7 +139,7 @@ class HistoryDeeds:
                 screen.read_soon()
 
     async def name(self, screen: HistoryScreen, batch: BatchRow, name: str) -> None:
-        """Call a batch by a name; by none, if that is empty."""
+        """Name a batch. An empty name removes the name."""
 
         def change(said: list[str]) -> None:
             from workbench.history.editing import name_batch
@@ -178,7 +178,7 @@ class HistoryDeeds:
         self.read_again()
 
     async def export(self, screen: HistoryScreen, batch: BatchRow) -> None:
-        """Save the runs of a batch as recordings, by the grades that are looked at, in a folder of their own."""
+        """Save the runs of a batch as recordings in a folder of their own, with the selected grades."""
         grading = screen.state.grading(batch)
         again = f".grading-{grading.number}" if grading is not None else ""
         folder = Path(RECORDINGS_FOLDER) / f"batch-{batch.number}{again}"
@@ -191,7 +191,7 @@ class HistoryDeeds:
 
             program = self._program
             for place in {suite.file.parent for suite in batch.suites}:
-                with suppress(ConfigError):  # what was kept holds no secret that was known then
+                with suppress(ConfigError):  # stored runs contain no secret that was known then
                     learn_secrets(program, place)
             count = 0
             with opened(self._file) as history:
@@ -213,10 +213,10 @@ class HistoryDeeds:
         else:
             self._say(screen, said, "passed", GLYPHS.passed)
 
-    # Going on
+    # Resuming
 
     async def go_on(self, screen: HistoryScreen, batch: BatchRow) -> None:
-        """Make the runs that are missing in a batch, after asking about what is different today."""
+        """Execute the missing runs of a batch, after asking about what changed since."""
         async with self._one_at_a_time(screen, f"going on with {called(batch)}"):
             await self._on_thread(self._runner.settle_history)
             try:
@@ -248,7 +248,7 @@ class HistoryDeeds:
             return claim_and_read(history, number, self._program, self._selection.models)
 
     async def _why_not_go_on(self, screen: HistoryScreen, resumption: Resumption) -> str | None:
-        """What keeps a batch from going on, after asking about what is different today; `None`, if nothing does."""
+        """Return why a batch is not resumed, after asking about what changed since, `None` if it is."""
         from workbench.tui.history.dialogs import GoOnScreen
 
         said = [*resumption.as_then, *resumption.differences]
@@ -256,20 +256,20 @@ class HistoryDeeds:
             said.append("every tool is really executed, as it was in this batch")
         if not said:
             return None
-        if not self._stage.shows(screen):  # keys are meant for something else by now, and must not answer
+        if not self._stage.shows(screen):  # the user is elsewhere, so keys must not answer the question
             return f"something is to be asked about {called(resumption.batch)}, and the history was left"
         question = GoOnScreen(resumption.batch, said, today=bool(resumption.differences))
         answer = await self._stage.ask(question)
         return None if answer == "go on" else "the batch stays as it is"
 
-    # Grading again
+    # Regrading
 
     async def regrade(self, screen: HistoryScreen, batch: BatchRow) -> None:
-        """Grade a batch by what its suites expect today, and keep that beside the grades it has."""
+        """Regrade a batch by the present expectations of its suites, and store that in addition to earlier grades."""
         damaged: list[str] = []
         async with self._one_at_a_time(screen, f"grading {called(batch)} again", is_stoppable=True):
             try:
-                # What is edited here counts as it is, saved or not, as it does when it is run.
+                # Unsaved edits count, as they do for running.
                 edited = {suite.path.resolve(): suite.file for suite in self._selection.open_suites.dirty}
                 plan = await self._on_thread(lambda: self._plan(batch.number, edited))
                 if not plan.runs:

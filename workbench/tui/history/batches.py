@@ -1,4 +1,4 @@
-"""The batches of a history as the screen lists them: a filter, forks shown or not, marks, a cursor, trends."""
+"""The state of the screen of batches: a filter, whether forks are shown, marks, a cursor, trends."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from workbench.tui.kit.rows import MarkedState
 from workbench.tui.run_book.kept import ReadBatches
 
 _READING = ("open", "mark", "name", "go_on", "regrade", "grading", "export")
-"""Actions that need a batch that can be read."""
+"""Actions that need a readable batch."""
 
 _OF_BATCH = (*_READING, "delete", "copy", "other", "forks")
 """Actions that need a batch."""
@@ -29,36 +29,36 @@ class HistoryList(MarkedState[BatchRow]):
         super().__init__()
         self.is_read = False
         self.problem: str | None = None
-        """Why the history could not be read, if it could not."""
+        """Why the history could not be read, if so."""
         self.batches: tuple[BatchRow, ...] = ()
         self.going: frozenset[int] = frozenset()
-        """The numbers of those of which runs are made now, here or in another program."""
+        """The numbers of batches with runs under way, here or in a different program."""
         self.name_cells = 0
-        """How wide the longest number with its name is."""
+        """The width of the longest number with its name."""
         self.shows_forks = False
         self.regraded: Mapping[int, int] = {}
-        """How often batches were graded again, by their numbers."""
+        """The number of regrades by batch number."""
         self._gradings: dict[int, tuple[tuple[Regrade, tuple[BatchPart, ...]], ...]] = {}
         self._chosen: dict[int, int] = {}
         self._trends: dict[tuple[str, str], list[tuple[int, float]]] | None = None
 
-    # What is there
+    # Content
 
     @property
     def forks(self) -> int:
-        """How many of all batches are forks."""
+        """The number of batches that are forks."""
         return sum(batch.kind == "fork" for batch in self.batches)
 
     def is_going(self, batch: BatchRow) -> bool:
-        """Whether runs of it are made now."""
+        """Return whether runs of a batch are under way."""
         return batch.number in self.going
 
     def at(self, number: int) -> BatchRow | None:
-        """A batch by its number."""
+        """Return a batch by its number."""
         return next((batch for batch in self.batches if batch.number == number), None)
 
     def take(self, read: ReadBatches) -> None:
-        """Show what was read; the cursor stays on its batch, unless it is on the newest one."""
+        """Show the batches that were read. The cursor stays on its batch, unless it is on the newest one."""
         newest = not self.cursor
         changed = {number for number, times in read.regraded.items() if times != self.regraded.get(number)}
         self.is_read, self.problem = True, None
@@ -78,7 +78,7 @@ class HistoryList(MarkedState[BatchRow]):
             self.move_to(0)
 
     def renew(self, batches: Sequence[BatchRow], going: frozenset[int]) -> None:
-        """Show those batches that go on as they are now."""
+        """Update batches that are under way."""
         fresh = {batch.number: batch for batch in batches}
         self.going = going
         self.batches = tuple(fresh.get(batch.number, batch) for batch in self.batches)
@@ -89,18 +89,18 @@ class HistoryList(MarkedState[BatchRow]):
                 self._trends[key] = sorted([*others, *rates])
 
     def fail(self, problem: str) -> None:
-        """The history could not be read: what was read before stays."""
+        """Note that the history could not be read. Earlier content stays."""
         self.is_read, self.problem = True, problem
 
-    # Moving and choosing
+    # Moving and selecting
 
     def show_forks(self, shown: bool) -> None:
-        """Show batches that are forks of a run, or hide them."""
+        """Show or hide batches that are forks."""
         self.shows_forks = shown
         self._rebuild()
 
     def refusals(self) -> dict[str, str]:
-        """Why what can be done to a batch cannot be done to the one under the cursor, by the ids of actions."""
+        """Return why actions are unavailable for the selected batch, by action id."""
         batch = self.selected
         if batch is None:
             return dict.fromkeys((f"history.{name}" for name in _OF_BATCH), "there is no batch here")
@@ -126,28 +126,28 @@ class HistoryList(MarkedState[BatchRow]):
     # Gradings
 
     def wants_gradings(self, batch: BatchRow) -> bool:
-        """Whether a batch was graded again and it is not known yet how."""
+        """Return whether a batch was regraded and its gradings have not been read yet."""
         return batch.damage is None and batch.number in self.regraded and batch.number not in self._gradings
 
     def take_gradings(self, number: int, read: Sequence[tuple[Regrade, Sequence[RunRow]]]) -> None:
-        """How a batch was graded since it ran."""
+        """Set the gradings of a batch."""
         batch = self.at(number)
         if batch is not None:
             self._gradings[number] = tuple((grading, parts_of(batch, runs)) for grading, runs in read)
 
     def gradings(self, batch: BatchRow) -> tuple[tuple[Regrade, tuple[BatchPart, ...]], ...]:
-        """How it was graded since it ran, as far as that was read, with the counts that it came to."""
+        """Return the gradings of a batch that have been read, with their counts."""
         return self._gradings.get(batch.number, ())
 
     def grading(self, batch: BatchRow) -> Regrade | None:
-        """The grading that is looked at, `None` for the grades that the runs were given when they ran."""
+        """Return the selected grading, `None` for the original grades."""
         known = self.gradings(batch)
         chosen = self._chosen.get(batch.number, 0)
         return known[chosen - 1][0] if 0 < chosen <= len(known) else None
 
     def other_grading(self) -> bool:
-        """Look at the next grading of the batch under the cursor, after the last one at the grades it was first given;
-        whether there is another one."""
+        """Select the next grading of the selected batch; after the last one come the original grades. Returns whether
+        there is a different one."""
         batch = self.selected
         known = self.gradings(batch) if batch is not None else ()
         if batch is None or not known:
@@ -156,19 +156,19 @@ class HistoryList(MarkedState[BatchRow]):
         return True
 
     def look_at_grading(self, number: int, which: int) -> None:
-        """Look at a grading of a batch, counted from 1, once it is read."""
+        """Select a grading of a batch, counted from 1, as soon as it has been read."""
         self._chosen[number] = which
 
     def parts(self, batch: BatchRow) -> tuple[BatchPart, ...]:
-        """The counts of a batch by the grading that is looked at."""
+        """Return the counts of a batch by the selected grading."""
         wanted = self.grading(batch)
         return next((parts for grading, parts in self.gradings(batch) if grading is wanted), batch.parts)
 
     # Trends
 
     def trend(self, batch: BatchRow, part: BatchPart) -> list[float]:
-        """The pass rates of a suite with a model in the latest whole batches up to this one, the oldest first, as they
-        were graded when they ran."""
+        """Return the pass rates of a suite with a model in the latest complete batches up to this one, the oldest
+        first, by the original grades."""
         if self._trends is None:
             self._trends = trends_of(reversed(self.batches))
         known = self._trends.get((part.suite.key, part.model), [])
@@ -184,7 +184,7 @@ class HistoryList(MarkedState[BatchRow]):
         return self.batches[::-1]
 
     def _found(self) -> list[BatchRow]:
-        """The filter looks for words in number, name, date, suites and models."""
+        """Return the rows that match the filter, which searches number, name, date, suites and models."""
         return [
             batch
             for batch in self.batches
@@ -198,7 +198,7 @@ def _text_of(batch: BatchRow) -> str:
 
 
 def parts_of(batch: BatchRow, runs: Sequence[RunRow]) -> tuple[BatchPart, ...]:
-    """The parts of a batch as its runs came out by some grading."""
+    """Return the parts of a batch, counted by a grading."""
     counts: dict[tuple[SuiteRef, str], dict[str, int]] = {}
     for run in runs:
         if run.figures is not None:
@@ -217,5 +217,5 @@ def parts_of(batch: BatchRow, runs: Sequence[RunRow]) -> tuple[BatchPart, ...]:
 
 
 def figures_in(runs: Sequence[RunRow]) -> list[RunSummary]:
-    """The figures of those runs that are over."""
+    """Return the summaries of finished runs."""
     return [run.figures for run in runs if run.figures is not None]

@@ -1,4 +1,4 @@
-"""The history: every batch that was kept, and how each suite has fared over the last of them."""
+"""The screen of the history: every stored batch, and the trend of each suite."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 
 
 GOING_S = 1.0
-"""The counts of batches that go on are read again at most so often, and only when something happened in their runs."""
+"""The minimum time between updates of batches under way. Updates happen only on events of their runs."""
 
 
 class HistoryWays(Protocol):
-    """What can be done to the batch under the cursor, and where one can go from it."""
+    """What the screen of batches needs from the rest of the app."""
 
     def open_batch(self, shown: HistoryScreen) -> None:
-        """Show what it came to, case by case."""
+        """Show the results of the selected batch, case by case."""
         ...
 
     def show_changes(self, shown: HistoryScreen, earlier: BatchRow, later: BatchRow) -> None:
@@ -45,28 +45,28 @@ class HistoryWays(Protocol):
         ...
 
     def name(self, shown: HistoryScreen) -> None:
-        """Ask for its name."""
+        """Ask for the name of the selected batch."""
         ...
 
     def go_on(self, shown: HistoryScreen) -> None:
-        """Make the runs that are missing in it."""
+        """Execute the missing runs of the selected batch."""
         ...
 
     def regrade(self, shown: HistoryScreen) -> None:
-        """Grade it by what its suites expect today."""
+        """Regrade the selected batch by the present expectations of its suites."""
         ...
 
     def export(self, shown: HistoryScreen) -> None:
-        """Save its runs as recordings."""
+        """Save the runs of the selected batch as recordings."""
         ...
 
     def remove(self, shown: HistoryScreen) -> None:
-        """Ask whether to remove it, and do so."""
+        """Remove the selected batch after confirmation."""
         ...
 
 
 class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
-    """All batches, the newest first, read again when one of this program begins or is over."""
+    """All batches, the newest first, reloaded when one of this program begins or ends."""
 
     FEATURE = FEATURE
     NAME = "history"
@@ -93,7 +93,7 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
     # Reading
 
     def read_soon(self) -> None:
-        """Read the history again, off the loop; below another screen, once that is left."""
+        """Reload the history in a thread, or once the screen above this one is closed."""
         if self._file is not None:
             self._wanted = True
             if not self._reading and not self.is_covered:
@@ -146,7 +146,7 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
         await self._read()
 
     def _show_read(self) -> None:
-        """Show what was read; below another screen, once that is left."""
+        """Show what was read, or once the screen above this one is closed."""
         if not self.is_covered:
             self._show_state(moved=False)
 
@@ -171,11 +171,11 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
         except HistoryError as error:
             self.announce(str(error), "error", GLYPHS.error)
             if isinstance(error, DamagedError):
-                self.state.take_gradings(batch.number, ())  # they are not asked for again
+                self.state.take_gradings(batch.number, ())  # so that they are not requested again
                 self.read_soon()
         self._show_read()
 
-    # What is there
+    # Content
 
     def _row_line(self, index: int, width: int) -> Line:
         return row_line(self.state, self.state.rows[index], width)
@@ -205,25 +205,25 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
         if moved:
             self._want_gradings()
 
-    # What can be done
+    # Actions
 
     def do_open(self) -> None:
-        """Show what the batch came to, case by case."""
+        """Show the results of the batch, case by case."""
         self._ways.open_batch(self)
 
     def _take_pair(self, earlier: BatchRow, later: BatchRow) -> None:
         self._ways.show_changes(self, earlier, later)
 
     def do_name(self) -> None:
-        """Give the batch another name."""
+        """Rename the batch."""
         self._ways.name(self)
 
     def do_go_on(self) -> None:
-        """Make the runs that are missing in the batch."""
+        """Execute the missing runs of the batch."""
         self._ways.go_on(self)
 
     def do_regrade(self) -> None:
-        """Grade the batch again."""
+        """Regrade the batch."""
         self._ways.regrade(self)
 
     def do_export(self) -> None:
@@ -235,19 +235,19 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
         self._ways.remove(self)
 
     def do_reload(self) -> None:
-        """Read the history again."""
+        """Reload the history."""
         self.read_soon()
 
     def do_copy(self) -> None:
-        """Copy the batches that are shown as Markdown."""
+        """Copy the displayed batches as Markdown."""
         self.stage.copy(history_text(self.state), "the batches shown", self.announce)
 
     def do_grading(self) -> None:
-        """Look at the batch as it was graded at another time."""
+        """Select the next grading of the batch."""
         self.state.other_grading()
         self._show_state(moved=False)
 
     def do_forks(self) -> None:
-        """Show forks, or hide them."""
+        """Show or hide forks."""
         self.state.show_forks(not self.state.shows_forks)
         self._show_state()

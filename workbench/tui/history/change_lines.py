@@ -1,4 +1,4 @@
-"""What the screen of changes says: a row for each kind and each case, and both sides of the one under the cursor."""
+"""The lines of the screen of changes: a row for each kind and case, and both sides of the selected one."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ LEAST_NAME_CELLS = 12
 
 
 def row_line(state: DiffList, row: DiffRow, width: int) -> Line:
-    """One row of the list."""
+    """Return one row of the list."""
     if row.change is None:
         fold = GLYPHS.folded if state.is_folded(row.kind) else GLYPHS.open
         total = len(state.diff.of(row.kind))
@@ -53,14 +53,14 @@ def row_line(state: DiffList, row: DiffRow, width: int) -> Line:
     room = width - 4 - cells(right) - 1
     model = ""
     if state.several_models:
-        # The name of the case comes first: it alone tells the row from others of the same model.
+        # The case's name comes first, because it alone identifies the row within a model.
         model = f"  {cut(model_label(change.model), max(room - 2 - cell_len(title), room // 3))}"
     name = cut(title, max(room - cell_len(model), LEAST_NAME_CELLS))
     return spread((Span("    "), Span(name), Span(model, "muted")), right, width)
 
 
 def _short(change: CaseChange) -> Line:
-    """From what to what, in signs and numbers."""
+    """Return both sides of a change in signs and numbers."""
     if change.kind == "slower" and change.before is not None and change.after is not None:
         was, is_now = change.before.latency_ms or 0.0, change.after.latency_ms or 0.0
         return (Span(f"{duration(was)} {GLYPHS.call} ", "muted"), Span(duration(is_now), "warned"))
@@ -76,7 +76,7 @@ def _verdict(cell: Cell) -> Line:
 
 
 def list_message(state: DiffList) -> Message:
-    """What the list says when it has no rows."""
+    """Return the message of an empty list."""
     if state.filter:
         return (("No change fits the filter.", "strong"), ("", "text"), ("Esc shows all again.", "muted"))
     if state.diff.compared:
@@ -89,7 +89,7 @@ def list_message(state: DiffList) -> Message:
 
 
 def head_lines(state: DiffList, width: int) -> list[Line]:
-    """The counts, what they leave out, and whether the difference is more than chance."""
+    """Return the counts, what they exclude, and whether the difference is statistically significant."""
     diff = state.diff
     counts: list[Span] = []
     for kind, role in _ROLES.items():
@@ -106,8 +106,8 @@ def _said_lines(state: DiffList, width: int) -> Iterator[Line]:
 
 
 def detail_lines(state: DiffList, row: DiffRow | None, width: int) -> list[Line]:
-    """Everything about the change, or the kind of change, of a row. With no change under the cursor also all that is to
-    be said of the two batches: there may be no room for it at the top."""
+    """Return everything about the change, or kind of change, of a row. Without a selected change, also everything about
+    the two batches, for which the head may have no room."""
     return list(_detail(state, row, width) if row is not None else _said_lines(state, width))
 
 

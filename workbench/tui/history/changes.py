@@ -1,4 +1,4 @@
-"""What changed from one batch to another, as the screen lists it: kinds that fold, the cases below each, a filter."""
+"""The state of the screen of changes between two batches: foldable kinds, the cases of each, a filter."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from workbench.tui.run_book.kept import ReadBatch
 
 
 class DiffRow(NamedTuple):
-    """One row: a kind of change with how many of them are shown, folded or not, or one change."""
+    """One row: a kind of change with the number of matches, or one change."""
 
     kind: ChangeKind
     shown: int = 0
@@ -28,17 +28,17 @@ class DiffRow(NamedTuple):
 
 
 class Side(NamedTuple):
-    """A run of one of the two batches, and by which grading it counts."""
+    """A run of one of the two batches and its grading."""
 
     run: RunRow
     grading: Regrade | None
 
 
 class DiffList(FoldingState[DiffRow]):
-    """The changes between two batches, as rows."""
+    """The changes between two batches as rows."""
 
     def __init__(self, before: ReadBatch, after: ReadBatch, history: str) -> None:
-        """`history` is what a command that is typed needs to find the two."""
+        """Compare two batches. `history` is the option that a typed command needs to find them."""
         super().__init__()
         self.before = before
         self.after = after
@@ -48,9 +48,9 @@ class DiffList(FoldingState[DiffRow]):
         self.diff: BatchDiff = batch_diff(*figures, unfinished=unfinished, same=same)
         tests = tests_of(*figures, across=self.diff.across, same=same)
         self.tests = tuple(test_lines(tests, *names_of(before, after)))
-        """Whether the one batch is better than the other."""
+        """Whether one batch is significantly better."""
         self.notes = tuple(notes_between(self.diff, before, after, same, history))
-        """What else is to be known of the comparison."""
+        """Further notes on the comparison."""
         earlier = {same.get(suite.key, suite.key): suite for suite in before.batch.suites}
         later = {suite.key: suite for suite in after.batch.suites}
         self.suites: dict[str, SuiteRef] = earlier | later
@@ -58,12 +58,11 @@ class DiffList(FoldingState[DiffRow]):
         self.several_models = len(self.diff.models) > 1
         self._rebuild()
 
-    # What there is
+    # Content
 
     @property
     def names(self) -> tuple[str, str]:
-        """How the earlier and the later batch are called, and by which grading each is looked at where that is not the
-        first one."""
+        """The names of the earlier and the later batch, with their grading if it is not the original one."""
         before, after = (f"{called(side.batch)}{by_grading(side.grading)}" for side in (self.before, self.after))
         return before, after
 
@@ -72,16 +71,16 @@ class DiffList(FoldingState[DiffRow]):
         return len(self.suites) > 1
 
     def suite_changed(self, key: str) -> bool:
-        """Whether a suite said something else in the later batch."""
+        """Return whether a suite was different in the later batch."""
         return key in self._changed
 
     def sides(self, change: CaseChange) -> tuple[Side | None, Side | None]:
-        """The runs to look at, of the earlier and of the later batch: where a case was repeated, the first that came
-        to what the case came to."""
+        """Return the runs to show of the earlier and the later batch. Among repeats, that is the first with the case's
+        status."""
         return _side(self.before, change.before), _side(self.after, change.after)
 
     def as_text(self) -> str:
-        """All changes, as Markdown."""
+        """Return all changes as Markdown."""
         title, notes = title_of(self.before, self.after), (*self.tests, *self.notes)
         return "\n".join(
             markdown_lines(self.diff, self.suites, title=title, notes=notes, with_model=self.several_models)
@@ -94,7 +93,7 @@ class DiffList(FoldingState[DiffRow]):
         return row.kind
 
     def _found(self) -> list[DiffRow]:
-        """The filter looks for words in suite, case, model, kind, and what became of the case."""
+        """Return the rows that match the filter, which searches suite, case, model, kind and outcome."""
         found: list[DiffRow] = []
         for kind in KINDS:
             changes = [each for each in self.diff.of(kind) if self._fits(id(each), partial(self._text_of, each))]
@@ -122,6 +121,6 @@ def _side(read: ReadBatch, cell: Cell | None) -> Side | None:
 
 
 def change_title(state: DiffList, change: CaseChange) -> str:
-    """The case, with its suite where there are several."""
+    """Return the case, with its suite if there are several."""
     name = one_line(change.case_name)
     return f"{one_line(state.suites[change.suite].name)} › {name}" if state.several_suites else name

@@ -1,4 +1,4 @@
-"""What broke, was fixed and moved from one batch of the history to another."""
+"""The screen of changes from one batch of the history to a later one."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from workbench.tui.lines.spans import EMPTY, Line, Span
 
 
 class ChangesWays(Protocol):
-    """Where one can go from a change."""
+    """What the screen of changes needs from the rest of the app."""
 
     def show_runs(self, shown: BatchDiffScreen, change: CaseChange) -> None:
-        """Show both of its runs, or the one there is."""
+        """Show both runs of a change, or the one that exists."""
         ...
 
     def show_over_time(self, shown: BatchDiffScreen, change: CaseChange) -> None:
-        """Show its case over time."""
+        """Show the case of a change over time."""
         ...
 
 
 class BatchDiffScreen(ListScreen[None, DiffList]):
-    """The changes by kind, each of which folds, and both sides of the one under the cursor."""
+    """The changes by kind, foldable, and both sides of the selected one."""
 
     FEATURE = FEATURE
     NAME = "diff"
@@ -73,7 +73,7 @@ class BatchDiffScreen(ListScreen[None, DiffList]):
 
     @property
     def change(self) -> CaseChange | None:
-        """The change under the cursor."""
+        """The selected change."""
         row = self.state.selected
         return row.change if row is not None else None
 
@@ -86,7 +86,7 @@ class BatchDiffScreen(ListScreen[None, DiffList]):
         return refused
 
     def do_open(self) -> None:
-        """Show both runs side by side, or the one there is; fold a kind of change."""
+        """Show both runs side by side, or the one that exists; fold a kind of change."""
         if self.change is None:
             self._fold(None)
         else:
@@ -106,20 +106,19 @@ class BatchDiffScreen(ListScreen[None, DiffList]):
         self.stage.work(copy(), "diff_copy", exclusive=True)
 
     def do_left(self) -> None:
-        """Fold the kind of change; from the detail, go back to the list."""
+        """Fold the kind of change; from the details, go back to the list."""
         if self.column == "detail":
             self._go_to("list")
         else:
             self._fold(True)
 
     def do_right(self) -> None:
-        """Unfold the kind of change; from what cannot be unfolded, go on to the detail."""
+        """Unfold the kind of change; otherwise go to the details."""
         if self.column == "list" and not self._fold(False):
             self._go_to("detail")
 
     def _fold(self, folded: bool | None) -> bool:
-        """Fold or unfold the kind of change that the cursor is on or below; `None`: the other way. Whether that changed
-        anything."""
+        """Fold or unfold the selected kind of change; `None` toggles. Returns whether that changed anything."""
         row = self.state.selected
         if row is None or not self.state.fold(not self.state.is_folded(row.kind) if folded is None else folded):
             return False

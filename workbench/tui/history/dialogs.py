@@ -1,5 +1,4 @@
-"""What is asked about a batch of the history: its name, whether it goes on although something is different today,
-whether it is removed."""
+"""Dialogs about a batch of the history: naming it, resuming it although something changed, removing it."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ from workbench.tui.lines.spans import EMPTY, Line, Span, wrap
 
 
 class BatchNameScreen(NameScreen):
-    """Answers with the name of a batch, which may be empty. Of the batches that have a name, another one loses it."""
+    """Asks for the name of a batch, which may be empty. A different batch of that name loses it."""
 
     def __init__(self, batch: BatchRow) -> None:
         said = f"What #{batch.number} is called, as a baseline for one; with an empty name it has none."
@@ -37,8 +36,8 @@ def _refusal(name: str) -> str | None:
 
 
 class GoOnScreen(AskScreen[Literal["go on", "no"]]):
-    """Before a batch goes on, of which something is not as it was: `today`, if models or judges are reached otherwise,
-    which they will be as today."""
+    """Asks before resuming a batch if something changed since. `today` is true if models or judges are reached
+    differently."""
 
     TITLE_LINE = "Not everything is as it was"
 
@@ -56,7 +55,7 @@ class GoOnScreen(AskScreen[Literal["go on", "no"]]):
 
 
 class RemoveScreen(AskScreen[Literal["remove", "no"]]):
-    """Before a batch is taken out of the history."""
+    """Asks before removing a batch from the history."""
 
     TITLE_LINE = "Remove the batch"
 

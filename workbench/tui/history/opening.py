@@ -1,4 +1,4 @@
-"""Opening the screens of the history, and what is done from them."""
+"""Opens the screens of the history and implements their actions."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ NOT_KEPT = "this session keeps no history: it was started with --no-history"
 
 
 class HistoryCommands:
-    """Makes the screens of the history, whose modules are imported when they are first wanted, and does what their keys
-    ask for elsewhere: see `batches_screen.HistoryWays`, `changes_screen.ChangesWays`."""
+    """Creates the screens of the history and implements `batches_screen.HistoryWays` and
+    `changes_screen.ChangesWays`."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class HistoryCommands:
         self._runs = runs
         self._pairs = pairs
         self._list: HistoryList | None = None
-        """What was read when the history was last looked at, with the cursor where it was."""
+        """The last state of the screen, with its cursor."""
         self.methods: dict[str, Callable[[], object]] = {"history": self._open, "timeline": self._show_over_time}
 
     @property
@@ -81,7 +81,7 @@ class HistoryCommands:
         self._stage.show(HistoryScreen(self._stage, self._list, self._history, self._runner, book, self))
 
     def open_batch(self, shown: HistoryScreen) -> None:
-        """Show what the batch under the cursor came to, case by case."""
+        """Show the results of the selected batch, case by case."""
         batch = _selected(shown)
         grading = shown.state.grading(batch)
         again = f", graded again ({grading.number})" if grading is not None else ""
@@ -100,13 +100,13 @@ class HistoryCommands:
         def read() -> KeptRuns:
             return of_batch(file, read_batch(file, batch.number, grading.id if grading else None))
 
-        # All of it there: of thousands of runs it takes longer than a key may.
+        # Everything is read in a thread; thousands of runs take too long for a key.
         state = await worked_out(lambda: CompareState(read()))
         book = self._selection.book
         return ComparedBatchScreen(self._stage, state, place, book, self._comparing, read=read, runner=self._runner)
 
     def show_changes(self, shown: HistoryScreen, earlier: BatchRow, later: BatchRow) -> None:
-        """Show what changed between two batches, each as it is looked at."""
+        """Show what changed between two batches, by their selected gradings."""
         wanted = [
             (batch.number, grading.id if (grading := shown.state.grading(batch)) else None)
             for batch in (earlier, later)
@@ -122,10 +122,10 @@ class HistoryCommands:
 
         self._show_from(shown, made)
 
-    # What is done to a batch
+    # Operations on a batch
 
     def name(self, shown: HistoryScreen) -> None:
-        """Ask for the name of the batch under the cursor."""
+        """Ask for the name of the selected batch."""
         from workbench.tui.history.dialogs import BatchNameScreen
 
         batch = _selected(shown)
@@ -137,19 +137,19 @@ class HistoryCommands:
         self._stage.show(BatchNameScreen(batch), take)
 
     def go_on(self, shown: HistoryScreen) -> None:
-        """Make the runs that are missing in the batch under the cursor."""
+        """Execute the missing runs of the selected batch."""
         self._stage.work(self._deeds().go_on(shown, _selected(shown)), "ask")
 
     def regrade(self, shown: HistoryScreen) -> None:
-        """Grade the batch under the cursor by what its suites expect today."""
+        """Regrade the selected batch by the present expectations of its suites."""
         self._stage.work(self._deeds().regrade(shown, _selected(shown)), "ask")
 
     def export(self, shown: HistoryScreen) -> None:
-        """Save the runs of the batch under the cursor as recordings."""
+        """Save the runs of the selected batch as recordings."""
         self._stage.work(self._deeds().export(shown, _selected(shown)), "history")
 
     def remove(self, shown: HistoryScreen) -> None:
-        """Ask whether to remove the batch under the cursor, and do so."""
+        """Remove the selected batch after confirmation."""
         from workbench.tui.history.dialogs import RemoveScreen
 
         batch = _selected(shown)
@@ -163,7 +163,7 @@ class HistoryCommands:
     # Runs
 
     def show_runs(self, shown: BatchDiffScreen, change: CaseChange) -> None:
-        """Show both runs of a change, or the one there is."""
+        """Show both runs of a change, or the one that exists."""
         sides = [
             (f"batch {name}", side.run, side.grading)
             for name, side in zip(shown.state.names, shown.state.sides(change), strict=True)
@@ -177,7 +177,7 @@ class HistoryCommands:
         self._show_from(shown, lambda: self._shown(wanted))
 
     async def _shown(self, wanted: Sequence[tuple[str, RunRow, Regrade | None]]) -> SideScreen[None]:
-        """A run, or two side by side, each with where it comes from and the grading by which it counts."""
+        """Return the screen of one run, or of two side by side. Each has its origin and grading."""
         from workbench.tui.run_book.kept import read_recording, record_of
 
         def read() -> list[RunRecord]:
@@ -198,7 +198,7 @@ class HistoryCommands:
             self._show_from(None, lambda: self._timeline(_key_of(path), case_id, name))
 
     def show_case(self, shown: SideScreen[None], suite: Path | str, case_id: str, case_name: str) -> None:
-        """Show a case over time; the suite is its file, or what the history calls it."""
+        """Show a case over time. The suite is its file or its key in the history."""
         key = suite if isinstance(suite, str) else _key_of(suite)
         self._show_from(shown, lambda: self._timeline(key, case_id, case_name))
 
@@ -219,8 +219,8 @@ class HistoryCommands:
         return TimelineScreen(self._stage, state, self._show_dated)
 
     def _show_from(self, shown: SideScreen[None] | None, made: Callable[[], Awaitable[SideScreen[None]]]) -> None:
-        """Show a screen for which the history is read, over another one (`None`: the main screen), and announce there
-        why not where that fails."""
+        """Show a screen that needs to read the history, above the given one (`None`: the main screen). A failure is
+        announced there."""
 
         async def do() -> None:
             try:
@@ -229,7 +229,7 @@ class HistoryCommands:
                 said = str(error)
                 announce = shown.announce if shown is not None else self._stage.announce
                 announce(said[:1].upper() + said[1:], "error", GLYPHS.error)
-                self._deeds().read_again()  # the file may be another one now
+                self._deeds().read_again()  # the file may have been replaced
             else:
                 if shown is not None or self._stage.shows_main:
                     self._stage.show(screen, over=shown)
@@ -244,5 +244,5 @@ def _selected(shown: HistoryScreen) -> BatchRow:
 
 
 def _key_of(path: Path) -> str:
-    """What the history calls the suite of a file, as `SuiteRef.key` does."""
+    """Return the history's key of a suite file, like `SuiteRef.key`."""
     return str(path.resolve())

@@ -1,4 +1,4 @@
-"""One case over time: its runs in the history, the newest first, and how each model has fared with it."""
+"""The state of one case over time: its runs in the history, the newest first, and the trend of each model."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ from workbench.tui.lines.words import duration, model_label, score
 from workbench.tui.trajectory.headline import model_time
 
 TREND_MAX = 32
-"""Scores that the head shows of each model, the latest of them."""
+"""The number of latest scores of each model in the head."""
 
 MODELS_MAX = 4
-"""Models of which the head shows that; of more it says how many."""
+"""The number of models in the head. More are only counted."""
 
 TIMED_CELLS = 48
-"""From this width on, a row says how long the model took: what tells it from the others comes first."""
+"""From this width on, a row has the model's latency."""
 
 NAME_CELLS = 18
-"""Of a row, for the number and the name of a batch."""
+"""The width for the number and name of a batch."""
 
 _GOOD = {"passed": 1.0, "warned": 1.0, "failed": 0.0}
-"""What a run without a score counts in the trend."""
+"""The value of a run without a score in the trend."""
 
 
 class Timeline(MarkedState[RunRow]):
-    """The runs of one case, as rows, each as it was graded when it ran; `names` are those of batches that have one,
-    `regraded` has the numbers of those that were graded again; `damaged` says of runs that are left out why."""
+    """The runs of one case as rows, with their original grades. `names` are the names of batches, `regraded` the
+    numbers of regraded ones, `damaged` the reasons why runs are missing."""
 
     def __init__(
         self,
@@ -56,9 +56,9 @@ class Timeline(MarkedState[RunRow]):
         self.case_name = case_name
         self.runs = tuple(runs)
         self.damaged = len(damaged)
-        """How many runs are left out."""
+        """The number of runs left out."""
         self.regraded = len({run.batch for run in runs if run.batch in regraded})
-        """How many of the batches were graded again."""
+        """The number of batches that were regraded."""
         self._names = names
         self.name_cells = min(max((cell_len(self.called(run)) for run in runs), default=0), NAME_CELLS)
         self._repeated = {run.batch for run in runs if run.repeat}
@@ -70,21 +70,21 @@ class Timeline(MarkedState[RunRow]):
         self._rebuild()
 
     def called(self, run: RunRow) -> str:
-        """How the batch of a run is called."""
+        """Return the name of a run's batch."""
         name = self._names.get(run.batch)
         return f"#{run.batch} {one_line(name)}" if name else f"#{run.batch}"
 
     def which(self, run: RunRow) -> str:
-        """The model of a run, and which repeat it is where its batch repeated the case."""
+        """Return the model of a run, and the repeat if its batch repeated the case."""
         repeat = f" #{run.repeat + 1}" if run.batch in self._repeated else ""
         return f"{model_label(run.model)}{repeat}"
 
     def changed(self, run: RunRow) -> bool:
-        """Whether a run is the first of its batch, and its suite said something else in the batch before."""
+        """Return whether a run is the first of its batch and its suite changed since the batch before."""
         return run.id in self._changed
 
     def trends(self) -> dict[str, list[float]]:
-        """The scores with each model, 0..1, the oldest first; a run that was not graded has none."""
+        """Return the scores of each model, 0 to 1, the oldest first. Runs without a grade are left out."""
         found: dict[str, list[float]] = {}
         for run in reversed(self.runs):
             figures = run.figures
@@ -103,7 +103,7 @@ class Timeline(MarkedState[RunRow]):
         return self.runs[::-1]
 
     def _found(self) -> list[RunRow]:
-        """The filter looks for words in batch, date, model and status."""
+        """Return the rows that match the filter, which searches batch, date, model and status."""
         return [run for run in self.runs if self._fits(run.id, partial(self._text_of, run))]
 
     def _text_of(self, run: RunRow) -> str:
@@ -112,7 +112,7 @@ class Timeline(MarkedState[RunRow]):
 
 
 def row_line(state: Timeline, run: RunRow, width: int) -> Line:
-    """One row of the list."""
+    """Return one row of the list."""
     role: Role = "muted" if run.is_fork else "text"
     at = _when(run)
     left: Line = (
@@ -142,7 +142,7 @@ def _when(run: RunRow) -> str:
 
 
 def list_message(state: Timeline) -> Message:
-    """What the list says when it has no rows."""
+    """Return the message of an empty list."""
     if state.filter:
         return (("No run fits the filter.", "strong"), ("", "text"), ("Esc shows all again.", "muted"))
     return (
@@ -153,7 +153,7 @@ def list_message(state: Timeline) -> Message:
 
 
 def head_lines(state: Timeline, width: int) -> list[Line]:
-    """The scores with each model, from the oldest to the newest."""
+    """Return the scores of each model, from the oldest to the newest."""
     trends = state.trends()
     shown = list(trends)[:MODELS_MAX]
     label_cells = min(max((cells((Span(model_label(model)),)) for model in shown), default=0), max(width // 3, 8))
@@ -175,7 +175,7 @@ def head_lines(state: Timeline, width: int) -> list[Line]:
 
 
 def detail_lines(state: Timeline, run: RunRow, width: int) -> list[Line]:
-    """Everything about one run."""
+    """Return everything about one run."""
     return list(_detail(state, run, width))
 
 
@@ -209,7 +209,7 @@ def _detail(state: Timeline, run: RunRow, width: int) -> Iterator[Line]:
 
 
 def timeline_text(state: Timeline) -> str:
-    """The runs that are shown, as a table in Markdown."""
+    """Return the displayed runs as a Markdown table."""
     rows = [
         [
             _when(run),

@@ -1,4 +1,4 @@
-"""One case over time: its runs in the history."""
+"""The screen of one case over time."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class TimelineScreen(MarkingScreen[Timeline, RunRow]):
         self._show_runs(self, [earlier, later])
 
     def do_copy(self) -> None:
-        """Copy the runs that are shown as Markdown."""
+        """Copy the displayed runs as Markdown."""
         self.stage.copy(timeline_text(self.state), "the runs shown", self.announce)
 
     def _refusals(self) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""The screen of tools: servers, what they offer, and calling by hand."""
+"""Actions on the screen of tools: servers, their tools, and calls by hand."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from workbench.tui.kit.actions import Action, Feature, MainSituation, Situation
 
 @dataclass(frozen=True)
 class ToolsNow(Situation):
-    """What the cursor is on: whether that is a tool, and how its server is; `None` for what is written out. `running`
-    is how many runs are under way."""
+    """The situation of the screen of tools: whether the cursor is on a tool, and the state of its server, `None` for
+    tools defined in the suite. `running` is the number of active runs."""
 
     on_tool: bool = False
     server: ServerState | None = None
@@ -20,7 +20,7 @@ class ToolsNow(Situation):
 
 @dataclass(frozen=True)
 class CallNow(Situation):
-    """A call by hand: whether it is under way, and whether the tool has answered one."""
+    """The situation of a call by hand: whether it is under way, and whether there is an answer."""
 
     running: bool = False
     answered: bool = False
@@ -113,6 +113,6 @@ TYPING: tuple[Action, ...] = (
     Action("call.typing.next", "Keep it, and go on with the next one", ("tab",), "call", "keep and go on"),
     Action("call.typing.back", "Leave the argument as it was", ("escape",), "call", "as it was"),
 )
-"""What the bar of keys names while an argument is typed; the field handles these keys itself."""
+"""The keys shown in the key bar while an argument is typed. The field handles them itself."""
 
 FEATURE = Feature("tools", ACTIONS, screens={"tools": "the tools", "call": "a call by hand"})

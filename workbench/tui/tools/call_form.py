@@ -1,4 +1,4 @@
-"""A tool called by hand: what is typed for each parameter, read and checked against the tool's schema at once."""
+"""The form of a call by hand: text for each parameter, validated against the tool's schema on every change."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ NULL = "null"
 
 
 class CallForm:
-    """The parameters of a tool, and the texts that stand for them. A parameter without a text is not given."""
+    """The parameters of a tool and their texts. A parameter without text is not given."""
 
     def __init__(self, tool: ToolDefinition) -> None:
         self.tool = tool
         fields = [field for field in parameters_of(tool.parameters) if field.depth == 0 and not field.item]
         self.fields: tuple[Parameter, ...] = tuple(sorted(fields, key=lambda field: not field.required))
-        """Those that must be given first."""
+        """The parameters, required ones first."""
         self._schemas = {field.name: with_definitions(field.schema, tool.parameters) for field in self.fields}
         self._texts: dict[str, str] = {}
         for field in self.fields:
@@ -30,15 +30,15 @@ class CallForm:
         self._read()
 
     def text(self, name: str) -> str:
-        """What was typed; empty for a parameter that is not given."""
+        """Return the text of a parameter, empty if it is not given."""
         return self._texts.get(name, "")
 
     def type_of(self, name: str) -> str:
-        """Which values a parameter takes, in a few words."""
+        """Describe the type of a parameter in a few words."""
         return type_words(self._schemas[name])
 
     def choices(self, name: str) -> tuple[str, ...]:
-        """The texts to choose from where the schema lists the values, else none."""
+        """Return the values that the schema lists as texts, empty if it lists none."""
         schema = self._schemas[name]
         values = allowed_values(schema)
         if values is None and types_of(schema) - {"null"} == {"boolean"}:
@@ -46,7 +46,7 @@ class CallForm:
         return tuple(shown_value(value, schema) for value in values or ())
 
     def set(self, name: str, text: str) -> None:
-        """Take what was typed; an empty text (but not `""`) takes the argument away."""
+        """Set the text of a parameter. Empty text (but not `""`) removes the argument."""
         if text.strip():
             self._texts[name] = text
         else:
@@ -54,16 +54,16 @@ class CallForm:
         self._read()
 
     def choose_next(self, name: str, step: int) -> None:
-        """Go on to the next of the choices, and after the last one to none."""
+        """Select the next choice; after the last one comes none."""
         choices = ("", *self.choices(name))
         at = choices.index(self.text(name)) if self.text(name) in choices else 0
         self.set(name, choices[(at + step) % len(choices)])
 
     def _read(self) -> None:
         self.arguments: dict[str, JsonValue] = {}
-        """What would be sent: all that could be read."""
+        """The arguments that would be sent: all valid ones."""
         self.problems: dict[str, str] = {}
-        """What is wrong, by parameter; under the empty name what is wrong with all of them together."""
+        """The problems by parameter. The empty name has those of all arguments together."""
         for name, text in self._texts.items():
             try:
                 self.arguments[name] = self._value(name, text)
@@ -92,7 +92,8 @@ class CallForm:
         return cast(JsonValue, read_value(text, schema))
 
     def _field_at(self, place: str) -> str:
-        """The parameter that a place such as `args.to[0]` is in, the longest name that fits; empty for all of them."""
+        """Return the parameter that contains a place such as `args.to[0]`, the longest match. Empty if the place is
+        about all arguments."""
         inside = place.removeprefix("args.")
         names = [field.name for field in self.fields if inside == field.name or _is_inside(inside, field.name)]
         return max(names, key=len, default="") if place != "args" else ""
@@ -103,5 +104,5 @@ def _is_inside(place: str, name: str) -> bool:
 
 
 def is_read_only(annotations: Mapping[str, JsonValue]) -> bool:
-    """Whether a server says that a tool changes nothing."""
+    """Return whether a server declares a tool as read-only."""
     return annotations.get("readOnlyHint") is True

@@ -1,4 +1,4 @@
-"""A call by hand as lines: the form, what would be sent, and what was answered."""
+"""A call by hand as lines: the form, the request and the answer."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ INDENT = 2
 
 @dataclass(frozen=True)
 class CallOutcome:
-    """What became of the last call: nothing yet, `running`, an answer, or an `error` that kept it from one."""
+    """The state of the last call: none yet, `running`, answered, or an `error` without an answer."""
 
     running: bool = False
     executed: Executed | None = None
@@ -36,8 +36,8 @@ class CallOutcome:
 
 
 class CallPicture(NamedTuple):
-    """Lines, and for each the parameter it belongs to, if any. Values begin at the cell `value_at` of a parameter's
-    first line, and what was answered in the line `answer`."""
+    """The lines, and the parameter that each belongs to, if any. Values begin at the cell `value_at` of a parameter's
+    first line. The answer begins at the line `answer`."""
 
     lines: list[Line]
     fields: list[str | None]
@@ -46,7 +46,7 @@ class CallPicture(NamedTuple):
 
 
 def call_picture(form: CallForm, outcome: CallOutcome, width: int, secrets: Secrets) -> CallPicture:
-    """The whole screen of a call at a width."""
+    """Return all lines of a call at a width."""
     outcome = secrets.redacted(outcome)
     lines: list[Line] = []
     fields: list[str | None] = []
@@ -128,7 +128,7 @@ def _content(content: str, width: int, role: Role) -> Sequence[Line]:
         try:
             return JsonLines(json.loads(content), width, INDENT)
         except (ValueError, RecursionError):
-            pass  # shown as the text it is
+            pass  # displayed as text
     rows = [row for text in safe_lines(content) for row in wrap(text, width - INDENT)]
     lines = indented([(Span(row, role),) for row in rows], INDENT)
     if len(content) > DISPLAY_LIMIT:

@@ -1,4 +1,4 @@
-"""One tool called by hand: its parameters as a form, what would be sent, what was answered, and what to do with it."""
+"""The screen for calling one tool by hand: its parameters as a form, the request, the answer, and ways to use them."""
 
 from __future__ import annotations
 
@@ -43,16 +43,16 @@ if TYPE_CHECKING:
 
 
 class NotInCaseError(Exception):
-    """The tree's cursor is on no case of the suite that is meant."""
+    """Raised when the tree's cursor is not on a case of the suite in question."""
 
 
 IntoCase = Callable[[Path, Callable[[Table], Table], str], str]
-"""Changes the case under the tree's cursor if it is one of this suite file; the text says what was done. Returns the
-name of the case. Raises NotInCaseError, and what changing a case raises."""
+"""Changes the selected case if it belongs to this suite file. The text describes the change. Returns the name of the
+case. Raises NotInCaseError, and whatever changing a case raises."""
 
 
 class CallScreen(SideScreen[None]):
-    """The form of one tool. `grant` asks for trust; it returns `None` when the server may not be started."""
+    """The form of one tool. `grant` asks for trust and returns `None` if the server may not be started."""
 
     FEATURE = FEATURE
     NAME = "call"
@@ -115,7 +115,7 @@ class CallScreen(SideScreen[None]):
     def _offered(self) -> list[tuple[Action, bool]]:
         if self._view.is_typing:
             return [(action, True) for action in TYPING]
-        # What cannot be done now is not named here: before the call most of it cannot.
+        # Unavailable actions are hidden here, since most are unavailable before the call.
         offered = [each for each in super()._offered() if each[1]]
         return [each for each in offered if each[0].id == "call.stop"] if self._outcome.running else offered
 
@@ -127,21 +127,21 @@ class CallScreen(SideScreen[None]):
         self._view.open_field()
 
     def do_next(self) -> None:
-        """Take the next of the values that the schema lists."""
+        """Select the next value that the schema lists."""
         self._view.choose(1)
 
     def do_previous(self) -> None:
-        """Take the one before, of the values that the schema lists."""
+        """Select the previous value that the schema lists."""
         self._view.choose(-1)
 
     def do_clear(self) -> None:
-        """Take the argument away."""
+        """Remove the argument."""
         self._view.clear_argument()
 
     # Calling
 
     def do_call(self) -> None:
-        """Call the tool, after asking where it may change something."""
+        """Call the tool, after confirmation if it may change something."""
         problems = self._form.problems
         if problems:
             first = next(iter(problems))
@@ -185,12 +185,12 @@ class CallScreen(SideScreen[None]):
             self._show_bars()
 
     def do_stop(self) -> None:
-        """Wait no longer for the answer."""
+        """Stop waiting for the answer."""
         if self._calling is not None:
             self._calling.cancel()
 
     def do_copy(self) -> None:
-        """Copy the answer, or what would be sent."""
+        """Copy the answer, otherwise the arguments."""
         executed = self._outcome.executed
         if executed is not None:
             text, what = executed.answer.content, "the answer"
@@ -198,17 +198,17 @@ class CallScreen(SideScreen[None]):
             text, what = json.dumps(self._form.arguments, ensure_ascii=False, indent=2), "the arguments"
         self.stage.copy(text, what, self.announce)
 
-    # Using what was answered
+    # Using the answer
 
     def do_mock(self) -> None:
-        """Make the call, with its answer, a mock of the case under the tree's cursor."""
+        """Add the call and its answer as a mock to the selected case."""
         tool, executed = self._form.tool.name, self._outcome.executed
         if executed is not None:
             answer = executed.answer
             self._use(lambda case: case_with_mock(case, tool, self._sent, answer), f"Mock of {tool}")
 
     def do_expect(self) -> None:
-        """Make the call an expected call of the case under the tree's cursor."""
+        """Add the call as an expected call to the selected case."""
         tool = self._form.tool.name
         self._use(lambda case: case_expecting(case, tool, self._sent), f"Expect {tool}")
 

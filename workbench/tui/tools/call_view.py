@@ -1,4 +1,4 @@
-"""The form of a call by hand, what would be sent, and what was answered, as one list of lines."""
+"""The form of a call by hand, the request and the answer as one list of lines."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from workbench.tui.tools.call_lines import CallPicture
 
 
 class CallView(LineView):
-    """The lines of a call. The cursor stands on a parameter, or passes over the rest; a field opens over the value."""
+    """The lines of a call. The cursor stops only at parameters; a field opens over the value."""
 
     def __init__(self, form: CallForm, build: Callable[[int], CallPicture], widget_id: str) -> None:
         super().__init__(widget_id)
@@ -25,7 +25,7 @@ class CallView(LineView):
         self._picture = CallPicture([], [], 0)
         self._built_at = -1
         self._typed: str | None = None
-        """The parameter that is typed."""
+        """The parameter being typed."""
         self._before = ""
 
     def compose(self) -> ComposeResult:
@@ -56,7 +56,7 @@ class CallView(LineView):
         return self._picture.fields[self.cursor] if self.cursor < self.line_count() else None
 
     def show_anew(self) -> None:
-        """Something is otherwise; the cursor stays on its parameter."""
+        """Update the lines. The cursor stays on its parameter."""
         name = self.parameter
         self._built_at = -1
         if self.line_count() and name is not None and self.parameter != name:
@@ -64,12 +64,12 @@ class CallView(LineView):
         self.move_cursor(self.cursor)
 
     def show_answer(self) -> None:
-        """Bring what was answered to the screen."""
+        """Scroll to the answer."""
         self.top = max(self._picture.answer - self.size.height // 3, 0)
         self.repaint()
 
     def _go(self, step: int) -> None:
-        """Go to the parameter below (1) or above (-1), if there is one."""
+        """Go to the next (1) or previous (-1) parameter, if there is one."""
         fields, now = self._picture.fields, self.parameter
         rest = range(self.cursor, len(fields)) if step > 0 else range(self.cursor, -1, -1)
         other = next((fields[at] for at in rest if fields[at] not in (None, now)), now)
@@ -84,7 +84,7 @@ class CallView(LineView):
         return self._typed is not None
 
     def open_field(self) -> None:
-        """Open a field over the value of the parameter under the cursor."""
+        """Open the field over the value of the selected parameter."""
         if (name := self.parameter) is None:
             return
         self._typed, self._before = name, self._form.text(name)
@@ -96,7 +96,7 @@ class CallView(LineView):
         self.screen.set_focus(field)
 
     def close_field(self, *, keep: bool = True) -> None:
-        """End typing; without `keep` the value is again what it was."""
+        """Close the field. Without `keep`, the value is restored."""
         if self._typed is None:
             return
         name, self._typed = self._typed, None
@@ -120,7 +120,7 @@ class CallView(LineView):
             self.open_field()
 
     def _line_break(self, text: str) -> None:
-        """What is pasted stays on one line: a text holds line breaks as `\\n` in quotes."""
+        r"""Pasted text stays on one line, since a text contains line breaks as `\n` in quotes."""
         self.query_one(LineField).insert_text_at_cursor(" ".join(text.split("\n")))
 
     def _place_field(self) -> None:
@@ -131,14 +131,14 @@ class CallView(LineView):
         field.styles.width = max(self.text_width - self._picture.value_at, 4)
 
     def choose(self, step: int) -> None:
-        """Go on to the next of the values that the schema lists."""
+        """Select the next value that the schema lists."""
         name = self.parameter
         if name is not None and self._form.choices(name):
             self._form.choose_next(name, step)
             self.show_anew()
 
     def clear_argument(self) -> None:
-        """Take the argument away."""
+        """Remove the argument."""
         if (name := self.parameter) is not None:
             self._form.set(name, "")
             self.show_anew()

@@ -1,4 +1,4 @@
-"""What the tools screen says: a row for each server and tool, and everything about the one under the cursor."""
+"""The lines of the screen of tools: a row for each server and tool, and everything about the selected one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from workbench.tui.tools.shelves import Shelf, ToolRow, ToolShelves, expecting
 
 INDENT = 2
 LONGEST_DESCRIPTION = 20_000
-"""Characters of a description that are shown."""
+"""The characters of a description that are shown."""
 
 _STATE_SIGNS: Mapping[str, tuple[str, Role]] = {
     "not started": (GLYPHS.never, "muted"),
@@ -45,11 +45,11 @@ _FACTS = (
     "format",
     "pattern",
 )
-"""What else a schema says of a value, in the order in which it is shown."""
+"""Further keywords of a schema, in display order."""
 
 
 def row_line(state: ToolShelves, row: ToolRow, width: int) -> Line:
-    """One row of the list."""
+    """Return one row of the list."""
     shelf = row.shelf
     if row.kind == "suite":
         name = shelf.file.suite.name if shelf.file.suite is not None else shelf.file.path.name
@@ -67,7 +67,7 @@ def row_line(state: ToolShelves, row: ToolRow, width: int) -> Line:
 
 
 def finding_sign(findings: Sequence[LintFinding]) -> tuple[str, Role]:
-    """The sign of the worst of some findings."""
+    """Return the sign of the worst finding."""
     bad = any(finding.severity == "error" for finding in findings)
     return (GLYPHS.error, "error") if bad else (GLYPHS.warned, "warned")
 
@@ -88,7 +88,7 @@ def _size(shelf: Shelf) -> Line:
 
 
 def list_message(state: ToolShelves) -> Message:
-    """What the list says when it has no rows."""
+    """Return the message of an empty list."""
     if state.filter:
         return (("No tool fits the filter.", "strong"), ("", "text"), ("Esc shows all tools again.", "muted"))
     return (
@@ -100,7 +100,7 @@ def list_message(state: ToolShelves) -> Message:
 
 
 def detail_lines(state: ToolShelves, row: ToolRow, width: int, now: datetime) -> Sequence[Line]:
-    """Everything about the tool, the server or the suite of a row."""
+    """Return everything about the tool, server or suite of a row."""
     if row.tool is not None:
         return JoinedLines([_tool_lines(state, row, row.tool, width, now), _schema_lines(row.tool, width)])
     shelf = row.shelf
@@ -140,7 +140,7 @@ def _as_listed(moment: datetime, now: datetime) -> str:
 
 
 def reached(server: Server) -> str:
-    """How a server is reached, as the suite says it."""
+    """Describe how a server is reached, in the suite's terms."""
     if server.command is not None:
         return f"command: {shlex.join(server.command)}"
     if server.url is not None:
@@ -149,7 +149,7 @@ def reached(server: Server) -> str:
 
 
 def age(moment: datetime, now: datetime) -> str:
-    """How long ago something was, roughly."""
+    """Return roughly how long ago a moment was."""
     minutes = max(int((now - moment).total_seconds()) // 60, 0)
     for size, noun in ((60 * 24, "day"), (60, "hour"), (1, "minute")):
         if minutes >= size:
@@ -187,7 +187,7 @@ def _schema_lines(tool: ToolDefinition, width: int) -> Sequence[Line]:
 
 
 def parameter_lines(schema: Schema, width: int) -> list[Line]:
-    """The parameters as a tree: name, type, whether it must be given, what else holds, and what is said about it."""
+    """Return the parameters as a tree: name, type, whether required, constraints and description."""
     parameters = [parameter for parameter in parameters_of(schema) if not parameter.item]
     if not parameters:
         return [(Span("   none", "muted"),)]

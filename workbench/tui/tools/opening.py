@@ -1,4 +1,4 @@
-"""Opening the tools, and what their screen has done elsewhere."""
+"""Opens the screen of tools, and implements what it needs from the rest of the app."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
 
 class ToolsCommands:
-    """Opens the screen, which is imported when it is first wanted. What was typed for calls by hand stays until the
-    program ends."""
+    """Opens the screen of tools. The forms of calls by hand are stored until the program ends."""
 
     def __init__(
         self,
@@ -45,16 +44,16 @@ class ToolsCommands:
 
         suites, place = self._selection.suites_below()
         screen = ToolsScreen(self._stage, [suite.file for suite in suites], place, self._forms, self._known, self)
-        # The form names and checks tools as they are known: servers may have listed others meanwhile.
+        # The main form uses the known tools, which may have changed meanwhile.
         self._stage.show(screen, lambda _: self._selection.show_again())
 
     def file_at(self, path: Path) -> SuiteFile | None:
-        """Returns a suite as it is by now."""
+        """Return the current state of a suite."""
         suite = self._selection.open_suites.at(path)
         return suite.file if suite is not None else None
 
     def change_case(self, suite_file: Path, change: Callable[[Table], Table], done: str) -> str:
-        """Change the case under the tree's cursor, as `call_screen.IntoCase` says."""
+        """Change the selected case. See `call_screen.IntoCase`."""
         from workbench.tui.tools.call_screen import NotInCaseError
 
         suite, case = self._selection.suite, self._selection.outline

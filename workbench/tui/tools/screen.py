@@ -1,4 +1,4 @@
-"""The tools of suites: servers to start, stop and call, what each tool says of itself, and what lint says of it."""
+"""The screen of tools: servers to start, stop and call, the definitions of tools, and lint findings."""
 
 from __future__ import annotations
 
@@ -38,31 +38,31 @@ if TYPE_CHECKING:
 
 
 class ToolsWays(Protocol):
-    """What the screen of tools has done elsewhere."""
+    """What the screen of tools needs from the rest of the app."""
 
     async def approve_servers(self, file: SuiteFile) -> Approval | str:
         """Return what the servers of a suite may use, after asking for trust, or why they may not be started."""
         ...
 
     def tools_changed(self) -> None:
-        """Tell whatever knows tools that a server has listed others."""
+        """Report that a server has listed different tools."""
         ...
 
     def file_at(self, path: Path) -> SuiteFile | None:
-        """Return a suite as it is by now."""
+        """Return the current state of a suite."""
         ...
 
     def change_case(self, suite_file: Path, change: Callable[[Table], Table], done: str) -> str:
-        """Change the case under the tree's cursor, as `call_screen.IntoCase` says."""
+        """Change the selected case. See `call_screen.IntoCase`."""
         ...
 
     def turn_breakpoint(self, tool: str, announce: Announce) -> None:
-        """Set a breakpoint at a tool, or take it away."""
+        """Set or remove a breakpoint on a tool."""
         ...
 
 
 class ToolsScreen(ListScreen[None, ToolShelves]):
-    """The servers and tools of some suites. Nothing is started before a key says so, and trust has been given."""
+    """The servers and tools of some suites. Servers start only by key, and only if trusted."""
 
     DEFAULT_CSS = "ToolsScreen #list-column { width: 40%; max-width: 60; }"
     TWO_COLUMNS_CELLS = 100
@@ -92,7 +92,7 @@ class ToolsScreen(ListScreen[None, ToolShelves]):
         self._known = known
         self._ways = ways
         self._loading = True
-        """Whether it is not known yet what there is."""
+        """Whether the tools are still being loaded."""
         self._servers = ToolServers(known.runner, stage.call_later, self._take)
 
     def on_mount(self) -> None:
@@ -101,7 +101,7 @@ class ToolsScreen(ListScreen[None, ToolShelves]):
     def on_unmount(self) -> None:
         self._servers.close()
 
-    # What is there
+    # Content
 
     async def _load(self) -> None:
         listings = self._known.listings
@@ -119,7 +119,7 @@ class ToolsScreen(ListScreen[None, ToolShelves]):
         await self._lint()
 
     async def _lint(self) -> None:
-        """Look at the tools of every suite, off the loop."""
+        """Lint the tools of every suite in a thread."""
         suites = [(file, self.state.tools_of(file.path)) for file in self._files if file.suite is not None]
 
         def look() -> Mapping[Path, tuple[LintFinding, ...]]:
@@ -130,7 +130,7 @@ class ToolsScreen(ListScreen[None, ToolShelves]):
         self._show_state(moved=False)
 
     def _take(self, key: ShelfKey, status: ServerStatus) -> None:
-        """A server is otherwise than it was; other tools are looked at anew."""
+        """Take over the state of a server. If its tools changed, they are linted again."""
         ran = any(shelf.key == key and shelf.state == "running" for shelf in self.state.shelves)
         if self.is_mounted and ran and status.state == "down":
             self.announce(status.reason, "error", GLYPHS.error)
@@ -152,7 +152,7 @@ class ToolsScreen(ListScreen[None, ToolShelves]):
         return detail_lines(self.state, row, width, self._now())
 
     def _show_state(self, *, moved: bool = True) -> None:
-        if self.is_mounted:  # a server may tell how it is after the screen was left
+        if self.is_mounted:  # a server may report after the screen was closed
             super()._show_state(moved=moved)
 
     def _title(self) -> tuple[Line, Sequence[Line]]:
@@ -166,7 +166,7 @@ class ToolsScreen(ListScreen[None, ToolShelves]):
         left: Line = (Span(" Tools ", "badge"), Span(f" {one_line(self._place)}{self._filter_said}"))
         return left, (right, found)
 
-    # What can be done
+    # Actions
 
     @property
     def ways_out(self) -> tuple[tuple[str, str], ...]:
@@ -185,18 +185,18 @@ class ToolsScreen(ListScreen[None, ToolShelves]):
         )
 
     def do_show(self) -> None:
-        """Go to what the cursor is on."""
+        """Go to the details of the selected row."""
         if self.state.selected is not None:
             self._go_to("detail")
 
     def do_break(self) -> None:
-        """Break before calls of the tool under the cursor, or no more."""
+        """Set or remove a breakpoint on the selected tool."""
         row = self.state.selected
         if row is not None and row.tool is not None:
             self._ways.turn_breakpoint(row.tool.name, self.announce)
 
     def do_copy(self) -> None:
-        """Copy the definition of the tool under the cursor as JSON, or what else the row is about."""
+        """Copy the definition of the selected tool as JSON, or the text of a different row."""
         self.stage.copy(*self._text_to_copy(), self.announce)
 
     def _text_to_copy(self) -> tuple[str, str]:
@@ -216,15 +216,15 @@ class ToolsScreen(ListScreen[None, ToolShelves]):
     # Servers
 
     def do_start(self) -> None:
-        """Start the server under the cursor."""
+        """Start the selected server."""
         self._serve_soon("start")
 
     def do_stop(self) -> None:
-        """Stop the server under the cursor."""
+        """Stop the selected server."""
         self._serve_soon("stop")
 
     def do_renew(self) -> None:
-        """Restart the server under the cursor."""
+        """Restart the selected server."""
         self._serve_soon("renew")
 
     def _serve_soon(self, what: Literal["start", "stop", "renew"]) -> None:
@@ -247,7 +247,7 @@ class ToolsScreen(ListScreen[None, ToolShelves]):
                 self.announce(status.reason, "error", GLYPHS.error)
 
     async def _grant(self, file: SuiteFile) -> Grant | None:
-        """What the servers of a suite may use, after asking for trust; `None` when they may not be started."""
+        """Return what the servers of a suite may use, after asking for trust, `None` if they may not be started."""
         approval = await self._ways.approve_servers(file)
         if isinstance(approval, str):
             self.announce(approval, "warned", GLYPHS.warned)
@@ -257,7 +257,7 @@ class ToolsScreen(ListScreen[None, ToolShelves]):
     # Calling
 
     def do_call(self) -> None:
-        """Open the form of the tool under the cursor."""
+        """Open the form of the selected tool."""
         row = self.state.selected
         if row is None or row.tool is None or (server := server_of(row.shelf)) is None:
             return
@@ -277,7 +277,7 @@ class ToolsScreen(ListScreen[None, ToolShelves]):
         self.stage.show(screen, lambda _: self._called(row.shelf))
 
     def _called(self, shelf: Shelf) -> None:
-        """A call may have started the server, or ended it, and its suite may have been changed."""
+        """Update after a call, which may have started or ended the server or changed the suite."""
         file = self._ways.file_at(shelf.file.path)
         if file is not None:
             self.state.take_file(file)

@@ -1,5 +1,6 @@
-"""The servers that the tools screen shows, as they are on the engine's thread: started and stopped there, and watched
-without asking again and again."""
+"""The servers of the screen of tools. They are started and stopped on the engine's thread and watched without
+polling.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Known:
-    """What the screen of tools looks at: servers that run, tools that were listed, runs, secrets."""
+    """The services that the screen of tools reads from."""
 
     runner: Runner
     listings: Listings
@@ -32,8 +33,7 @@ class Known:
 
 
 class ToolServers:
-    """Starts and stops servers that may be started, and tells how each is whenever that changes. `tell` is called on
-    the app's loop."""
+    """Starts and stops servers, and reports every change of their state to `tell` on the app's loop."""
 
     def __init__(
         self, runner: Runner, call_later: Callable[..., object], tell: Callable[[ShelfKey, ServerStatus], None]
@@ -44,7 +44,7 @@ class ToolServers:
         self._watched: dict[ShelfKey, Future[ServerStatus]] = {}
 
     async def look(self, shelves: Iterable[Shelf]) -> None:
-        """Tell how servers are now. Where there is no session, none was started."""
+        """Report the present state of servers. Without a session, none was started."""
         serving = self._runner.serving
         servers = [(shelf.key, server) for shelf in shelves if (server := server_of(shelf)) is not None]
         if serving is None or not servers:
@@ -54,7 +54,7 @@ class ToolServers:
             self._told(serving, key, server, status)
 
     async def start(self, key: ShelfKey, server: ServerOf, grant: Grant) -> ServerStatus:
-        """Start a server, one that is down anew, and say how it then is."""
+        """Start a server, or restart it if it is down. Returns its state."""
         self._forget(key)
         serving = await self._runner.open_serving()
         self._tell(key, ServerStatus("starting"))
@@ -63,13 +63,13 @@ class ToolServers:
         return status
 
     async def stop(self, key: ShelfKey, server: ServerOf) -> None:
-        """Close a server."""
+        """Stop a server."""
         self._forget(key)
         serving = await self._runner.open_serving()
         self._told(serving, key, server, await asyncio.wrap_future(serving.stop(server)))
 
     def close(self) -> None:
-        """Tell nothing more. Servers stay as they are."""
+        """Stop reporting. Servers keep their state."""
         for key in tuple(self._watched):
             self._forget(key)
 
@@ -97,5 +97,5 @@ class ToolServers:
 
 
 def server_of(shelf: Shelf) -> ServerOf | None:
-    """The server of a shelf, `None` for what is written out."""
+    """Return the server of a shelf, `None` for tools defined in the suite."""
     return ServerOf(shelf.file.path, shelf.server) if shelf.server is not None else None

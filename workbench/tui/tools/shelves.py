@@ -1,4 +1,4 @@
-"""The tools of suites as the tools screen lists them: servers and how they are, their tools, a filter, a cursor."""
+"""The state of the screen of tools: servers, their tools, a filter and a cursor."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ RowKind = Literal["suite", "shelf", "tool", "note"]
 
 
 ShelfKey = tuple[Path, str | None, str | None]
-"""What tells shelves apart: the suite, the server's name, and the case's id."""
+"""Identifies a shelf: the suite, the server's name, and the case's id."""
 
 
 @dataclass(frozen=True)
 class Shelf:
-    """The tools of one server of a suite, or (`server` is `None`) those written out in it, or in the case with the id
-    `case`. `listed_at` says that the tools are remembered, and since when; `reason` why the server is down."""
+    """The tools of one server of a suite or, if `server` is `None`, those defined in the suite or in the case with the
+    id `case`. `listed_at` is set for tools from an earlier listing. `reason` is why the server is down."""
 
     file: SuiteFile
     server: Server | None
@@ -43,12 +43,12 @@ class Shelf:
 
     @cached_property
     def tokens(self) -> int:
-        """About how many tokens its tools take together."""
+        """The estimated number of tokens of its tools."""
         return tokens_of(self.tools)
 
 
 class ToolRow(NamedTuple):
-    """One row: a suite, a shelf, a tool on it, or a note that it has none."""
+    """One row: a suite, a shelf, a tool, or a note that there are no tools."""
 
     kind: RowKind
     shelf: Shelf
@@ -56,12 +56,12 @@ class ToolRow(NamedTuple):
 
     @property
     def key(self) -> tuple[RowKind, ShelfKey, str]:
-        """What a row stands for, the same after a change."""
+        """Identifies the row across changes."""
         return self.kind, self.shelf.key, self.tool.name if self.tool is not None else ""
 
 
 class ToolShelves(ListState[ToolRow]):
-    """All shelves of some suites, as rows."""
+    """All shelves of some suites as rows."""
 
     def __init__(self, files: Sequence[SuiteFile], remembered: Mapping[Path, Mapping[str, Listing]]) -> None:
         super().__init__()
@@ -77,15 +77,15 @@ class ToolShelves(ListState[ToolRow]):
         return self._shelves
 
     def set_filter(self, text: str) -> None:
-        """Show only tools that have every word of `text` in their name, description, server or suite."""
+        """Show only tools with every word of `text` in their name, description, server or suite."""
         super().set_filter(text)
         row = self.selected
         if text and (row is None or row.kind != "tool"):
             self.move_to(next((at for at, row in enumerate(self.rows) if row.kind == "tool"), 0))
 
     def take(self, key: ShelfKey, status: ServerStatus, now: datetime) -> bool:
-        """A server is otherwise than it was; whether it has other tools. What it listed is remembered from `now` on
-        when it no longer runs."""
+        """Take over the state of a server. Returns whether its tools changed. When it stops running, its tools count as
+        listed at `now`."""
         at = next((at for at, shelf in enumerate(self._shelves) if shelf.key == key), None)
         if at is None:
             return False
@@ -101,19 +101,19 @@ class ToolShelves(ListState[ToolRow]):
         return tools != shelf.tools
 
     def take_file(self, file: SuiteFile) -> None:
-        """A suite says something else of its cases."""
+        """Take over a changed suite."""
         self._shelves = [
             replace(shelf, file=file) if shelf.file.path == file.path else shelf for shelf in self._shelves
         ]
         self._rebuild()
 
     def tools_of(self, path: Path) -> tuple[ToolDefinition, ...]:
-        """All tools that are known of a suite, as they are offered together; those of single cases are none of them."""
+        """Return all known tools of a suite that are offered together. Those of single cases are excluded."""
         shelves = [shelf for shelf in self._shelves if shelf.file.path == path and shelf.case is None]
         return tuple(tool for shelf in shelves for tool in shelf.tools)
 
     def set_findings(self, path: Path, findings: Sequence[LintFinding]) -> None:
-        """Take over what lint says of a suite's tools."""
+        """Set the lint findings of a suite."""
         self._findings[path] = tuple(findings)
         self._about = {}
         for of, found in self._findings.items():
@@ -122,7 +122,7 @@ class ToolShelves(ListState[ToolRow]):
                     self._about.setdefault((of, name), []).append(finding)
 
     def findings_on(self, row: ToolRow) -> tuple[LintFinding, ...]:
-        """The findings about a tool; on a suite or a shelf, those about all of its suite's tools together."""
+        """Return the findings about a tool or, for a suite or shelf, those about all tools of its suite together."""
         name = ToolName(row.tool.name, row.tool.server, row.shelf.case) if row.tool is not None else None
         return tuple(self._about.get((row.shelf.file.path, name), ()))
 
@@ -157,7 +157,7 @@ class ToolShelves(ListState[ToolRow]):
 
 
 def expecting(file: SuiteFile, tool: str) -> tuple[tuple[str, bool], ...]:
-    """The names of the cases whose expectations name a tool, each with whether it is only forbidden there."""
+    """Return the names of the cases that expect a tool, each with whether the tool is only forbidden there."""
     found: list[tuple[str, bool]] = []
     for case in file.suite.cases if file.suite is not None else ():
         places = [place[0] for place, call in case.written_calls() if call.tool == tool]
