@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.tui.kit.actions import HELD_KINDS, Action, Feature, MainSituation, Why
-from workbench.tui.stepping import actions as stepping
+from workbench.tui.kit.actions import HELD_KINDS, Action, Feature, MainSituation, Why, why_not_edit_held
 
 
 def _at_row(action_id: str) -> Why:
@@ -44,7 +43,7 @@ ACTIONS: tuple[Action, ...] = (
 
 
 def _edit_held(now: MainSituation) -> str | None:
-    return stepping.edit(now) if now.pane == "run" and now.held is not None else now.not_editable
+    return why_not_edit_held(now) if now.pane == "run" and now.held is not None else now.not_editable
 
 
 def _undo(now: MainSituation) -> str | None:

@@ -17,10 +17,9 @@ from workbench.tui.grades.pairing_lines import pairing_blocks
 from workbench.tui.grades.state import GradesState, status_of
 from workbench.tui.grades.step_lines import shown_steps, step_lines
 from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
-from workbench.tui.lines.prose import signed
+from workbench.tui.lines.prose import NARROWEST, signed
 from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, cut, cut_line, plain, spread, wrap
 from workbench.tui.lines.words import duration, failed_steps, score
-from workbench.tui.trajectory.item_lines import NARROWEST
 
 ROWS = 3
 """The rows of each grader in the list: its name, and two of the reason."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Literal, get_args
@@ -123,6 +123,33 @@ Why = Callable[[Any], str | None]
 def always(_: Situation) -> str | None:
     """Says of an action that nothing ever speaks against it."""
     return None
+
+
+HELD_AT: Mapping[str, str] = {"request": "before a request", "call": "before a call", "result": "after a result"}
+
+
+def while_held(places: Collection[str], otherwise: str, *, to_call: bool = False) -> Why:
+    """Returns what asks why something cannot be done that is done while a run is held at one of these places.
+
+    With `to_call`, it is done to the call that the run is held at.
+    """
+    not_held = "the run is not held; s steps through the case"
+
+    def why_not(now: MainSituation) -> str | None:
+        if now.held is None:
+            running = now.shown == "a run"
+            return "the run is not held; s holds it at its next stop" if running else not_held
+        if now.held not in places:
+            return f"the run is held {HELD_AT[now.held]}: {otherwise}"
+        return now.other_call if to_call else None
+
+    return why_not
+
+
+why_not_edit_held = while_held(
+    ("call", "result"), "arguments can be changed before a call, a result right after it has come", to_call=True
+)
+"""Says why what a run is held at cannot be changed. The key that edits a case does that while a run is held."""
 
 
 def unless_refused(action_id: str) -> Why:

@@ -14,6 +14,9 @@ LONGEST_SHOWN = 5_000
 LONGEST_LINE = 20_000
 """Characters of a line that are shown."""
 
+NARROWEST = 24
+"""The minimum layout width. Narrower screens cut the lines."""
+
 Found = Mapping[int, Sequence[tuple[int, int, Role]]]
 """The matches of a search, by line from 0: start, end and role."""
 

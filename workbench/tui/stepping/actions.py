@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from workbench.tui.kit.actions import ANSWERS, Action, Feature, MainSituation, Why
+from workbench.tui.kit.actions import ANSWERS, HELD_AT, Action, Feature, MainSituation, while_held
 from workbench.tui.runs.actions import why_not_run
-
-_NOT_HELD = "the run is not held; s steps through the case"
-
-_HELD_AT = {"request": "before a request", "call": "before a call", "result": "after a result"}
 
 
 def _step(now: MainSituation) -> str | None:
@@ -26,20 +22,6 @@ def _continue(now: MainSituation) -> str | None:
     return "this case is not running; r runs it to the first breakpoint"
 
 
-def _while_held(places: tuple[str, ...], otherwise: str, *, to_call: bool = False) -> Why:
-    """Of what can be done while a run is held at one of these places; `to_call`: to the call it is held at."""
-
-    def why_not(now: MainSituation) -> str | None:
-        if now.held is None:
-            running = now.shown == "a run"
-            return "the run is not held; s holds it at its next stop" if running else _NOT_HELD
-        if now.held not in places:
-            return f"the run is held {_HELD_AT[now.held]}: {otherwise}"
-        return now.other_call if to_call else None
-
-    return why_not
-
-
 def _go(now: MainSituation) -> str | None:
     return None if now.held_runs else "no run is held; s steps through a case"
 
@@ -52,15 +34,10 @@ def _expect(now: MainSituation) -> str | None:
     return now.not_expectable
 
 
-edit = _while_held(
-    ("call", "result"), "arguments can be changed before a call, a result right after it has come", to_call=True
-)
-"""Of what `edit` is while a run is held."""
-
-_anywhere = _while_held(tuple(_HELD_AT), "")
-_answer = _while_held(("call",), "a call can be answered before it is made", to_call=True)
-_skip = _while_held(("call",), "a call can be skipped before it is made", to_call=True)
-_again = _while_held(("call", "result"), "a round can be asked again before one of its calls, or after a result")
+_anywhere = while_held(HELD_AT, "")
+_answer = while_held(("call",), "a call can be answered before it is made", to_call=True)
+_skip = while_held(("call",), "a call can be skipped before it is made", to_call=True)
+_again = while_held(("call", "result"), "a round can be asked again before one of its calls, or after a result")
 
 
 def _error(now: MainSituation) -> str | None:

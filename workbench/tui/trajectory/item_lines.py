@@ -14,7 +14,7 @@ from workbench.trajectory.messages import JsonValue
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.growing_text import DISPLAY_LIMIT
 from workbench.tui.lines.json_lines import JoinedLines, LazyLines, compact_json
-from workbench.tui.lines.prose import signed
+from workbench.tui.lines.prose import NARROWEST, signed
 from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cut, cut_line, padded, wrap
 from workbench.tui.lines.text_rows import text_rows
 from workbench.tui.lines.words import duration
@@ -42,8 +42,6 @@ from workbench.tui.trajectory.outcome_lines import outcome_lines
 NUMBER_WIDTH = 3
 LABEL_WIDTH = 7
 BODY = NUMBER_WIDTH + LABEL_WIDTH
-NARROWEST = 24
-"""The minimum layout width. Narrower screens cut the lines."""
 
 COLLAPSED_ROWS: Mapping[str, int] = {"system": 1, "user": 8, "assistant": 3, "tool": 2, "reasoning": 3}
 """The rows of a long text that are shown before it is expanded, by role."""
