@@ -32,7 +32,6 @@ from workbench.trajectory.events import Event, TextDelta
 from workbench.trajectory.fold import fold
 from workbench.trajectory.messages import JsonValue, ToolCall
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
-from workbench.tui.shell.copying import copy_text
 
 ROOT = Path(__file__).parents[1] / "workbench"
 
@@ -326,7 +325,7 @@ async def test_no_secret_is_drawn_copied_or_put_into_a_picture(tmp_path: Path, m
             await app.pilot.pause()
             left[f"copied from {door}"] = app.app.clipboard
             await app.press("escape")
-        copy_text(app.app, said, "it", app.app.main.announce)
+        app.app.copy(said, "it", app.app.main.announce)
         await app.until(lambda: "Copied it" in app.screen)
         left["copied"] = app.app.clipboard
         await app.press("ctrl+p", *"picture", "enter")

@@ -39,7 +39,7 @@ async def by_app(home: Path, repeats: int) -> Report:
     async with opened(home / "app", paths=[SAMPLES], models=["offline"], live=True) as app:
         suites = [(suite, suite.file.suite) for suite in app.app.open_suites.suites]
         cases = [(suite, tuple(case.id for case in valid.cases)) for suite, valid in suites if valid is not None]
-        await app.app.starter.run(cases, repeats)
+        await app.app.services.starter.run(cases, repeats)
         book = app.app.selection.book
         await app.until(lambda: not book.under_way())
         records = [run for suite, ids in cases for case_id in ids for run in book.runs_of((suite.path, case_id))]

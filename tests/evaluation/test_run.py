@@ -14,7 +14,8 @@ from workbench.batches.events import BatchDone, BatchStarted, RunDone
 from workbench.config.program import Program
 from workbench.evaluation.approval import needs
 from workbench.evaluation.options import OptionsError, RunOptions
-from workbench.evaluation.plan import Plan, PlanError, plan
+from workbench.evaluation.plan import Plan, PlanError
+from workbench.evaluation.planning import plan
 from workbench.evaluation.run import Evaluation
 from workbench.evaluation.runtime import Runtime
 

@@ -337,7 +337,7 @@ class Opened:
                 await self.pilot.pause()
                 busy = any(worker.group not in ("start", "ask") for worker in self.app.workers)
                 opening = self.app.is_starting or busy
-                if not opening and not self.app.main.is_catching_up and not self.app.runner.is_delivering:
+                if not opening and not self.app.main.is_catching_up and not self.app.services.runner.is_delivering:
                     break
                 await asyncio.sleep(0)
         await self.pilot.pause()
@@ -414,7 +414,7 @@ async def opened(
             if not errs:
                 assert not app.containment.recent, app.containment.recent[0]
         finally:
-            await asyncio.to_thread(app.runner.close)
+            await asyncio.to_thread(app.services.runner.close)
 
 
 def screen_text(app: Workbench) -> str:

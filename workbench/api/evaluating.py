@@ -24,7 +24,8 @@ from workbench.config.secrets import Secrets
 from workbench.engine.thread import EngineThread
 from workbench.evaluation.approval import needs
 from workbench.evaluation.options import OptionsError, OwnModel, RunOptions
-from workbench.evaluation.plan import Plan, PlanError, plan
+from workbench.evaluation.plan import Plan, PlanError
+from workbench.evaluation.planning import plan
 from workbench.evaluation.report import Report
 from workbench.evaluation.run import Evaluation
 from workbench.providers.function import AgentFunction, CallerLoop, FunctionModel

@@ -16,7 +16,8 @@ from workbench.config.history_file import history_option
 from workbench.config.program import Program
 from workbench.evaluation.approval import needs
 from workbench.evaluation.options import RunOptions
-from workbench.evaluation.plan import Notice, Plan, PlanError, plan
+from workbench.evaluation.plan import Notice, Plan, PlanError
+from workbench.evaluation.planning import plan
 from workbench.history.records import HistoryError, ResumedBy
 
 

@@ -96,7 +96,7 @@ DOORS: tuple[Door, ...] = (
         "clipboard",
         "Copied texts, redacted.",
         (
-            "tui/shell/copying.py:copy_text.copy",
+            "tui/kit/copying.py:copy_text",
             "tui/terminal/clipboard.py:copy",
             "tui/terminal/clipboard.py:_taken_by",
         ),

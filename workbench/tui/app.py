@@ -94,7 +94,7 @@ def open_app(
     try:
         app.run()
     finally:
-        app.runner.close()
+        app.services.runner.close()
         app.leaving.closed()
         logging.shutdown()
         for stream in (sys.__stdout__, sys.__stderr__):

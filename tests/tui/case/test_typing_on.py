@@ -131,7 +131,7 @@ async def test_a_file_that_changes_on_the_disk_leaves_open_what_is_typed_in(tmp_
         await app.press("e")
         above = '[[cases]]\nname = "New first"\nuser = "x"\n\n# A film'
         (suites / "home.toml").write_text(SMART_HOME.replace("# A film", above))
-        app.app.reader.read_soon()
+        app.app.services.reader.read_soon()
         await app.settle()
         assert len(main.open_suites.suites[0].cases) == 4
         await app.press(*"ZZ")
@@ -146,7 +146,7 @@ async def test_a_case_that_is_gone_from_the_disk_is_not_typed_on_in_another_one(
         await begin(app, "name")
         text = SMART_HOME[: SMART_HOME.index("# A film")] + SMART_HOME[SMART_HOME.index('[[cases]]\nname = "Lights') :]
         (suites / "home.toml").write_text(text)
-        app.app.reader.read_soon()
+        app.app.services.reader.read_soon()
         await app.settle()
         assert app.app.main.open_suites.suites[0].cases[0].name == "Lights off"
         assert app.app.main.case_pane.typing is None

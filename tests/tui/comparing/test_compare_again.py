@@ -95,8 +95,8 @@ async def test_what_is_run_again_and_stopped_is_what_it_was_on_both_screens_and_
         compared = Compared(
             app.app,
             app.app.selection,
-            app.app.runner,
-            app.app.main.commands.areas.comparing,
+            app.app.services.runner,
+            app.app.areas.comparing,
             Begin(RunOptions(suites=(".",)), opens="compare"),
         )
         compared.tell(lambda found, _: told.extend(found.totals))

@@ -88,4 +88,4 @@ def test_keys_read_like_keys() -> None:
 async def test_every_action_has_something_that_does_it(tmp_path: Path) -> None:
     async with opened(tmp_path) as app:
         of_main = {action.id for action in ACTIONS if action.where not in SCREEN_TITLES and action.where != "move"}
-        assert set(app.app.main.commands.known) == of_main
+        assert set(app.app.areas.methods) == of_main

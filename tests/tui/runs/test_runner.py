@@ -18,7 +18,7 @@ async def test_what_comes_in_together_is_painted_together(tmp_path: Path) -> Non
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
         (run,) = await app.run("r")
         deliveries: list[set[CaseKey]] = []
-        app.app.runner.on_delivery = lambda cases, _: deliveries.append(cases)
+        app.app.services.runner.on_delivery = lambda cases, _: deliveries.append(cases)
         app.session.say(run, opening(run), RequestStarted(1), *[TextDelta(1, "word ") for _ in range(500)])
         await app.settle()
         assert deliveries == [{(run.file.path, "movie-night")}]

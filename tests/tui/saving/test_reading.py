@@ -51,7 +51,7 @@ def slow_disk(monkeypatch: pytest.MonkeyPatch) -> Held:
 
 async def begun(app: Opened, held: Held) -> None:
     """Begin to read again, up to where the disk was read."""
-    app.app.reader.read_soon()
+    app.app.services.reader.read_soon()
     async with asyncio.timeout(20):
         while not held.begun.is_set():
             await app.pilot.pause()
@@ -148,7 +148,7 @@ async def test_each_letter_of_a_sentence_puts_off_when_a_question_takes_answers(
         suite = app.app.main.open_suites.suites[0]
         app.app.main.open_suites.change(suite, suite.document.with_header("name", "Our home"), "Typed")
         (suites / "home.toml").write_text(THEIRS, encoding="utf-8")
-        app.app.reader.read_soon()
+        app.app.services.reader.read_soon()
         await app.until(lambda: isinstance(app.app.screen, ChangedScreen))
         screen = app.app.screen
         assert isinstance(screen, ChangedScreen)

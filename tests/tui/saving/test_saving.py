@@ -175,7 +175,7 @@ async def test_what_is_put_off_is_not_looked_into_at_each_key(tmp_path: Path, mo
         await app.press("down", "up")
         await app.until(lambda: not is_asking(app))
         assert looked == []
-        app.app.reader.read_soon()
+        app.app.services.reader.read_soon()
         await app.until(lambda: bool(looked) and not is_asking(app))
         assert app.app.screen is app.app.main
 
@@ -256,9 +256,9 @@ async def test_a_run_begins_with_the_question_about_a_suite_that_changed_twice(t
     async with opened(suites) as app:
         edit(app)
         (suites / "smart_home.toml").write_text(THEIRS)
-        app.app.saver.put_off.clear()
+        app.app.services.saver.put_off.clear()
         suite = app.app.main.open_suites.suites[0]
-        app.app.run_cases([(suite, ("film-night",))])
+        app.app.services.starter.run_soon([(suite, ("film-night",))])
         await answer(app, ChangedScreen, "d")
         await app.until(lambda: suite.document.text == THEIRS)
 
@@ -288,7 +288,7 @@ async def test_a_name_that_is_taken_is_not_overwritten(tmp_path: Path) -> None:
     suites = suites_in(tmp_path, a=SMART_HOME, b=SMART_HOME)
     async with opened(suites) as app:
         edit(app)
-        app.app.saver.save_as_soon(app.app.main.open_suites.suites[0])
+        app.app.services.saver.save_as_soon(app.app.main.open_suites.suites[0])
         await app.until(lambda: isinstance(app.app.screen, SaveAsScreen))
         app.app.screen.query_one("#name", Input).value = str(suites / "b")
         await app.press("enter")
@@ -302,7 +302,7 @@ async def test_a_name_under_which_another_new_suite_is_open_is_refused(tmp_path:
     suites = suites_in(tmp_path, a=SMART_HOME)
     async with opened(suites) as app:
         app.app.main.open_suites.add(OpenSuite.new(suites / "new.toml", MINE))
-        app.app.saver.save_as_soon(app.app.main.open_suites.suites[0])
+        app.app.services.saver.save_as_soon(app.app.main.open_suites.suites[0])
         await app.until(lambda: isinstance(app.app.screen, SaveAsScreen))
         app.app.screen.query_one("#name", Input).value = str(suites / "new.toml")
         await app.press("enter")
@@ -317,7 +317,7 @@ async def test_a_suite_that_is_saved_by_its_whole_path_stands_once_in_the_tree(
     monkeypatch.chdir(tmp_path)
     async with opened(suites, paths=[Path("suites")]) as app:
         app.app.main.open_suites.add(OpenSuite.new(Path("suites/new.toml"), MINE))
-        app.app.saver.save_as_soon(app.app.main.open_suites.suites[1])
+        app.app.services.saver.save_as_soon(app.app.main.open_suites.suites[1])
         await app.until(lambda: isinstance(app.app.screen, SaveAsScreen))
         app.app.screen.query_one("#name", Input).value = str(suites / "new.toml")
         await app.press("enter")
@@ -348,7 +348,7 @@ async def test_what_is_typed_while_it_is_written_is_not_saved_and_stays_a_draft(
     suites = suites_in(tmp_path, smart_home=SMART_HOME)
     async with opened(suites) as app:
         suite = edit(app)
-        app.app.saver.save_soon([suite])
+        app.app.services.saver.save_soon([suite])
         await app.pilot.pause()
         edit(app, "Film night", "Cinema night")
         slow_disk.set()
@@ -365,7 +365,7 @@ async def test_what_is_typed_while_it_is_saved_elsewhere_goes_along(tmp_path: Pa
         new = OpenSuite.new(suites / "new.toml", MINE)
         app.app.main.open_suites.add(new)
         app.app.main.selection.select(new.path)
-        app.app.saver.save_as_soon(new)
+        app.app.services.saver.save_as_soon(new)
         await app.until(lambda: isinstance(app.app.screen, SaveAsScreen))
         app.app.screen.query_one("#name", Input).value = str(suites / "other.toml")
         await app.press("enter")

@@ -34,7 +34,7 @@ async def test_a_failure_is_said_in_place_of_the_success_of_reading_again(tmp_pa
     suites = suites_in(tmp_path, smart_home=SMART_HOME)
     async with opened(suites) as app:
         (suites / "smart_home.toml").write_text(SMART_HOME.replace("Lights off", "Lights out"), encoding="utf-8")
-        app.app.reader.read_soon("vi ended with code 1")
+        app.app.services.reader.read_soon("vi ended with code 1")
         await app.settle()
         assert "▲ vi ended with code 1" in app.screen
         assert READ_AGAIN not in app.screen

@@ -80,11 +80,11 @@ async def test_what_was_typed_survives_leaving_and_a_start_that_is_refused(
     tmp_path: Path, size: tuple[int, int]
 ) -> None:
     async with opened(suites_in(tmp_path, needy=NEEDY + 'system = "Old."\n'), size=size, trust=False) as app:
-        app.app.starter._trust._all_of_them = True
+        app.app.services.starter._trust._all_of_them = True
         (run,) = await app.run("r")
         app.session.finish(run, conversation(run, (), "Done."))
         app.session.end_batch()
-        app.app.starter._trust._all_of_them = False
+        app.app.services.starter._trust._all_of_them = False
         await app.press("3")
         await go_to(app, RoundItem)
         await app.press("k", "down", "down", "enter", "f7", "N", "e", "w", "escape", "escape", "k")

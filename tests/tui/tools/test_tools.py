@@ -127,7 +127,7 @@ async def test_a_server_that_dies_by_itself_is_seen_without_a_key(tmp_path: Path
         await tools_of(app)
         await app.pilot.press("end", "s")
         await app.until(lambda: "shop  running" in app.screen)
-        serving = app.app.runner.serving
+        serving = app.app.services.runner.serving
         assert serving is not None
         (shelf,) = [shelf for shelf in app.app.screen.state.shelves if shelf.server]  # type: ignore[attr-defined]
         grant = grant_of(shelf.file.suite, shelf.file.path, app.app.program.environment)

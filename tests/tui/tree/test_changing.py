@@ -247,7 +247,7 @@ async def test_among_many_cases_a_key_draws_two_rows_of_the_tree_and_an_edit_its
 async def test_a_name_that_no_file_can_have_is_refused(tmp_path: Path, name: str, *, save_as: bool) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
         if save_as:
-            app.app.saver.save_as_soon(app.app.main.open_suites.suites[0])
+            app.app.services.saver.save_as_soon(app.app.main.open_suites.suites[0])
             await app.until(lambda: app.app.screen is not app.app.main)
         else:
             await app.press("N")
@@ -275,7 +275,7 @@ async def test_what_is_renamed_is_the_case_that_was_asked_about_or_nothing(
     async with opened(suites) as app:
         await app.press("down", "f2")
         (suites / "smart_home.toml").write_text(on_disk, encoding="utf-8")
-        app.app.reader.read_soon()
+        app.app.services.reader.read_soon()
         await app.settle()
         await typed(app, "Renamed")
         assert [case.name for case in app.app.main.open_suites.suites[0].cases] == names

@@ -7,10 +7,9 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Protocol
 
-from textual.app import App
-
 from workbench.authoring.case_now import CaseKey
 from workbench.batches.events import BatchEvent, BatchListener, BatchStarted, HistorySaid, Inbox
+from workbench.tui.kit.stage import Stage
 from workbench.tui.run_book.book import RunBook
 
 if TYPE_CHECKING:
@@ -54,7 +53,7 @@ class Runner:
 
     def __init__(
         self,
-        app: App[int],
+        stage: Stage,
         book: RunBook,
         open_session: OpenSession,
         delivered: Callable[[set[CaseKey], bool], None],
@@ -62,7 +61,7 @@ class Runner:
         open_recordings: Callable[[], Recordings] | None = None,
     ) -> None:
         self.book = book
-        self._app = app
+        self._stage = stage
         self._open_session = open_session
         self.on_delivery = delivered
         self._interval_s = interval_s
@@ -179,7 +178,7 @@ class Runner:
     def _arm(self) -> None:
         assert self._loop is not None
         wait_s = max(self._last_flush_s + self._interval_s - self._loop.time(), 0.0)
-        self._loop.call_later(wait_s, self._app.call_later, self._flush)
+        self._loop.call_later(wait_s, self._stage.call_later, self._flush)
 
     def _flush(self) -> None:
         assert self._loop is not None

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,7 +22,7 @@ from workbench.suite.loading import SuiteFile
 from workbench.suite.model import GraderName
 from workbench.suite.numerals import counted
 from workbench.suite.trust import needs_trust
-from workbench.tui.kit.stage import Panes, Stage
+from workbench.tui.kit.stage import Announce, Panes, Stage
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.words import model_label
 from workbench.tui.runs.runner import Runner
@@ -56,10 +57,14 @@ class Starter:
         trust: Trust,
         *,
         catch_up: Callable[[], Awaitable[object]],
+        put_off: Callable[[], AbstractContextManager[None]],
         compares: bool = False,
     ) -> None:
-        """`catch_up` reads all suites again and asks about conflicts. With `compares`, the history shows batches of
-        several models as comparisons."""
+        """`catch_up` reads all suites again and asks about conflicts.
+
+        `put_off` lets runs ask nothing meanwhile. With `compares`, the history shows batches of several models as
+        comparisons.
+        """
         self._stage = stage
         self._selection = selection
         self._open_suites = selection.open_suites
@@ -69,6 +74,7 @@ class Starter:
         self._program = program
         self._trust = trust
         self._read_again = catch_up
+        self._put_off = put_off
         self._compares = compares
         self._busy = asyncio.Lock()
         self._beginning: set[CaseKey] = set()
@@ -84,6 +90,20 @@ class Starter:
         ]
         await self.run([each for each in cases if each[1]], begin.options.repeats, begin=begin)
 
+    def run_soon(self, cases: Cases, repeats: int | None = None, until: Until = "end") -> None:
+        """Begin to run cases, as `run` does."""
+        self._stage.work(self.run(cases, repeats, until), "start")
+
+    def run_on_soon(self, wanted: Sequence[RunOf], repeats: int | None, announce: Announce) -> None:
+        """Begin to run cases on single models, as `run_on` does; why some are not run is announced."""
+
+        async def run() -> None:
+            why = await self.run_on(wanted, repeats)
+            if why is not None:
+                announce(f"Not everything was run: {why}", "warned", GLYPHS.warned)
+
+        self._stage.work(run(), "start")
+
     async def run(
         self, cases: Cases, repeats: int | None = None, until: Until = "end", *, begin: Begin | None = None
     ) -> None:
@@ -98,10 +118,17 @@ class Starter:
         beginning = {(suite.path, key) for suite, keys in fresh for key in keys}
         self._beginning |= beginning
         try:
-            async with self._busy:
+            async with self._alone():
                 await self._run(fresh, repeats, until, begin)
         finally:
             self._beginning -= beginning
+
+    @asynccontextmanager
+    async def _alone(self) -> AsyncIterator[None]:
+        """Begin one thing at a time; what is asked for it does not come up over a question of a run."""
+        with self._put_off():
+            async with self._busy:
+                yield
 
     def _is_free(self, case: CaseKey) -> bool:
         return case not in self._beginning and not self._book.under_way(case)
@@ -147,7 +174,7 @@ class Starter:
     async def run_on(self, wanted: Sequence[RunOf], repeats: int | None) -> str | None:
         """Run cases on single models, whatever else they are run on, `repeats` times if that is given; says why some
         are not. What is under way already is left out."""
-        async with self._busy:
+        async with self._alone():
             busy = {(run.path, run.case_id, run.model) for run in self._book.under_way()}
             of_suites: dict[Path, dict[RunOf, None]] = {}
             for each in wanted:
@@ -191,7 +218,7 @@ class Starter:
 
     async def fork(self, draft: ForkDraft) -> str | None:
         """Start a fork of a run, graded by its case as it is now; says why not, if it is not started."""
-        async with self._busy:
+        async with self._alone():
             path = draft.run.path
             await self._catch_up([suite for suite in self._open_suites.suites if suite.path == path])
             now = self._open_suites.case_now((path, draft.run.case_id))
@@ -211,7 +238,7 @@ class Starter:
         """Make the missing runs of a batch of the history that is claimed; says why not, if they are not made."""
         from workbench.evaluation.resume import plan_of
 
-        async with self._busy:
+        async with self._alone():
             plan = plan_of(resumption, self._program, self._trust.store.is_exempt)
             approved, approval, untrusted = await self._approved(plan)
             if untrusted is not None:

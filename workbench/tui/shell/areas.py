@@ -4,7 +4,6 @@ action is taken."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
 
 from workbench.tui.accepting.accept import AcceptingCommands
 from workbench.tui.audit.opening import AuditCommands
@@ -18,7 +17,9 @@ from workbench.tui.history.opening import HistoryCommands
 from workbench.tui.kit.outside_editing import OutsideEditing
 from workbench.tui.runs.commands import RunningCommands
 from workbench.tui.saving.commands import SavingCommands
+from workbench.tui.shell.main_screen import MainScreen
 from workbench.tui.shell.program import ProgramCommands, ViewingCommands
+from workbench.tui.shell.services import Services, Surface
 from workbench.tui.stepping.commands import SteppingCommands
 from workbench.tui.stepping.forking import ForkingCommands
 from workbench.tui.tools.opening import ToolsCommands
@@ -29,42 +30,44 @@ from workbench.tui.tree.changing import StructureCommands
 from workbench.tui.tree.commands import TreeCommands
 from workbench.tui.two_runs.opening import PairScreens
 
-if TYPE_CHECKING:
-    from workbench.tui.shell.workbench import Workbench
-
 
 class Areas:
     """The areas of an app: each is given what it needs of the services, and no more."""
 
-    def __init__(self, app: Workbench) -> None:
-        main, selection, program = app.main, app.selection, app.program
+    def __init__(
+        self,
+        app: Surface,
+        main: MainScreen,
+        services: Services,
+        of_program: ProgramCommands,
+        remember: Callable[[], object],
+    ) -> None:
+        selection, program, runner, starter = main.selection, services.program, services.runner, services.starter
         book, listings = selection.book, main.known_tools.listings
         case_pane, run_pane = main.case_pane, main.run_pane
-        editor = OutsideEditing(app, app.surroundings.editor)
+        editor = OutsideEditing(app, services.surroundings.editor)
 
         def tools_changed() -> None:
             main.known_tools.forget()
             main.auditor.forget()
 
-        running = RunningCommands(
-            app, selection, program, app.run_cases, app.runner.stop, app.action_stop_all, app.remember
-        )
+        running = RunningCommands(app, selection, program, starter.run_soon, runner.stop, services.stop_all, remember)
         breaking = BreakingCommands(
             app,
             main,
-            app.breaking,
+            services.breaking,
             case_pane,
             in_run=lambda: breakpoint_in_run(*run_pane.run_list.at_cursor),
             key_name=app.key_name,
         )
-        runs = RunScreens(app, book, app.run_saver.save_soon)
+        runs = RunScreens(app, book, services.run_saver.save_soon)
         pairs = PairScreens(app, selection, runs)
         self.comparing = CompareCommands(
             app,
             selection,
-            app.runner,
-            run_on=app.run_on,
-            stop_all=app.action_stop_all,
+            runner,
+            run_on=starter.run_on_soon,
+            stop_all=services.stop_all,
             choose_models=running.choose_models,
             runs=runs,
             pairs=pairs,
@@ -73,9 +76,9 @@ class Areas:
         history = HistoryCommands(
             app,
             selection,
-            app.history,
-            app.runner,
-            deeds=lambda: app.deeds,
+            services.history,
+            runner,
+            deeds=lambda: services.deeds,
             comparing=self.comparing,
             runs=runs,
             pairs=pairs,
@@ -83,20 +86,20 @@ class Areas:
         tools = ToolsCommands(
             app,
             selection,
-            Known(app.runner, listings, book, program.secrets),
-            approve_servers=app.starter.approval_of_servers,
+            Known(runner, listings, book, program.secrets),
+            approve_servers=starter.approval_of_servers,
             tools_changed=tools_changed,
             turn_breakpoint=breaking.turn_at_tool,
         )
         self._stepping = SteppingCommands(
-            app, selection, main, run_pane, app.runner, app.run_cases, editor, program.secrets
+            app, selection, main, run_pane, runner, starter.run_soon, editor, program.secrets
         )
         areas = (
             running,
             self._stepping,
             breaking,
-            RunPaneCommands(app, selection, main, run_pane, app.run_saver),
-            ForkingCommands(app, selection, main, program, place=lambda: run_pane.run_list.place, fork=app.fork),
+            RunPaneCommands(app, selection, main, run_pane, services.run_saver),
+            ForkingCommands(app, selection, main, program, place=lambda: run_pane.run_list.place, fork=starter.fork),
             AcceptingCommands(app, selection, main, lambda: run_pane.run_list.item_and_before, program.secrets),
             TreeCommands(selection, main, main.suite_tree, main.filter_box, run_pane.search),
             StructureCommands(
@@ -104,16 +107,16 @@ class Areas:
                 selection,
                 main,
                 main.known_tools,
-                is_bundled=app.is_bundled,
-                forget_draft=app.drafting.forget,
+                is_bundled=services.is_bundled,
+                forget_draft=services.drafting.forget,
                 deleted=program.folders.deleted,
             ),
-            EditingCommands(app, selection, main, case_pane, editor, app.reader.read_soon),
+            EditingCommands(app, selection, main, case_pane, editor, services.reader.read_soon),
             FormCommands(lambda: case_pane.form, app.announce),
             TomlCommands(app, selection, main, case_pane, editor),
-            SavingCommands(app, selection, app.saver, app.reader),
+            SavingCommands(app, selection, services.saver, services.reader),
             ViewingCommands(app, main),
-            ProgramCommands(app),
+            of_program,
             tools,
             GradesCommands(app, selection),
             FailuresCommands(app, selection, main),

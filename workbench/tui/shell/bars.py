@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from textual.timer import Timer
 
 from workbench.reports.visible import one_line
@@ -14,13 +12,9 @@ from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.spans import EMPTY, Line, Role, Span
 from workbench.tui.lines.words import model_label
 from workbench.tui.runs.status_line import models_label, status_line
+from workbench.tui.shell.panes import PanesScreen
 from workbench.tui.shell.registry import shown_keys
 from workbench.tui.shell.situation import situation_of
-from workbench.tui.trajectory.view import RunList
-
-if TYPE_CHECKING:
-    from workbench.tui.shell.main_screen import MainScreen
-
 
 NOTICE_S = 6.0
 """A notice stays this long, or until the next command."""
@@ -29,7 +23,7 @@ NOTICE_S = 6.0
 class MainBars:
     """What stands in the bars of a main screen."""
 
-    def __init__(self, screen: MainScreen) -> None:
+    def __init__(self, screen: PanesScreen) -> None:
         self._screen = screen
         self._notice: Timer | None = None
         self._role: Role = "text"
@@ -49,11 +43,11 @@ class MainBars:
 
     def show_titles(self) -> None:
         """Name the panes and what they show."""
-        screen, run, shown = self._screen, self._screen.run_shown, self._screen.panes_in_sight
+        screen, run, shown = self._screen, self._screen.selection.run, self._screen.panes_in_sight
         about = {
-            "suites": f"/{screen.suites.filter}" if screen.suites.filter else "",
+            "suites": f"/{screen.selection.tree.filter}" if screen.selection.tree.filter else "",
             "case": screen.selection.title,
-            "run": model_label(run.model) if run is not None and len(screen.runs_shown) == 1 else "",
+            "run": model_label(run.model) if run is not None and len(screen.selection.runs) == 1 else "",
         }
         for pane in shown:
             sharing = [other for other in PANES if other == pane or other not in shown]
@@ -67,9 +61,9 @@ class MainBars:
         screen = self._screen
         if screen.is_covered:
             return
-        models = models_label(screen.models or self._suite_models())
+        models = models_label(screen.selection.models or self._suite_models())
         counts, spend, progress = screen.book.counts(), screen.book.spend(), screen.book.progress()
-        place, cases = screen.workspace.place, screen.suites.case_count
+        place, cases = screen.selection.open_suites.workspace.place, screen.selection.tree.case_count
         status = screen.query_one("#status", Bar)
         status.say(lambda width: status_line(place, models, cases, counts, spend, progress, width))
 
@@ -97,7 +91,7 @@ class MainBars:
 
     def _views(self) -> Line:
         """The two views of a case, the one that is shown marked."""
-        if self._screen.selected_suite is None:
+        if self._screen.selection.suite is None:
             return EMPTY
         shown = self._screen.case_pane.view
         form, toml = (Span(view, "strong" if view == shown else "muted") for view in ("form", "toml"))
@@ -105,10 +99,10 @@ class MainBars:
 
     def _news(self) -> Line:
         screen = self._screen
-        unseen = screen.query_one("#run", RunList).unseen
+        unseen = screen.run_pane.run_list.unseen
         if unseen:
             return (Span(f"{unseen} new {GLYPHS.down} End", "running"),)
-        run, row = screen.run_shown, screen.suites.selected
+        run, row = screen.selection.run, screen.selection.row
         if run is not None and row is not None and row.open is not None and not run.is_of(row.open, row.case):
             return (Span("changed since", "warned"),)
         if run is not None and run.recorded:
@@ -117,9 +111,10 @@ class MainBars:
 
     def _suite_models(self) -> tuple[str, ...]:
         """The models that the suites name themselves, or on which they were recorded."""
-        recorded = {run.planned.file.path: run.planned.model for run in self._screen.workspace.recorded if run.known}
+        open_suites = self._screen.selection.open_suites
+        recorded = {run.planned.file.path: run.planned.model for run in open_suites.workspace.recorded if run.known}
         named: dict[str, None] = {}
-        for suite in self._screen.desk.suites:
+        for suite in open_suites.suites:
             if (read := suite.file.suite) is not None:
                 models = (recorded[suite.path],) if suite.path in recorded else read.models
                 named.update(dict.fromkeys(models))

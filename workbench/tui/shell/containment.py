@@ -10,9 +10,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakSet
 
 from rich.segment import Segment
@@ -30,9 +31,11 @@ from textual.worker import NoActiveWorker, WorkerFailed, get_current_worker
 from workbench.config.logs import LOG_NAME
 from workbench.reports.visible import one_line
 from workbench.tui.lines.glyphs import GLYPHS
+from workbench.tui.lines.spans import Role
 
 if TYPE_CHECKING:
-    from workbench.tui.shell.workbench import Workbench
+    from workbench.config.program import Program
+    from workbench.tui.shell.leaving import Leaving
 
 
 _log = logging.getLogger(__name__)
@@ -47,10 +50,45 @@ UNDRAWN_ROWS = 3
 CANNOT_BE_DRAWN = " this cannot be drawn; the log says why"
 
 
+class ContainedApp(Protocol):
+    """The app, as what its errors are contained in."""
+
+    program: Program
+    leaving: Leaving
+    is_starting: bool
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether nothing more can be shown."""
+        ...
+
+    @property
+    def main(self) -> Screen[Any]:
+        """The main screen, which is never closed."""
+        ...
+
+    @property
+    def screen_stack(self) -> Sequence[Screen[Any]]:
+        """All screens, the one over all others last."""
+        ...
+
+    def show_first(self) -> None:
+        """Begin to draw."""
+        ...
+
+    def call_later(self, callback: Callable[..., Any], *args: Any) -> bool:
+        """Call a function once the messages that wait now are handled."""
+        ...
+
+    def announce(self, text: str, role: Role = "text", sign: str = "") -> None:
+        """Show a notice at the bottom of the screen that is shown."""
+        ...
+
+
 class Containment:
     """The errors of an app, and what becomes of each."""
 
-    def __init__(self, app: Workbench) -> None:
+    def __init__(self, app: ContainedApp) -> None:
         self._app = app
         self.handled = 0
         """How many messages were handled."""

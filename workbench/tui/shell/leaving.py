@@ -7,24 +7,23 @@ import logging
 import os
 import signal
 import sys
+from collections.abc import Callable
 from threading import Thread
-from typing import TYPE_CHECKING
 
 from rich.text import Text
+from textual.app import App
 
 from workbench.authoring.open_suite import Untaken
 from workbench.config.logs import LOG_NAME
 from workbench.reports.visible import one_line
 from workbench.suite.numerals import counted
+from workbench.tui.kit.stage import Announce
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.spans import Span
 from workbench.tui.shell.bars import NOTICE_S
+from workbench.tui.shell.services import Services
 from workbench.tui.terminal.driver import TolerantDriver
 from workbench.tui.terminal.signals import SignalWatch
-
-if TYPE_CHECKING:
-    from workbench.tui.shell.workbench import Workbench
-
 
 _log = logging.getLogger(__name__)
 
@@ -38,8 +37,22 @@ CLOSING_S = 10.0
 class Leaving:
     """Leaves the app once, after everything that is under way was stopped."""
 
-    def __init__(self, app: Workbench) -> None:
+    def __init__(
+        self,
+        app: App[int],
+        services: Services,
+        *,
+        announce: Announce,
+        remember: Callable[[], object],
+        handled: Callable[[], int],
+    ) -> None:
         self._app = app
+        self._services = services
+        self._announce = announce
+        self._remember = remember
+        """Remembers where one is, for the next time."""
+        self._handled = handled
+        """Returns how many messages were handled, by which it is known that the loop does not hang."""
         self._leaving = False
         self._signals: SignalWatch | None = None
         self.has_broken = False
@@ -52,7 +65,7 @@ class Leaving:
     def follow_signals(self) -> None:
         """Leave on the signals that end a program."""
         if sys.platform != "win32" and not self._app.is_headless:
-            self._signals = SignalWatch(self._leave_for, self._leave_past_loop, lambda: self._app.containment.handled)
+            self._signals = SignalWatch(self._leave_for, self._leave_past_loop, self._handled)
 
     def closed(self) -> None:
         """The app has ended."""
@@ -64,10 +77,10 @@ class Leaving:
         app = self._app
         if isinstance(app._driver, TolerantDriver):
             app._driver.give_back()
-        closing = Thread(target=app.runner.close, daemon=True)
+        closing = Thread(target=self._services.runner.close, daemon=True)
         closing.start()
         closing.join(CLOSING_S)
-        log = app.program.folders.log / LOG_NAME
+        log = self._services.program.folders.log / LOG_NAME
         os.write(2, f"workbench did not respond and was ended (details in {one_line(str(log))})\n".encode())
         os._exit(SIGNAL_CODE + number)
 
@@ -78,10 +91,10 @@ class Leaving:
         from workbench.tui.saving.dialogs import UnsavedScreen
 
         app = self._app
-        running = len(app.main.book.under_way())
-        stoppable = app.begun_deeds.stoppable if app.begun_deeds is not None else None
+        running = len(self._services.book.under_way())
+        stoppable = self._services.begun_deeds.stoppable if self._services.begun_deeds is not None else None
         under_way = " and ".join(filter(None, (counted(running, "run") if running else "", stoppable)))
-        without = [suite for suite in app.main.desk.suites if suite.untaken]
+        without = [suite for suite in self._services.open_suites.suites if suite.untaken]
         untaken = tuple(one for suite in without for one in suite.untaken.values())
         said = None
         if under_way and not self._asked_just_now:
@@ -94,11 +107,11 @@ class Leaving:
             if isinstance(app.screen, Dialog):  # it may cover the bottom row
                 app.screen.say_keys((Span(f" {GLYPHS.warned} {said}", "warned"),))
             else:
-                app.announce(said, "warned", GLYPHS.warned)
+                self._announce(said, "warned", GLYPHS.warned)
             return
         if isinstance(app.screen, UnsavedScreen):
             return  # it asks already
-        if app.main.desk.dirty:
+        if self._services.open_suites.dirty:
             app.run_worker(self._leave_if_saved(), group="ask")
         else:
             self._leave(0)
@@ -113,8 +126,8 @@ class Leaving:
         return at_s is not None and asyncio.get_running_loop().time() - at_s < NOTICE_S
 
     async def _leave_if_saved(self) -> None:
-        await self._app.saver.settled()
-        if await self._app.drafting.may_leave(self._app.saver.save):
+        await self._services.saver.settled()
+        if await self._services.drafting.may_leave(self._services.saver.save):
             self._leave(0)
 
     def terminal_gone(self) -> None:
@@ -133,18 +146,18 @@ class Leaving:
 
     async def _close_and_exit(self, code: int) -> None:
         app = self._app
-        deeds = app.begun_deeds
+        deeds = self._services.begun_deeds
         if deeds is not None:
             deeds.stop()
         try:
-            if app.main.book.under_way():
-                app.announce("Stopping runs and servers …")
-            await asyncio.to_thread(app.runner.close)
+            if self._services.book.under_way():
+                self._announce("Stopping runs and servers …")
+            await asyncio.to_thread(self._services.runner.close)
             # The program does not end before its threads do; as long as the screen is there, it can say what for.
             while deeds is not None and (doing := deeds.doing) is not None:
-                app.announce(f"Leaving as soon as this is over: {doing}")
+                self._announce(f"Leaving as soon as this is over: {doing}")
                 await deeds.settled()
-            app.remember()
+            self._remember()
         finally:
             app.exit(code, return_code=code)
 
@@ -153,12 +166,12 @@ class Leaving:
         self.has_broken = True
         app = self._app
         _log.critical("the app ends for this error")
-        program = app.program
+        program = self._services.program
         why = one_line(program.secrets.redact(str(error)))[:200]
         log = program.folders.log / LOG_NAME
-        unsaved = app.main.desk.dirty
+        unsaved = self._services.open_suites.dirty
         kept = "; the next start offers what was not saved" if unsaved else ""
         app._return_code = 1
         app.panic(Text(f"workbench broke: {type(error).__name__}: {why} (details in {log}){kept}"))
         for suite in unsaved:
-            app.drafting.keep(suite)
+            self._services.drafting.keep(suite)

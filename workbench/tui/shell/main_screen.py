@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar
 
 from textual import on
@@ -13,9 +14,7 @@ from textual.timer import Timer
 
 from workbench.authoring.case_now import CaseKey
 from workbench.authoring.known_tools import KnownTools
-from workbench.authoring.open_suite import OpenSuite
-from workbench.authoring.open_suites import OpenSuites, SuitesChanged
-from workbench.authoring.workspace import Workspace
+from workbench.authoring.open_suites import SuitesChanged
 from workbench.tui.case.pane import CasePane
 from workbench.tui.kit.actions import bindings_for
 from workbench.tui.kit.bars import KeyBar, PaneTitle
@@ -23,9 +22,7 @@ from workbench.tui.kit.painting import Bar
 from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.spans import Role
-from workbench.tui.run_book.record import RunRecord
 from workbench.tui.shell.bars import MainBars
-from workbench.tui.shell.commands import Commands
 from workbench.tui.shell.messages import run_message
 from workbench.tui.shell.panes import PanesScreen
 from workbench.tui.shell.registry import ACTIONS, BY_ID
@@ -36,7 +33,6 @@ from workbench.tui.trajectory.view import RunList
 from workbench.tui.tree.auditing import Auditor
 from workbench.tui.tree.lines import tree_message
 from workbench.tui.tree.selection import Selection, SelectionNews
-from workbench.tui.tree.state import TreeState
 from workbench.tui.tree.view import FilterBox, SuiteTree
 
 REST_S = 0.06
@@ -53,27 +49,30 @@ class MainScreen(PanesScreen):
         """Nothing else has the keyboard any more: no dialog, no filter."""
 
     def __init__(
-        self, stage: Stage, selection: Selection, commands: Commands, *, editor: str | None, known_tools: KnownTools
+        self,
+        stage: Stage,
+        selection: Selection,
+        perform: Callable[[str], object],
+        *,
+        editor: str | None,
+        known_tools: KnownTools,
     ) -> None:
         super().__init__(
+            selection,
+            SuiteTree(selection.tree, selection.book, "suites"),
+            FilterBox(selection, self),
             CasePane(stage, selection, known_tools, self, "case-pane", classes="beside"),
             RunPane(stage, "run-pane", classes="beside"),
-            FilterBox(selection, self),
+            editor,
         )
-        self.stage = stage
-        self.selection = selection
         self.open_suites = selection.open_suites
-        self.book = selection.book
-        self.editor = editor
-        """The user's editor, as a command."""
-        self.commands = commands
+        self._perform = perform
         self.known_tools = known_tools
         """The tools of the suites, as far as they are known without starting anything."""
         self._resting: Timer | None = None
         self._missed = False
         """Whether runs went on while this screen was covered."""
         self._bars = MainBars(self)
-        self.suite_tree = SuiteTree(selection.tree, self.book, "suites")
         self.suite_tree.message = (("Looking for suites …", "muted"),)
         self.auditor = Auditor(self.suite_tree, known_tools.listings)
         selection.follow(self._selection_changed)
@@ -99,11 +98,6 @@ class MainScreen(PanesScreen):
             self.show_run()
         self.refresh_bars()
         self.post_message(self.Free())
-
-    @property
-    def is_covered(self) -> bool:
-        """Whether another screen takes all the room; a dialog does not."""
-        return any(not screen.is_modal for screen in self.app.screen_stack[1:])
 
     # Following the suites and the selection
 
@@ -211,7 +205,7 @@ class MainScreen(PanesScreen):
         if why is not None:
             self.announce(why[:1].upper() + why[1:], "warned", GLYPHS.warned)
         else:
-            self.commands.perform(action_id)
+            self._perform(action_id)
 
     @on(SuiteTree.Moved)
     def _tree_moved(self) -> None:
@@ -245,44 +239,6 @@ class MainScreen(PanesScreen):
     @on(RunList.News)
     def _run_news(self) -> None:
         self.show_titles()
-
-    # What its parts call it by until they know the selection and the open suites themselves
-
-    @property
-    def desk(self) -> OpenSuites:
-        return self.open_suites
-
-    @property
-    def workspace(self) -> Workspace:
-        return self.open_suites.workspace
-
-    @property
-    def and_moved(self) -> str:
-        return self.open_suites.and_moved
-
-    @property
-    def suites(self) -> TreeState:
-        return self.selection.tree
-
-    @property
-    def selected_suite(self) -> OpenSuite | None:
-        return self.selection.suite
-
-    @property
-    def selected_case(self) -> CaseKey | None:
-        return self.selection.case
-
-    @property
-    def runs_shown(self) -> list[RunRecord]:
-        return self.selection.runs
-
-    @property
-    def run_shown(self) -> RunRecord | None:
-        return self.selection.run
-
-    @property
-    def models(self) -> tuple[str, ...]:
-        return self.selection.models
 
     # Time
 

@@ -12,7 +12,8 @@ from workbench.tui.kit.actions import PANES, Pane
 from workbench.tui.kit.bars import PaneTitle
 from workbench.tui.shell.messages import panes_shown
 from workbench.tui.trajectory.pane import RunPane
-from workbench.tui.tree.view import FilterBox
+from workbench.tui.tree.selection import Selection
+from workbench.tui.tree.view import FilterBox, SuiteTree
 
 
 class PanesScreen(Screen[None]):
@@ -30,12 +31,25 @@ class PanesScreen(Screen[None]):
     # Textual would draw the whole screen again each time the keyboard goes elsewhere.
     focused: reactive[Widget | None] = reactive(None, repaint=False)
 
-    def __init__(self, case_pane: CasePane, run_pane: RunPane, filter_box: FilterBox) -> None:
+    def __init__(
+        self,
+        selection: Selection,
+        suite_tree: SuiteTree,
+        filter_box: FilterBox,
+        case_pane: CasePane,
+        run_pane: RunPane,
+        editor: str | None,
+    ) -> None:
         super().__init__()
-        self.case_pane = case_pane
-        self.run_pane = run_pane
+        self.selection = selection
+        self.book = selection.book
+        self.suite_tree = suite_tree
         self.filter_box = filter_box
         """Where the tree's filter is typed."""
+        self.case_pane = case_pane
+        self.run_pane = run_pane
+        self.editor = editor
+        """The user's editor, as a command."""
         self.pane: Pane = "suites"
         self.right: Pane = "case"
         self.zoomed = False
@@ -51,6 +65,11 @@ class PanesScreen(Screen[None]):
     def show_titles(self) -> None:
         """Name the panes and what they show."""
         raise NotImplementedError
+
+    @property
+    def is_covered(self) -> bool:
+        """Whether another screen takes all the room; a dialog does not."""
+        return any(not screen.is_modal for screen in self.app.screen_stack[1:])
 
     @property
     def panes_in_sight(self) -> tuple[Pane, ...]:

@@ -6,69 +6,80 @@ import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
+
+from textual.app import App
 
 from workbench.config.logs import LOG_NAME
+from workbench.config.program import Program
 from workbench.suite.numerals import counted
 from workbench.tui.kit.actions import PANES
 from workbench.tui.kit.help import HelpScreen
 from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.glyphs import GLYPHS
+from workbench.tui.shell.main_screen import MainScreen
 from workbench.tui.shell.registry import help_sections
 from workbench.tui.shell.situation import situation_of
 from workbench.tui.terminal.screenshot import save_picture, svg_of, text_of
 from workbench.tui.trajectory.copied import copied_text
 
-if TYPE_CHECKING:
-    from workbench.tui.shell.main_screen import MainScreen
-    from workbench.tui.shell.workbench import Workbench
-
 
 class ProgramCommands:
     """The methods of `actions.program`."""
 
-    def __init__(self, app: Workbench) -> None:
+    def __init__(
+        self,
+        app: App[Any],
+        stage: Stage,
+        main: MainScreen,
+        program: Program,
+        *,
+        choose_theme: Callable[[], object],
+    ) -> None:
         self._app = app
+        self._stage = stage
+        self._main = main
+        self._program = program
         self._warned_of_clocks = False
         self.methods: dict[str, Callable[[], object]] = {
             "picture": lambda: self._app.call_after_refresh(self._save_picture),
             "log": self._show_log,
             "suspend": self._suspend,
-            "theme": lambda: self._app.looks.choose(self._app),
+            "theme": choose_theme,
             "help": self._help,
-            "palette": lambda: self._app.action_command_palette(),
-            "quit": lambda: self._app.ask_to_quit(),
+            "palette": app.action_command_palette,
+            "quit": lambda: stage.quit(),
         }
 
     def _help(self) -> None:
-        now = situation_of(self._app.main)
-        self._app.push_screen(HelpScreen(help_sections(now), now))
+        now = situation_of(self._main)
+        self._stage.show(HelpScreen(help_sections(now), now))
 
     def _save_picture(self) -> None:
         app = self._app
-        redact = app.program.secrets.redact
-        folders = (Path(), app.program.folders.state / "pictures")
+        redact = self._program.secrets.redact
+        folders = (Path(), self._program.folders.state / "pictures")
         try:
             drawing, lines = save_picture(folders, redact(svg_of(app)), redact(text_of(app)))
         except OSError as error:
-            self._app.announce(f"No picture was saved: {error}", "error", GLYPHS.error)
+            self._stage.announce(f"No picture was saved: {error}", "error", GLYPHS.error)
         else:
-            self._app.announce(f"Saved in {drawing.resolve()}, and as text in {lines.name}", "passed", GLYPHS.passed)
+            self._stage.announce(f"Saved in {drawing.resolve()}, and as text in {lines.name}", "passed", GLYPHS.passed)
 
     def _show_log(self) -> None:
-        log = self._app.program.folders.log / LOG_NAME
-        self._app.announce(f"The log is {log}" if log.exists() else f"Nothing was logged yet; it will be in {log}")
+        log = self._program.folders.log / LOG_NAME
+        self._stage.announce(f"The log is {log}" if log.exists() else f"Nothing was logged yet; it will be in {log}")
 
     def _suspend(self) -> None:
         """As a terminal does at ctrl+z: all processes of the job stop, whatever started this one among them."""
         if os.name != "posix" or self._app.is_headless or os.getsid(0) == os.getpid():
-            self._app.announce("There is no shell here that could bring it back", "warned", GLYPHS.warned)
+            self._stage.announce("There is no shell here that could bring it back", "warned", GLYPHS.warned)
             return
-        running = len(self._app.main.book.under_way())
+        running = len(self._main.book.under_way())
         if running and not self._warned_of_clocks:
             self._warned_of_clocks = True
             said = f"{counted(running, 'run')} under way, whose time limits go on meanwhile: choose Suspend again"
-            self._app.announce(said, "warned", GLYPHS.warned)
+            self._stage.announce(said, "warned", GLYPHS.warned)
             return
         self._warned_of_clocks = False
         os.kill(0, signal.SIGTSTP)
@@ -101,7 +112,7 @@ class ViewingCommands:
             return copied_text(item) if item is not None else ("", "")
         if self._main.pane == "case":
             return self._main.case_pane.text_to_copy()
-        row = self._main.suites.selected
+        row = self._main.selection.row
         if row is None:
             return "", ""
         if row.problem is not None:
@@ -119,7 +130,7 @@ class ViewingCommands:
         self._main.refresh_bars()
 
     def _back(self) -> None:
-        if self._main.filter_box.typing or (self._main.suites.filter and self._main.pane == "suites"):
+        if self._main.filter_box.typing or (self._main.selection.tree.filter and self._main.pane == "suites"):
             self._main.filter_box.end(keep=False)
         elif self._main.pane == "run" and self._main.run_pane.searching:
             self._main.run_pane.end_search()

@@ -14,7 +14,6 @@ from workbench.providers.built_in import is_built_in
 from workbench.suite.disk import resolved
 from workbench.tui.kit.memory import Memory, Place, Remembered
 from workbench.tui.tree.state import RowKey, RowKind
-from workbench.tui.tree.view import SuiteTree
 
 if TYPE_CHECKING:
     from workbench.tui.shell.main_screen import MainScreen
@@ -55,27 +54,29 @@ def come_back(remembered: Remembered, main: MainScreen) -> None:
         main.case_pane.view = remembered.view
     main.right = remembered.right or main.right
     main.zoomed = remembered.zoomed
-    place = remembered.projects.get(project_of(main.workspace))
+    place = remembered.projects.get(project_of(main.selection.open_suites.workspace))
     if place is not None:
         folded = (RowKey(_FOLDABLE[kind], Path(path)) for kind, path in place.folded if kind in _FOLDABLE)
-        main.suites.fold_only(folded)
-        suite = next((suite for suite in main.suites.suites if str(suite.path) == place.suite), None)
+        main.selection.tree.fold_only(folded)
+        suite = next((suite for suite in main.selection.tree.suites if str(suite.path) == place.suite), None)
         if suite is not None:
-            main.suites.select(suite.path, place.case if place.case in {case.key for case in suite.cases} else None)
+            main.selection.tree.select(
+                suite.path, place.case if place.case in {case.key for case in suite.cases} else None
+            )
     main.place_panes()
-    main.query_one("#suites", SuiteTree).move_cursor(main.suites.cursor)
+    main.suite_tree.move_cursor(main.selection.tree.cursor)
     main.show_selected()
 
 
 def left_at(remembered: Remembered, main: MainScreen) -> Remembered:
     """What is to be remembered of the screen as it is."""
-    project, row = project_of(main.workspace), main.suites.selected
+    project, row = project_of(main.selection.open_suites.workspace), main.selection.row
     before = remembered.projects.get(project, Place())
     place = Place(
         suite=str(row.open.path) if row is not None and row.open is not None else "",
         case=row.case.key if row is not None and row.case is not None else None,
-        folded=tuple(sorted((key.kind, str(key.path)) for key in main.suites.folded))[:MOST_FOLDED],
-        models=before.models if main.selection.models_for_now else main.models,
+        folded=tuple(sorted((key.kind, str(key.path)) for key in main.selection.tree.folded))[:MOST_FOLDED],
+        models=before.models if main.selection.models_for_now else main.selection.models,
     )
     looks = replace(
         remembered,

@@ -2,58 +2,55 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from workbench.grading.repeats import BROKEN_OFF
 from workbench.reports.visible import one_line
 from workbench.tui.kit.actions import MainSituation, Shown, Typing
 from workbench.tui.lines.words import why_not_graded
 from workbench.tui.run_book.record import RunRecord
-from workbench.tui.trajectory.view import RunList
+from workbench.tui.shell.panes import PanesScreen
 from workbench.tui.tree.runnable import any_runnable_below, can_run
 
-if TYPE_CHECKING:
-    from workbench.tui.shell.main_screen import MainScreen
 
-
-def situation_of(screen: MainScreen) -> MainSituation:
+def situation_of(screen: PanesScreen) -> MainSituation:
     """What decides which actions can be taken on the main screen now."""
     row, whole = screen.selection.row, screen.selection.tree.whole
     kind = row.key.kind if row is not None else None
-    case = screen.selected_case
-    suite, shown = screen.selected_suite, screen.run_shown
+    case = screen.selection.case
+    suite, shown = screen.selection.suite, screen.selection.run
     can_copy = {
         "suites": row is not None,
         "case": bool(screen.case_pane.text_to_copy()[0]) if screen.pane == "case" else False,
-        "run": screen.query_one("#run", RunList).item is not None,
+        "run": screen.run_pane.run_list.item is not None,
     }
     return MainSituation(
         pane=screen.pane,
         row="case" if kind == "step" else kind,
         on_step=kind == "step",
-        runnable=int(whole is not None and any_runnable_below(screen.suites, whole, screen.book)),
+        runnable=int(whole is not None and any_runnable_below(screen.selection.tree, whole, screen.book)),
         broken=row is not None and suite is not None and _cannot_run(screen),
         case_running=case is not None and bool(screen.book.under_way(case)),
         running=len(screen.book.under_way()),
         failures=screen.book.any_failed,
         failed="failed" in screen.book.endings,
-        cases=screen.suites.case_count,
+        cases=screen.selection.tree.case_count,
         shown=_what_is_shown(shown),
         graded=shown is not None and shown.result is not None and bool(shown.result.grades),
         why_not_graded=_why_not_graded(shown),
         broke_off=shown is not None and shown.result is not None and shown.result.status in BROKEN_OFF,
-        runs=len(screen.runs_shown),
+        runs=len(screen.selection.runs),
         has_file=suite is not None,
         has_text=can_copy[screen.pane],
         editor=screen.editor,
         not_editable=suite.why_not_editable if suite is not None else "put the cursor on a suite or a case",
         undoable=suite.undoable if suite is not None else None,
         redoable=suite.redoable if suite is not None else None,
-        movable=tuple(step for step in (-1, 1) if screen.suites.neighbour(step) is not None),
-        elsewhere=any(other is not suite and other.why_not_editable is None for other in screen.desk.suites),
+        movable=tuple(step for step in (-1, 1) if screen.selection.tree.neighbour(step) is not None),
+        elsewhere=any(
+            other is not suite and other.why_not_editable is None for other in screen.selection.open_suites.suites
+        ),
         dirty=suite is not None and (suite.dirty or bool(suite.untaken)),
         gone=suite is not None and suite.is_gone,
-        dirty_suites=len(screen.desk.dirty),
+        dirty_suites=len(screen.selection.open_suites.dirty),
         view=screen.case_pane.view,
         typing=_typing(screen),
         held=shown.paused.at if shown is not None and shown.paused and shown.paused.at != "permission" else None,
@@ -66,14 +63,14 @@ def situation_of(screen: MainScreen) -> MainSituation:
     )
 
 
-def _cannot_run(screen: MainScreen) -> bool:
-    row, suite = screen.suites.selected, screen.selected_suite
+def _cannot_run(screen: PanesScreen) -> bool:
+    row, suite = screen.selection.row, screen.selection.suite
     if row is None or suite is None or suite.file.suite is not None:
         return False
     return row.case is None or not can_run(suite, row.case.key)
 
 
-def _typing(screen: MainScreen) -> Typing | None:
+def _typing(screen: PanesScreen) -> Typing | None:
     if screen.filter_box.typing:
         return "a filter"
     if screen.pane == "run":
@@ -81,7 +78,7 @@ def _typing(screen: MainScreen) -> Typing | None:
     return screen.case_pane.typing if screen.pane == "case" else None
 
 
-def _other_call(screen: MainScreen, run: RunRecord | None) -> str | None:
+def _other_call(screen: PanesScreen, run: RunRecord | None) -> str | None:
     """That the run is held at another call than the one that the cursor is on; `None` where that is not so."""
     place = screen.run_pane.run_list.place
     if run is None or run.paused is None or place is None or place.call_id in (None, run.paused.call_id):
@@ -95,9 +92,9 @@ def _other_call(screen: MainScreen, run: RunRecord | None) -> str | None:
     return f"the run is held {where} {one_line(tool)}: {named} {what}; H goes to the one held"
 
 
-def _why_not_taken(screen: MainScreen, *, answered: bool) -> str | None:
+def _why_not_taken(screen: PanesScreen, *, answered: bool) -> str | None:
     """Why the call that is meant cannot be put into the case; `answered`: together with its result."""
-    suite, run, call_id = screen.selected_suite, screen.run_shown, screen.run_pane.call_meant
+    suite, run, call_id = screen.selection.suite, screen.selection.run, screen.run_pane.call_meant
     if run is None:
         return "this case has not been run; r runs it"
     if call_id is None:

@@ -8,6 +8,7 @@ import os
 import time
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from contextlib import ExitStack
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
@@ -20,20 +21,14 @@ from textual.driver import Driver
 from textual.screen import Screen
 from textual.worker import Worker
 
-from workbench.authoring.case_now import CaseKey
 from workbench.authoring.known_tools import KnownTools
 from workbench.authoring.open_suites import OpenSuites
 from workbench.authoring.workspace import Workspace, open_workspace
-from workbench.batches.recordings import Recordings, recording_lines
 from workbench.config.logs import LOG_NAME
 from workbench.config.program import Program
-from workbench.config.resources import bundled
-from workbench.evaluation.approval import Trust
 from workbench.reports.visible import one_line
 from workbench.suite.numerals import counted
-from workbench.suite.trust import TrustStore
 from workbench.tools.listings import Listings
-from workbench.tui.breakpoints.project import Breaking
 from workbench.tui.breakpoints.state import Breakpoints
 from workbench.tui.kit.closing import Answer
 from workbench.tui.kit.keymap import FILE_NAME as KEYS_FILE
@@ -44,25 +39,15 @@ from workbench.tui.kit.stage import Announce, Take, Work
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.spans import Role
 from workbench.tui.run_book.book import RunBook
-from workbench.tui.runs.execution_questions import Questions
-from workbench.tui.runs.recording import RunSaver
-from workbench.tui.runs.regrader import Rescorer
-from workbench.tui.runs.runner import OpenSession, Runner
-from workbench.tui.runs.starting import Cases, RunOf, Starter
-from workbench.tui.runs.ticking import SecondHand
-from workbench.tui.saving.drafting import Drafting
-from workbench.tui.saving.reading import Reader
-from workbench.tui.saving.saver import Saver
-from workbench.tui.saving.watching import Watch
-from workbench.tui.shell.commands import Commands
+from workbench.tui.runs.runner import OpenSession
 from workbench.tui.shell.containment import Containment, drawn_by
 from workbench.tui.shell.leaving import Leaving
 from workbench.tui.shell.main_screen import MainScreen
 from workbench.tui.shell.palette import ActionCommands, Palette
 from workbench.tui.shell.registry import ACTIONS, BY_ID, PLACES
 from workbench.tui.shell.returning import come_back, left_at, models_again
+from workbench.tui.shell.services import Services
 from workbench.tui.shell.situation import situation_of
-from workbench.tui.stepping.held_notices import HeldRuns
 from workbench.tui.terminal.driver import TolerantDriver
 from workbench.tui.terminal.keys_in_turn import KeyHandled
 from workbench.tui.terminal.output_filters import AsciiFilter, Guard
@@ -73,13 +58,10 @@ from workbench.tui.themes.appearance import Appearance
 from workbench.tui.tree.selection import Selection
 
 if TYPE_CHECKING:
-    from workbench.batches.resuming import Resumption
-    from workbench.engine.stepping import Until
     from workbench.evaluation.options import Begin
     from workbench.tui.comparing.at_start import Compared
-    from workbench.tui.history.batch_work import HistoryDeeds
     from workbench.tui.kit.side_screen import SideScreen
-    from workbench.tui.runs.fork_draft import ForkDraft
+    from workbench.tui.shell.areas import Areas
 
 
 _log = logging.getLogger(__name__)
@@ -136,61 +118,30 @@ class Workbench(PaintedApp):
         self.selection = Selection(
             self.open_suites, book, models=tuple(models), models_for_now=bool(models) or begin is not None
         )
-        self.main = MainScreen(
-            self, self.selection, Commands(self), editor=surroundings.editor, known_tools=known_tools
-        )
-        self.runner = Runner(
+        self.main = MainScreen(self, self.selection, self.perform, editor=surroundings.editor, known_tools=known_tools)
+        self.services = Services(
             self,
-            book,
-            open_session,
-            self._delivered,
-            surroundings.paint_interval_s,
-            (lambda: Recordings(record, recording_lines(program.secrets))) if record is not None else None,
+            self.main,
+            program,
+            surroundings,
+            open_session=open_session,
+            clock=clock,
+            trust=trust,
+            record=record,
+            history=history,
+            begin=begin,
         )
-        self.history = history
-        """The file in which batches are kept, if they are."""
-        self.begun_deeds: HistoryDeeds | None = None
-        """What is done to the history, once something was."""
         self._begin = begin
         self.compared: Compared | None = None
         """What was compared from the beginning, if that was asked for."""
-        self.breaking = Breaking(
-            self, self.open_suites, known_tools, program, begin.breakpoints if begin is not None else None
-        )
-        self.breaking.follow(self._breakpoints_changed)
-        self._held_runs = HeldRuns(
+        self.leaving = Leaving(
             self,
-            self.selection,
-            self.main,
-            self.key_name,
-            goes_to_first=begin is not None and begin.opens == "run",
+            self.services,
+            announce=self.announce,
+            remember=self.remember,
+            handled=lambda: self.containment.handled,
         )
-        self._questions = Questions(self, book, self.runner, program.secrets, self._may_ask)
-        self._second_hand = SecondHand(book, self.main.set_interval, self._second_passed)
-        self.drafting = Drafting(self, self.open_suites, self.selection, program.folders.drafts)
-        store = TrustStore(program.folders.trust_file, bundled_folder=bundled("sample_suites"))
-        self.is_bundled = store.is_bundled
-        self.saver = Saver(self, self.open_suites, self.selection, self.drafting, store.is_bundled)
-        self.run_saver = RunSaver(self, store.is_bundled, program.secrets)
-        self.reader = Reader(self, self.open_suites, self.saver, program.models, self._is_typing)
-        self.starter = Starter(
-            self,
-            self.selection,
-            self.main,
-            self.runner,
-            program,
-            Trust(store, all_of_them=trust),
-            catch_up=self.reader.catch_up,
-            compares=begin is not None and begin.opens == "compare",
-        )
-        self._watch = Watch(self, self.open_suites, self.selection, self.reader, self.saver)
-        self.leaving = Leaving(self)
         self.containment = Containment(self)
-        self.rescorer = Rescorer(self, self.selection, program, self.starter.code_to_grade, _ShowGrades(self), clock)
-        # The journal, the runs of recordings, the tree, the grades, the screen: see OpenSuites.follow.
-        self.open_suites.follow(
-            self.drafting.follow, book.follow, self.selection.tree.follow, self.rescorer.follow, self.main.follow
-        )
 
     def get_default_screen(self) -> Screen[None]:
         return self.main
@@ -220,11 +171,11 @@ class Workbench(PaintedApp):
         chosen = self.selection.models
         if not self.selection.models_for_now:
             chosen = models_again(self.memory, workspace, models)
-        return (workspace, chosen, *self.breaking.find(workspace.roots[0]))
+        return (workspace, chosen, *self.services.breaking.find(workspace.roots[0]))
 
     def _opened(self, workspace: Workspace, models: tuple[str, ...], breakpoints: Breakpoints) -> None:
         self.selection.models = models
-        self.breaking.take(breakpoints)
+        self.services.breaking.take(breakpoints)
         self.open_suites.read(workspace)
         if (remembered := self.memory.read()) != NOTHING:
             come_back(remembered, self.main)
@@ -237,17 +188,15 @@ class Workbench(PaintedApp):
         self.run_worker(self._begin_runs(), group="ask")
 
     async def _begin_runs(self) -> None:
-        await self.drafting.recover()
+        await self.services.drafting.recover()
         if self._begin is None:
             return
         if self._begin.opens == "compare":
             from workbench.tui.comparing.at_start import Compared
 
-            comparing = self.main.commands.areas.comparing
-            self.compared = Compared(self, self.selection, self.runner, comparing, self._begin)
+            self.compared = Compared(self, self.selection, self.services.runner, self.areas.comparing, self._begin)
             self.compared.open()
-        with self._questions.put_off():
-            await self.starter.begin(self._begin)
+        await self.services.starter.begin(self._begin)
 
     def say_problems(self, problems: Sequence[str]) -> None:
         """Say what is wrong with the user's own files: the first thing on the screen, all of them in the log."""
@@ -263,86 +212,7 @@ class Workbench(PaintedApp):
         self.is_starting = False
         self.main.check_idle()
 
-    # Running
-
-    def run_cases(self, cases: Cases, repeats: int | None = None, until: Until = "end") -> None:
-        """Run cases, `repeats` times if that is given, after asking for trust where that is needed; or with `until` one
-        case step by step."""
-        self.run_worker(self._start(cases, repeats, until), group="start")
-
-    async def _start(self, cases: Cases, repeats: int | None, until: Until) -> None:
-        with self._questions.put_off():
-            await self.starter.run(cases, repeats, until)
-
-    def run_on(self, wanted: Sequence[RunOf], repeats: int | None, announce: Announce) -> None:
-        """Run cases on single models, after asking for trust where that is needed; why some are not is announced."""
-        self.run_worker(self._start_on(wanted, repeats, announce), group="start")
-
-    async def _start_on(self, wanted: Sequence[RunOf], repeats: int | None, announce: Announce) -> None:
-        with self._questions.put_off():
-            why = await self.starter.run_on(wanted, repeats)
-        if why is not None:
-            announce(f"Not everything was run: {why}", "warned", GLYPHS.warned)
-
-    async def fork(self, draft: ForkDraft) -> str | None:
-        """Start a fork of a run, after asking for trust where that is needed; says why not, if it is not started."""
-        with self._questions.put_off():
-            return await self.starter.fork(draft)
-
-    async def resume(self, resumption: Resumption) -> str | None:
-        """Make the missing runs of a batch of the history, after asking for trust where that is needed; says why not,
-        if they are not made."""
-        with self._questions.put_off():
-            return await self.starter.resume(resumption)
-
-    def _delivered(self, cases: set[CaseKey], batches: bool) -> None:
-        self.rescorer.finish(cases)
-        if batches:
-            self.main.known_tools.forget()  # servers may have listed their tools
-        self.main.delivered(cases, batches)
-        self.tell_beside(cases, batches)
-        self._second_hand.follow()
-        self._questions.look()
-        self._held_runs.look()
-        for problem in self.runner.problems():
-            self.announce(problem[:1].upper() + problem[1:], "error", GLYPHS.error)
-
-    @property
-    def deeds(self) -> HistoryDeeds:
-        """What is done to the history."""
-        from workbench.tui.history.batch_work import HistoryDeeds
-
-        if self.begun_deeds is None:
-            self.begun_deeds = HistoryDeeds(
-                self,
-                self.history,
-                self.program,
-                self.selection,
-                self.runner,
-                may_grade=self.starter.approval_to_grade,
-                resume=self.resume,
-                screens=self._beside,
-            )
-        return self.begun_deeds
-
-    def tell_beside(self, cases: set[CaseKey], batches: bool = False) -> None:
-        """Tell the screens over the main one that something happened in runs of these cases, or that they were graded
-        anew."""
-        for screen in self._beside():
-            screen.delivered(cases, batches)
-
-    def follow_grades(self) -> None:
-        """All that was to be graded anew is: what depends on the grades of many runs follows."""
-        self.main.follow_grades()
-        for screen in self._beside():
-            screen.follow_grades()
-
-    def _breakpoints_changed(self, points: Breakpoints) -> None:
-        self.runner.hold_at(points.points)
-        views = (self.main.run_pane.run_list, self.main.case_pane.form)
-        for view in views:
-            view.breakpoints = points.tools
-            view.repaint()
+    # What services and screens may ask: kit.stage.Stage, shell.services.Surface
 
     def key_name(self, action_id: str) -> str:
         """Returns what the keys of an action are called, empty where it has none."""
@@ -352,28 +222,15 @@ class Workbench(PaintedApp):
         """Draw everything anew: the theme in force says something else."""
         self.mutate_reactive(type(self).theme)
 
-    def _may_ask(self) -> bool:
-        """Returns whether a question of a run may come up: no other dialog, field or filter has the keyboard."""
-        if self.shows_main:
-            return not self.main.filter_box.typing
-        return getattr(self.screen, "takes_questions", False)
-
-    def _is_typing(self) -> bool:
+    @property
+    def is_typing(self) -> bool:
+        """Whether letters are text now."""
         return self.focused is not None and self.focused.check_consume_key("a", "a")
-
-    def _second_passed(self) -> None:
-        shown = self._beside()
-        if shown and shown[-1] is self.screen:
-            shown[-1].second_passed()
-        else:
-            self.main.show_status()
-
-    # What services and screens may ask: kit.stage.Stage
 
     def announce(self, text: str, role: Role = "text", sign: str = "", *, gently: bool = False) -> None:
         """Show a notice at the bottom of the screen that is shown, or of the main one where that has no place for it.
         With `gently` it is shown on the main screen, and not in the place of a warning."""
-        shown = self._beside()
+        shown = self.side_screens()
         if shown and shown[-1] is self.screen and not gently:
             shown[-1].announce(text, role, sign)
         else:
@@ -415,9 +272,18 @@ class Workbench(PaintedApp):
 
     def copy(self, text: str, what: str, announce: Announce) -> None:
         """Copy a text, without its secrets, and announce where it went."""
-        from workbench.tui.shell.copying import copy_text
+        from workbench.tui.kit.copying import copy_text
 
-        copy_text(self, text, what, announce)
+        copying = copy_text(
+            text,
+            what,
+            announce,
+            secrets=self.program.secrets,
+            surroundings=self.surroundings,
+            folder=self.program.folders.state,
+            send=self.copy_to_clipboard,
+        )
+        self.work(copying, "copy")
 
     def quit(self) -> None:
         """Close the screens over the main one and quit, which may ask something."""
@@ -429,13 +295,28 @@ class Workbench(PaintedApp):
         """Something was done: whoever quits after that is asked again."""
         self.leaving.something_else()
 
-    # Screens over the main one
+    # What the keys do
+
+    @cached_property
+    def areas(self) -> Areas:
+        """What performs each action. With it come most modules, so it is made when the first action is taken."""
+        from workbench.tui.shell.areas import Areas
+        from workbench.tui.shell.program import ProgramCommands
+
+        of_program = ProgramCommands(self, self, self.main, self.program, choose_theme=lambda: self.looks.choose(self))
+        return Areas(self, self.main, self.services, of_program, self.remember)
+
+    def perform(self, action_id: str) -> None:
+        """Do what an action says; whether it can be done was asked before."""
+        if not action_id.endswith("quit"):
+            self.leaving.something_else()
+        self.areas.perform(action_id)
 
     def action_do(self, action_id: str) -> None:
         """Take an action of the program itself, whichever screen is shown."""
-        self.main.commands.perform(action_id)
+        self.perform(action_id)
 
-    def _beside(self) -> list[SideScreen[Any]]:
+    def side_screens(self) -> list[SideScreen[Any]]:
         """The screens over the main one, but for dialogs."""
         if len(self.screen_stack) == 1:
             return []
@@ -445,14 +326,11 @@ class Workbench(PaintedApp):
 
     @on(MainScreen.Free)
     def _main_is_free(self) -> None:
-        self._questions.look()
-        self._held_runs.look()
+        self.services.look()
 
     def action_stop_all(self) -> None:
         """Stop every run, and ask nothing more about any."""
-        self.runner.stop_all()
-        self._questions.withdraw()
-        self.announce("Stopping everything; what is done stays", "text", GLYPHS.stopped)
+        self.services.stop_all()
 
     def on_paste_cleaned(self, event: PasteCleaned) -> None:
         """Say what a paste has lost, and the way by which it is not lost. A key that was read before the paste may not
@@ -472,12 +350,12 @@ class Workbench(PaintedApp):
     def on_app_focus(self) -> None:
         """The terminal has the focus again."""
         self.looks.look_again(self)
-        self._watch.at_return()
+        self.services.watch.at_return()
 
     async def on_event(self, event: events.Event) -> None:
         await super().on_event(event)
         if isinstance(event, events.Key):
-            self._watch.at_key()
+            self.services.watch.at_key()
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """None of Textual's own: the registry names all there is."""
@@ -503,7 +381,7 @@ class Workbench(PaintedApp):
 
     def action_help_quit(self) -> None:
         """At Ctrl+C: which keys stop what runs and lead away, where they do. A dialog names its own all the time."""
-        shown = self._beside()
+        shown = self.side_screens()
         if shown and shown[-1] is self.screen:
             typing = shown[-1].situation.typing
             said = [(f"{shown[-1].NAME}.{name}", what) for name, what in shown[-1].ways_out]
@@ -524,11 +402,11 @@ class Workbench(PaintedApp):
 
     def remember(self) -> None:
         """Keep where one is, for the next time."""
-        if self.main.workspace.roots:
+        if self.open_suites.workspace.roots:
             self.memory.change(lambda known: left_at(known, self.main))
 
     def on_unmount(self) -> None:
-        self.drafting.close()
+        self.services.drafting.close()
 
     @property
     def is_ending(self) -> bool:
@@ -544,23 +422,6 @@ class Workbench(PaintedApp):
         """Textual caught an error of a timer, a worker, a callback, or of laying something out."""
         undrawn = drawn_by(active_message_pump.get(None))
         self.containment.happened(error, undrawn=undrawn, ends=undrawn is self.main and not self.main.is_mounted)
-
-
-class _ShowGrades:
-    """Shows that runs have other grades; see `runs.regrader.ShowGrades`."""
-
-    def __init__(self, app: Workbench) -> None:
-        self._app = app
-
-    def over_main(self, cases: set[CaseKey]) -> None:
-        self._app.tell_beside(cases)
-
-    def everywhere(self, cases: set[CaseKey]) -> None:
-        self._app.main.delivered(cases, False)
-        self._app.tell_beside(cases)
-
-    def all_graded(self) -> None:
-        self._app.follow_grades()
 
 
 def _driver_class() -> type[Driver] | None:

@@ -1,0 +1,115 @@
+"""Making the plan of an evaluation from its options."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from workbench.batches.plan import plan_runs
+from workbench.batches.specs import Specs
+from workbench.config.models import ConfigError
+from workbench.config.program import Program
+from workbench.evaluation.judges import unjudged_checks, unknown_judge
+from workbench.evaluation.options import RunOptions
+from workbench.evaluation.plan import Notice, Plan, PlanError, execution_of
+from workbench.evaluation.suites import NoSuitesError, load_suites
+from workbench.providers.built_in import is_built_in
+from workbench.suite.loading import SuiteFile
+
+KNOWN_SHOWN_MAX = 20
+
+
+def plan(options: RunOptions, program: Program) -> Plan:
+    """Plan what the options ask for: load the suites, choose cases, resolve models. Nothing is started or imported.
+
+    Raises PlanError when that is impossible.
+    """
+    if options.resume is not None:
+        # On use: a run that resumes nothing needs no history.
+        from workbench.evaluation.resume import plan_resumption
+
+        return plan_resumption(options, program)
+    try:
+        files = load_suites(options.suites)
+    except NoSuitesError as error:
+        raise PlanError(Notice(str(error))) from error
+    problems = [
+        Notice(str(each), "error" if each.severity == "error" else "detail") for file in files for each in file.problems
+    ]
+    if any(file.suite is None for file in files):
+        raise PlanError(*problems, Notice("nothing was run: put these suites right first"))
+    runs = plan_runs(
+        files,
+        models=options.model_names,
+        case_ids=options.cases,
+        tags=options.tags,
+        repeats=options.repeats,
+        by=options.by,
+        own_models={name: model.open for name, model in options.own_models.items()},
+    )
+    wrong = [*_unknown_words(options, files)]
+    if not wrong and not runs:
+        there_are = any(file.suite is not None and file.suite.cases for file in files)
+        why = "no case fits all of the options" if there_are else "there is none"
+        wrong.append(f"no case selected: {why}")
+    wrong = wrong or [*_unresolved(options, files, program), *unknown_judge(options.judge, files, program)]
+    if wrong:
+        raise PlanError(*problems, *map(Notice, wrong))
+    cases = {(run.file.path, run.case.id): (run.file, run.case) for run in runs}.values()
+    problems += [Notice(each, "detail") for each in unjudged_checks(cases, program.models)]
+    specs = Specs(program.models, program.environment)
+    specs.find(runs)
+    return Plan(
+        runs=runs,
+        program=program,
+        files=files,
+        execution=execution_of(options, program.folders),
+        concurrency=options.concurrency,
+        compares=options.compares,
+        specs=specs,
+        min_score=options.min_score,
+        own_pace=options.own_pace,
+        judge_anew=options.judge_anew,
+        history=options.history,
+        notices=tuple(problems),
+    )
+
+
+def _unknown_words(options: RunOptions, files: Sequence[SuiteFile]) -> Iterator[str]:
+    """A case that was renamed must not drop out of a check unnoticed, so every word has to mean something."""
+    suites = [file.suite for file in files if file.suite is not None]
+    ids = {case.id for suite in suites for case in suite.cases}
+    tags = {tag for suite in suites for case in suite.cases for tag in (*suite.tags, *case.tags)}
+    unknown = [*_unknown("case", options.cases, ids)]
+    yield from unknown or _unknown("tag", options.tags, tags)
+
+
+def _unknown(kind: str, wanted: Sequence[str], known: set[str]) -> Iterator[str]:
+    for word in wanted:
+        if word not in known:
+            some = ", ".join(sorted(known)[:KNOWN_SHOWN_MAX]) or "none"
+            more = ", …" if len(known) > KNOWN_SHOWN_MAX else ""
+            yield f"no case selected: there is no {kind} {word!r}; there are {some}{more}"
+
+
+def _unresolved(options: RunOptions, files: Sequence[SuiteFile], program: Program) -> Iterator[str]:
+    """Why chosen models cannot be reached."""
+    # On use, like whatever the app's first screen does not need.
+    from workbench.providers.model import ModelError
+    from workbench.providers.registry import BuiltInModels
+
+    problems: dict[str, None] = {}
+    built_in = BuiltInModels()
+    for name in (model for model in options.models if isinstance(model, str)):
+        if is_built_in(name):
+            try:
+                built_in.check(name, Path())
+            except ModelError as error:
+                problems[str(error)] = None
+            continue
+        for folder in {file.path.parent for file in files}:
+            try:
+                program.models.resolve(name, folder, by_suite=False)
+            except ConfigError as error:
+                problems |= dict.fromkeys(error.problems)
+    yield from problems

@@ -1,0 +1,206 @@
+"""All services of the app: each built of what it needs and no more, and what they tell each other and the screens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from workbench.authoring.case_now import CaseKey
+from workbench.batches.recordings import Recordings, recording_lines
+from workbench.config.program import Program
+from workbench.evaluation.approval import Trust
+from workbench.evaluation.plan import trust_store
+from workbench.tui.breakpoints.project import Breaking
+from workbench.tui.breakpoints.state import Breakpoints
+from workbench.tui.kit.stage import Stage
+from workbench.tui.lines.glyphs import GLYPHS
+from workbench.tui.runs.execution_questions import Questions
+from workbench.tui.runs.recording import RunSaver
+from workbench.tui.runs.regrader import Rescorer
+from workbench.tui.runs.runner import OpenSession, Runner
+from workbench.tui.runs.starting import Starter
+from workbench.tui.runs.ticking import SecondHand
+from workbench.tui.saving.drafting import Drafting
+from workbench.tui.saving.reading import Reader
+from workbench.tui.saving.saver import Saver
+from workbench.tui.saving.watching import Watch
+from workbench.tui.shell.main_screen import MainScreen
+from workbench.tui.stepping.held_notices import HeldRuns
+from workbench.tui.terminal.surroundings import Surroundings
+
+if TYPE_CHECKING:
+    from workbench.evaluation.options import Begin
+    from workbench.tui.history.batch_work import HistoryDeeds
+    from workbench.tui.kit.side_screen import SideScreen
+
+
+class Surface(Stage, Protocol):
+    """The app, as its services are wired to it."""
+
+    @property
+    def is_typing(self) -> bool:
+        """Whether letters are text now."""
+        ...
+
+    def side_screens(self) -> Sequence[SideScreen[Any]]:
+        """Returns the screens over the main one, but for dialogs."""
+        ...
+
+    def key_name(self, action_id: str) -> str:
+        """Returns what the keys of an action are called, empty where it has none."""
+        ...
+
+
+class Services:
+    """The services of one app."""
+
+    def __init__(
+        self,
+        app: Surface,
+        main: MainScreen,
+        program: Program,
+        surroundings: Surroundings,
+        *,
+        open_session: OpenSession,
+        clock: Callable[[], float],
+        trust: bool,
+        record: Path | None,
+        history: Path | None,
+        begin: Begin | None,
+    ) -> None:
+        self._app = app
+        self._main = main
+        self.program = program
+        self.surroundings = surroundings
+        self.selection = selection = main.selection
+        self.open_suites = open_suites = selection.open_suites
+        self.book = book = selection.book
+        self.known_tools = main.known_tools
+        self.history = history
+        """The file in which batches are kept, if they are."""
+        self.begun_deeds: HistoryDeeds | None = None
+        """What is done to the history, once something was."""
+        store = trust_store(program.folders)
+        self.is_bundled = store.is_bundled
+        """Returns whether the suite at a path came with the program."""
+        self.runner = Runner(
+            app,
+            book,
+            open_session,
+            self._delivered,
+            surroundings.paint_interval_s,
+            (lambda: Recordings(record, recording_lines(program.secrets))) if record is not None else None,
+        )
+        self.breaking = Breaking(
+            app, open_suites, self.known_tools, program, begin.breakpoints if begin is not None else None
+        )
+        self.breaking.follow(self._breakpoints_changed)
+        self._held_runs = HeldRuns(
+            app, selection, main, app.key_name, goes_to_first=begin is not None and begin.opens == "run"
+        )
+        self._questions = Questions(app, book, self.runner, program.secrets, self._may_ask)
+        self._second_hand = SecondHand(book, main.set_interval, self._second_passed)
+        self.drafting = Drafting(app, open_suites, selection, program.folders.drafts)
+        self.saver = Saver(app, open_suites, selection, self.drafting, store.is_bundled)
+        self.run_saver = RunSaver(app, store.is_bundled, program.secrets)
+        self.reader = Reader(app, open_suites, self.saver, program.models, lambda: app.is_typing)
+        self.watch = Watch(app, open_suites, selection, self.reader, self.saver)
+        self.starter = Starter(
+            app,
+            selection,
+            main,
+            self.runner,
+            program,
+            Trust(store, all_of_them=trust),
+            catch_up=self.reader.catch_up,
+            put_off=self._questions.put_off,
+            compares=begin is not None and begin.opens == "compare",
+        )
+        self.rescorer = Rescorer(app, selection, program, self.starter.code_to_grade, self, clock)
+        # The journal, the runs of recordings, the tree, the grades, the screen: see OpenSuites.follow.
+        open_suites.follow(self.drafting.follow, book.follow, selection.tree.follow, self.rescorer.follow, main.follow)
+
+    @property
+    def deeds(self) -> HistoryDeeds:
+        """What is done to the history."""
+        from workbench.tui.history.batch_work import HistoryDeeds
+
+        if self.begun_deeds is None:
+            self.begun_deeds = HistoryDeeds(
+                self._app,
+                self.history,
+                self.program,
+                self.selection,
+                self.runner,
+                may_grade=self.starter.approval_to_grade,
+                resume=self.starter.resume,
+                screens=self._app.side_screens,
+            )
+        return self.begun_deeds
+
+    # What happens in runs
+
+    def look(self) -> None:
+        """The main screen is free: ask what a run asks, and announce which runs are held out of sight."""
+        self._questions.look()
+        self._held_runs.look()
+
+    def stop_all(self) -> None:
+        """Stop every run, and ask nothing more about any."""
+        self.runner.stop_all()
+        self._questions.withdraw()
+        self._app.announce("Stopping everything; what is done stays", "text", GLYPHS.stopped)
+
+    def _delivered(self, cases: set[CaseKey], batches: bool) -> None:
+        self.rescorer.finish(cases)
+        if batches:
+            self.known_tools.forget()  # servers may have listed their tools
+        self._main.delivered(cases, batches)
+        self._tell_side_screens(cases, batches)
+        self._second_hand.follow()
+        self.look()
+        for problem in self.runner.problems():
+            self._app.announce(problem[:1].upper() + problem[1:], "error", GLYPHS.error)
+
+    def _tell_side_screens(self, cases: set[CaseKey], batches: bool) -> None:
+        for screen in self._app.side_screens():
+            screen.delivered(cases, batches)
+
+    def _second_passed(self) -> None:
+        shown = next((screen for screen in self._app.side_screens() if self._app.shows(screen)), None)
+        if shown is not None:
+            shown.second_passed()
+        else:
+            self._main.show_status()
+
+    def _may_ask(self) -> bool:
+        """Returns whether a question of a run may come up: no other dialog, field or filter has the keyboard."""
+        if self._app.shows_main:
+            return not self._main.filter_box.typing
+        return getattr(self._app.shown, "takes_questions", False)
+
+    # Who shows grades: runs.regrader.ShowGrades
+
+    def over_main(self, cases: set[CaseKey]) -> None:
+        """Show the grades of these cases on the screens over the main one."""
+        self._tell_side_screens(cases, False)
+
+    def everywhere(self, cases: set[CaseKey]) -> None:
+        """Show the grades of these cases on every screen."""
+        self._main.delivered(cases, False)
+        self._tell_side_screens(cases, False)
+
+    def all_graded(self) -> None:
+        """Show what depends on the grades of many runs: all that waited are graded."""
+        self._main.follow_grades()
+        for screen in self._app.side_screens():
+            screen.follow_grades()
+
+    # Who shows breakpoints
+
+    def _breakpoints_changed(self, points: Breakpoints) -> None:
+        self.runner.hold_at(points.points)
+        for view in (self._main.run_pane.run_list, self._main.case_pane.form):
+            view.breakpoints = points.tools
+            view.repaint()
