@@ -241,7 +241,7 @@ def test_a_suite_that_follows_the_disk_is_not_read_once_more(tmp_path: Path) -> 
 async def test_what_was_started_is_under_way_before_the_engine_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ScriptedSession, "start", lambda session, runs, **how: "batch-1")
+    monkeypatch.setattr(ScriptedSession, "start", lambda session, *what, **how: "batch-1")
     async with opened(suites_in(tmp_path, home=SMART_HOME)) as app:
         await app.pilot.press("r")
         await app.until(lambda: not any(worker.group == "start" for worker in app.app.workers))

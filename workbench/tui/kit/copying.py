@@ -21,11 +21,11 @@ async def copy_text(
     secrets: Secrets,
     surroundings: Surroundings,
     folder: Path,
-    send: Callable[[str], object],
+    copy_to_clipboard: Callable[[str], object],
 ) -> None:
     """Copy a text without its secrets, and announce where it went; `what` is what to call it.
 
-    A terminal that takes it is given it by `send`; where nothing else does, it is written into `folder`.
+    A terminal that takes it is given it by `copy_to_clipboard`. Where nothing else does, it is written into `folder`.
     """
     text = secrets.redact(text)
     if not text:
@@ -45,5 +45,5 @@ async def copy_text(
         announce(f"Nothing was copied: {error}", "error", GLYPHS.error)
         return
     for content in sent:
-        send(content)
+        copy_to_clipboard(content)
     announce(f"Copied {what} {where}", "passed", GLYPHS.passed)

@@ -281,7 +281,7 @@ class Workbench(PaintedApp):
             secrets=self.program.secrets,
             surroundings=self.surroundings,
             folder=self.program.folders.state,
-            send=self.copy_to_clipboard,
+            copy_to_clipboard=self.copy_to_clipboard,
         )
         self.work(copying, "copy")
 
