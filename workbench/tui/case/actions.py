@@ -1,4 +1,4 @@
-"""What is done in the form of a case, or of a suite's settings."""
+"""Actions in the form of a case, or of a suite's settings."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TYPING: tuple[Action, ...] = (
     Action("typing.next", "To the next cell", ("tab",), "form", "next"),
     Action("typing.end", "Close the completions, or the field", ("escape",), "form", "close"),
 )
-"""What the keys are called while a field is open, which has them itself."""
+"""Labels of keys while a field is open. The field handles them itself."""
 
 ACTIONS: tuple[Action, ...] = (
     Action("form.edit", "Edit the value, or switch it", ("enter",), "form", "edit", _edit, listed=False),
@@ -94,7 +94,7 @@ TYPING_TOML: tuple[Action, ...] = (
     Action("toml.outside", "Your editor", ("f4",), "toml", "your editor"),
     Action("edit.undo", "Undo", ("ctrl+z",), "toml", "undo"),
 )
-"""What the bar of keys names while text is typed."""
+"""The keys shown in the key bar while text is typed."""
 
 TOML_ACTIONS: tuple[Action, ...] = (
     Action("toml.edit", "Type in the TOML, at the cursor", ("enter",), "toml", "type", _edit_toml, listed=False),

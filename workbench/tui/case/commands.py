@@ -20,7 +20,7 @@ from workbench.tui.tree.state import Row
 
 
 class EditingCommands:
-    """Editing, undo and redo, and the user's editor on the file of a suite."""
+    """Handles editing, undo, redo, and the user's editor for a suite's file."""
 
     def __init__(
         self,
@@ -51,7 +51,8 @@ class EditingCommands:
         self._panes.go_to("case")
 
     def _go(self, go: Callable[[OpenSuite, OpenSuites], list[Went] | str], what: str) -> None:
-        """Undo or redo. What a field refuses is no change yet, and nothing is changed behind it: it is closed."""
+        """Undo or redo. If a field contains invalid text, it is only closed, because that text is not part of any
+        change."""
         if (refused := self._case_pane.give_up_refused()) is not None:
             kept = f"Its text is invalid: {refused}. Enter in its cell shows it again"
             said = f"The field was closed, and nothing else was {what.lower()}. {kept}"
@@ -87,7 +88,7 @@ class FormCommands:
 
     def __init__(self, form: Callable[[], FormView], announce: Announce) -> None:
         def reporting(do: Callable[[FormView], str | None]) -> Callable[[], None]:
-            """Does something to the form, and announces why not where it cannot be done."""
+            """Return a function that changes the form, and announces why if that fails."""
 
             def perform() -> None:
                 if (why := do(form())) is not None:

@@ -1,5 +1,4 @@
-"""A case (or the head of its suite) as its own TOML: numbered lines, coloured, each problem below the line
-it is about."""
+"""The TOML of a case, or of the head of its suite: numbered, coloured lines, each problem below its line."""
 
 from __future__ import annotations
 
@@ -23,7 +22,7 @@ from workbench.tui.tree.state import TreeState
 
 @dataclass(frozen=True)
 class Excerpt:
-    """Some lines of a file: `first` is the number of the first one, from 1."""
+    """Some lines of a file. `first` is the number of the first one, from 1."""
 
     first: int
     lines: tuple[str, ...]
@@ -35,7 +34,7 @@ class Excerpt:
 
 
 def case_excerpt(suite: OpenSuite, index: int) -> Excerpt:
-    """The text of one case, its lines numbered as in the file; the whole file where cases are not in blocks."""
+    """Return the text of one case with line numbers of the file, or the whole file if cases are not in blocks."""
     document = suite.document
     if not document.in_blocks:
         return file_excerpt(suite)
@@ -43,8 +42,8 @@ def case_excerpt(suite: OpenSuite, index: int) -> Excerpt:
 
 
 def step_line(suite: OpenSuite, index: int, number: int) -> int | None:
-    """The line of a case's excerpt, from 0, at which a step, counted from 1, begins; `None` where that cannot be said
-    at the moment."""
+    """Return the line of a case's excerpt, from 0, where a step (counted from 1) begins, `None` if that is unknown at
+    the moment."""
     document = suite.document
     if document.parts is None or index in document.loose:
         return None
@@ -54,7 +53,7 @@ def step_line(suite: OpenSuite, index: int, number: int) -> int | None:
 
 
 def file_excerpt(suite: OpenSuite) -> Excerpt:
-    """What a suite says before its first case; all of a file that is not TOML, or not written in blocks."""
+    """Return the text before the first case, or the whole file if it is not TOML or not in blocks."""
     document = suite.document
     if document.in_blocks:
         return _excerpt(suite, 1, document.block(HEAD), HEAD)
@@ -72,7 +71,7 @@ def _excerpt(suite: OpenSuite, first: int, text: str, index: int | None) -> Exce
 def excerpt_lines(
     excerpt: Excerpt, width: int, found: Found = MappingProxyType({})
 ) -> tuple[list[Line], dict[int, int]]:
-    """The excerpt laid out at a width, and the row at which each of its file lines begins."""
+    """Lay out an excerpt at a width. Also returns the row where each line of the file begins."""
     last = excerpt.first + len(excerpt.lines) - 1
     digits = max(len(str(last)), 2)
     gutter = digits + 3
@@ -122,7 +121,7 @@ def _problem_rows(problems: Sequence[Problem], gutter: int, room: int) -> list[L
 
 @dataclass(frozen=True)
 class CasePicture:
-    """What the case pane shows: an excerpt or, without one, a message; `line` is where to begin."""
+    """The content of the case pane: an excerpt or a message. `line` is where to begin."""
 
     title: str
     excerpt: Excerpt | None
@@ -131,7 +130,7 @@ class CasePicture:
 
 
 def case_picture(tree: TreeState) -> CasePicture:
-    """The case pane for the selected row."""
+    """Return the content of the case pane for the selected row."""
     row = tree.selected
     if row is None:
         return CasePicture("", None, (("Nothing is selected.", "muted"),))

@@ -1,4 +1,4 @@
-"""The selected case, the head of its suite, or all of a file that is not TOML, as coloured TOML to read."""
+"""A read-only view of coloured TOML: the selected case, the head of its suite, or a whole file."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _NOTHING: Found = MappingProxyType({})
 
 
 class CaseView(LineView):
-    """Lines of a suite file, with a cursor that says where typing begins."""
+    """Lines of a suite file, with a cursor where typing would begin."""
 
     RESTING_GROUND: ClassVar[Ground] = "background"
 
     class Chosen(TextualMessage):
-        """The line under the cursor was clicked."""
+        """Posted when the line under the cursor is clicked."""
 
     def __init__(self, widget_id: str | None = None) -> None:
         super().__init__(widget_id)
@@ -35,7 +35,7 @@ class CaseView(LineView):
         self._laid_out_at = -1
 
     def show(self, excerpt: Excerpt | None, message: Message = (), line: int | None = None) -> None:
-        """Show an excerpt, or a message where there is none; begin near a line of the file when one is given."""
+        """Show an excerpt, or a message if there is none, near a line of the file if given."""
         if excerpt != self.excerpt or message != self._message:
             kept = self.line if excerpt is not None and self.excerpt is not None else 0
             other = excerpt is None or self.excerpt is None or excerpt.first != self.excerpt.first
@@ -49,19 +49,19 @@ class CaseView(LineView):
         self.repaint()
 
     def highlight(self, found: Found) -> None:
-        """Mark what a search has found."""
+        """Mark the matches of a search."""
         if found != self._found:
             self._found, self._laid_out_at = found, -1
             self.repaint()
 
     @property
     def line(self) -> int:
-        """The line of the excerpt, from 0, that the cursor is on."""
+        """The line of the excerpt, from 0, under the cursor."""
         self._lay_out()
         return max(bisect_right(list(self._starts.values()), self.cursor) - 1, 0)
 
     def go_to(self, line: int) -> None:
-        """Put the cursor on a line of the excerpt, from 0, with what leads to it."""
+        """Move the cursor to a line of the excerpt, from 0, with some lines above it."""
         self._lay_out()
         starts = list(self._starts.values())
         row = starts[min(max(line, 0), len(starts) - 1)] if starts else 0

@@ -34,7 +34,7 @@ from workbench.tui.tree.state import Row
 
 
 class CasePane(Vertical):
-    """Shows what the tree's cursor stands on; `view` is how."""
+    """Shows the selected row of the tree. `view` is the kind of display."""
 
     DEFAULT_CSS = "CasePane > .hidden { display: none; }"
 
@@ -56,7 +56,7 @@ class CasePane(Vertical):
         self._panes = panes
         self.view: View = "form"
         self._stood: tuple[OpenSuite, int, str | None, int] | None = None
-        """What was shown last: the suite, the case by index and key, and how many cases there were."""
+        """What was shown last: the suite, the case by index and key, and the number of cases."""
         self._step: int | None = None
         """The step of the case that was shown last."""
         self._forms = 0
@@ -68,12 +68,12 @@ class CasePane(Vertical):
 
     @property
     def form(self) -> FormView:
-        """The form of what is selected."""
+        """The form of the selected row."""
         return self.query_one(FormView)
 
     @property
     def target(self) -> Widget:
-        """What has the keyboard when the pane has it."""
+        """The widget that gets the focus of the pane."""
         if self.view == "form":
             form = self.query_one(FormView)
             return form.field if form.typing else form
@@ -81,13 +81,13 @@ class CasePane(Vertical):
 
     @property
     def toml(self) -> TomlPane:
-        """The TOML of what is selected."""
+        """The TOML of the selected row."""
         return self.query_one(TomlPane)
 
     def show(self) -> int | None:
-        """Show what the tree's cursor stands on, as it is now.
+        """Show the current state of the selected row.
 
-        Returns the step of a chain that the cursor has come to, if it has.
+        Returns the step of a chain that the cursor has moved to, if any.
         """
         tree = self._selection.tree
         form, toml = self.query_one(FormView), self.toml
@@ -108,7 +108,7 @@ class CasePane(Vertical):
         return self._come_to_step(row, is_same)
 
     def _come_to_step(self, row: Row | None, is_same: bool) -> int | None:
-        """Go to the step that the tree's cursor stands on, unless it stood there before."""
+        """Go to the selected step, unless it was selected before."""
         before, self._step = self._step, row.step if row is not None else None
         if row is None or row.open is None or row.case is None or row.step is None or (is_same and row.step == before):
             return None
@@ -119,8 +119,8 @@ class CasePane(Vertical):
         return row.step
 
     def _is_same(self, row: Row | None) -> bool:
-        """Whether a row stands for what was shown last. A case is known by its id, which can be what is being typed; by
-        its index, then, unless cases came or went."""
+        """Return whether a row is the one shown last. A case is identified by its id, or by its index while no cases
+        were added or removed, because the id may be what is being typed."""
         before, self._stood = self._stood, None
         if row is None or row.open is None:
             return False
@@ -147,18 +147,18 @@ class CasePane(Vertical):
 
     @property
     def shown(self) -> tuple[int, FormSource | None]:
-        """Which form is shown, and what it says."""
+        """The displayed form and its content."""
         return self._forms, self.query_one(FormView).page.source
 
     def go_to_change(self, before: tuple[int, FormSource | None]) -> None:
-        """Put the form's cursor on the first thing that is not as it was, when it is the same form still."""
+        """Move the form's cursor to the first difference, if it is still the same form."""
         (forms, source), form = before, self.query_one(FormView)
         now = form.page.source
         if self.view == "form" and forms == self._forms and source is not None and now is not None:
             form.go_to(first_change(source.table, now.table))
 
     def _tools_of(self, suite: OpenSuite | None, index: int = HEAD) -> tuple[ToolDefinition, ...]:
-        """The tools that are known of a suite, with those of a case."""
+        """Return the known tools of a suite and those of a case."""
         if suite is None or suite.document.parts is None:
             return ()
         known = self._known_tools.of(suite.document.table(HEAD), suite.path)
@@ -201,7 +201,7 @@ class CasePane(Vertical):
         self._stage.copy(event.text, event.what, self._stage.announce)
 
     def edit(self) -> None:
-        """Begin to type, at the cursor of the view. What is not TOML has no form: it is typed in as it is."""
+        """Begin to type at the cursor. Text that is not TOML has no form and is edited as text."""
         if self.view == "form" and self.query_one(FormView).page.source is None:
             self.show_as("toml")
         self._leave_problem()
@@ -212,7 +212,7 @@ class CasePane(Vertical):
             self.query_one(FormView).edit()
 
     def _leave_problem(self) -> None:
-        """Select what a problem is about: once it is mended, the problem's row is gone."""
+        """Select the subject of a problem, because the problem's row disappears once it is corrected."""
         row = self._selection.row
         if row is None or row.open is None or row.problem is None:
             return
@@ -231,20 +231,20 @@ class CasePane(Vertical):
             self.toml.go_to_problem()
 
     def show_as(self, view: View) -> None:
-        """Show the form, or the TOML."""
+        """Show the form or the TOML."""
         self.toml.end()
         self.view = view
         self._selection.show_again()
 
     def line_of(self, part: TomlPart) -> int:
-        """The line of a part, from 1, that is looked at; else that of its first problem."""
+        """Return the line of a part, from 1, under the cursor, otherwise that of its first problem."""
         if self.view == "toml" and self.toml.part == part and self.toml.line:
             return self.toml.line + 1
         return next((problem.line - part.first + 1 for problem in part.problems if problem.line), 1)
 
     @property
     def typing(self) -> Literal["a line", "a text", "toml"] | None:
-        """What is being typed here, if anything is."""
+        """The kind of text being typed, if any."""
         form = self.query_one(FormView)
         if self.toml.typing:
             return "toml"
@@ -254,20 +254,20 @@ class CasePane(Vertical):
 
     @property
     def refused(self) -> bool:
-        """Whether what stands in the field that is open cannot be taken over."""
+        """Whether the open field contains invalid text."""
         opened = self.query_one(FormView).page.opened
         return opened is not None and bool(opened.refused)
 
     def give_up_refused(self) -> str | None:
-        """Close the field that is open if it refuses what stands in it; why it does."""
+        """Close the open field if its text is invalid. Returns why it is."""
         return self.query_one(FormView).give_up_refused()
 
     def form_refuses(self) -> dict[str, str]:
-        """Why what is done at the rows of the form cannot be done now, by the ids of the actions."""
+        """Return why actions on the form's rows are unavailable, by action id."""
         return self.query_one(FormView).refusals() if self.view == "form" else {}
 
     def text_to_copy(self) -> tuple[str, str]:
-        """What copying takes from here, and what it is called; empty when there is nothing."""
+        """Return the text for copying and its name, empty if there is none."""
         if self.view == "form":
             return self.query_one(FormView).text, "what the cell says"
         return self.toml.text, "the TOML"

@@ -214,9 +214,8 @@ class CompareScreen(CellsScreen):
         """Show the current columns and cells."""
         before = self.state.models
         self.state.follow()
-        if (
-            self._catching_up is not None and before != self.state.models
-        ):  # a total must not appear under a different model
+        # A total must not appear under a different model.
+        if self._catching_up is not None and before != self.state.models:
             self._catching_up.stop()
             self._catching_up = None
         self._add_up()

@@ -1,4 +1,4 @@
-"""What is done in the suite tree."""
+"""Actions in the suite tree."""
 
 from __future__ import annotations
 

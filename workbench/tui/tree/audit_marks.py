@@ -1,4 +1,4 @@
-"""What audits found in the cases that were looked at, kept for as long as a case and its suite's settings stay."""
+"""Audit findings of cases, cached while a case and its suite's settings stay the same."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ToAudit:
-    """A case to be looked at, as it is now."""
+    """A case to audit, in its current state."""
 
     key: CaseKey
     suite: Suite
@@ -35,13 +35,13 @@ class _Audited:
 
 
 class AuditBook:
-    """Findings by case. A case that was edited is one that was not looked at yet."""
+    """Findings by case. An edited case counts as not audited."""
 
     def __init__(self) -> None:
         self._audited: dict[CaseKey, _Audited] = {}
 
     def wanting(self, rows: Iterable[Row]) -> list[ToAudit]:
-        """The cases among some rows that were not looked at as they are now, each once."""
+        """Return the cases of some rows that have not been audited in their current state, each once."""
         found: dict[CaseKey, ToAudit] = {}
         for row in rows:
             asked = _to_audit(row.open, row.case.index) if row.open is not None and row.case is not None else None
@@ -50,15 +50,15 @@ class AuditBook:
         return list(found.values())
 
     def take(self, asked: ToAudit, findings: Iterable[AuditFinding]) -> None:
-        """Keep what was found."""
+        """Store findings."""
         self._audited[asked.key] = _Audited(_identity(asked), tuple(findings))
 
     def forget(self) -> None:
-        """Tools are others now: everything is to be looked at anew."""
+        """Clear everything, because tools changed."""
         self._audited.clear()
 
     def is_marked(self, row: Row) -> bool:
-        """Whether something of a case's row is nearly always a mistake, as far as is known."""
+        """Return whether a case's row has a known finding that is nearly always a mistake."""
         if row.open is None or row.case is None or not self._audited:
             return False
         asked = _to_audit(row.open, row.case.index)
@@ -80,6 +80,6 @@ def _to_audit(suite: OpenSuite, index: int) -> ToAudit | None:
 
 
 def _identity(asked: ToAudit) -> tuple[object, ...]:
-    """What an audit of a case rests on. Edits of other cases leave all of it as it is."""
+    """Return what the audit of a case depends on. Edits of other cases do not change it."""
     suite = asked.suite
     return asked.case, suite.grading, suite.limits, suite.tools, suite.servers

@@ -1,4 +1,4 @@
-"""Auditing the cases that are in sight, off the loop, once the cursor has rested for a while."""
+"""Audits visible cases in a thread, after the cursor has rested for a while."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 REST_S = 1.0
-"""How long nothing moves before anything is looked at: keys come first."""
+"""How long to wait without movement: keys come first."""
 
 AT_ONCE = 20
-"""Cases after which the loop has its turn, some ten milliseconds."""
+"""The number of cases audited at once, about ten milliseconds."""
 
 
 class Auditor:
-    """Looks at the cases whose rows are shown, each once; what was found stands in `TreeState.audits`."""
+    """Audits the cases of visible rows, each once. Findings go to `TreeState.audits`."""
 
     def __init__(self, tree: SuiteTree, listings: Listings) -> None:
         self._tree = tree
@@ -34,13 +34,13 @@ class Auditor:
         self._working = False
 
     def look_soon(self) -> None:
-        """The tree shows other rows, or other cases."""
+        """Schedule an audit, because the tree shows different rows or cases."""
         if self._resting is not None:
             self._resting.stop()
         self._resting = self._tree.set_timer(REST_S, self._look)
 
     def forget(self) -> None:
-        """The tools of servers are known otherwise than before."""
+        """Clear findings, because known tools changed."""
         self._tree.state.audits.forget()
         self.look_soon()
 
@@ -55,7 +55,7 @@ class Auditor:
         return tree.state.audits.wanting(rows)
 
     async def _audit(self) -> None:
-        """Until everything in sight was looked at: edits and scrolling meanwhile are followed."""
+        """Audit until all visible cases are done, including those that appear meanwhile."""
         self._working = True
         try:
             while asked := self._in_sight()[:AT_ONCE]:
@@ -68,7 +68,7 @@ class Auditor:
 
 
 def audited(asked: Sequence[ToAudit], listings: Listings) -> list[tuple[AuditFinding, ...]]:
-    """What there is to say of each case. Takes about a millisecond a case."""
+    """Return the findings of each case. Takes about a millisecond per case."""
     from workbench.analysis.audit.audit import audit_case
     from workbench.analysis.audit.tool_table import ToolTable
 

@@ -1,4 +1,4 @@
-"""The structure of suites, changed from the tree: new, duplicate, rename, move, delete. Each is one step of undo."""
+"""Changes of the structure of suites from the tree: new, duplicate, rename, move, delete. Each is one undo step."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _BACK = "Ctrl+Z brings it back"
 
 
 class StructureCommands:
-    """The methods of `actions.tree` that change suites."""
+    """Handles the actions of `actions.tree` that change suites."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class StructureCommands:
         self._is_bundled = is_bundled
         self._forget_draft = forget_draft
         self._deleted = deleted
-        """The folder in which deleted suites are kept."""
+        """The folder for deleted suites."""
         self.methods: dict[str, Callable[[], object]] = {
             "tree.new": self._new,
             "tree.new_suite": self._new_suite,
@@ -115,7 +115,7 @@ class StructureCommands:
         suite, key = row.open, row.case.key if row.case is not None else None
         if row.case is not None:
             if not suite.is_saved(row.case.id) and not self._is_free(suite, row.case):
-                return  # its id would follow its name
+                return  # its id would change with its name
             title, name, said = "Rename the case", row.case.name, "Its id stays, once it was saved."
         else:
             named = suite.document.table(HEAD).get("name")
@@ -179,7 +179,7 @@ class StructureCommands:
             self._stage.announce(said)
 
     def _lacking(self, target: OpenSuite, used: tuple[str, ...]) -> list[str]:
-        """Tools that a suite surely has not: nothing is known of those of a server that never listed them."""
+        """Return tools that a suite certainly lacks. Servers that never listed their tools may have any."""
         header = target.document.table(HEAD)
         known = {tool.name for tool in self._known_tools.of(header, target.path)}
         return [] if "servers" in header and not known else [name for name in used if name not in known]
@@ -275,7 +275,7 @@ class StructureCommands:
         return None
 
     def _folder(self) -> Path:
-        """Where a new suite goes: the folder under the cursor, or that of the suite there."""
+        """Return the folder for a new suite: the selected one, or that of the selected suite."""
         row = self._selection.row
         roots = self._open_suites.workspace.roots
         if row is not None:
@@ -284,10 +284,10 @@ class StructureCommands:
             folder = next((root for root in roots if root.is_dir()), Path())
         return Path() if self._is_bundled(folder / "suite.toml") else folder
 
-    # What all have in common
+    # Helpers
 
     def _take(self, suite: OpenSuite, change: Callable[[], Restructured]) -> bool:
-        """Make a change, with the cursor on what it led to; what keeps it from being made is said."""
+        """Make a change and select its result. A failure is announced."""
         try:
             self._check_open(suite)
             changed = change()
@@ -299,18 +299,18 @@ class StructureCommands:
         return True
 
     def _check_open(self, suite: OpenSuite) -> None:
-        """Raises SpliceError for a suite that was closed while something was asked about it."""
+        """Raise SpliceError if a suite was closed during a dialog."""
         if self._open_suites.at(suite.path) is not suite:
             raise SpliceError(f"{suite.path.name} is no longer there")
 
     def _can_be_restructured(self, suite: OpenSuite) -> bool:
-        """Whether there is any use in asking for more."""
+        """Return whether a dialog makes sense."""
         if suite.document.parts is None:
             self._say_no(f"{suite.path.name} is not TOML: mend its text first")
         return suite.document.parts is not None
 
     def _is_free(self, suite: OpenSuite, case: CaseOutline) -> bool:
-        """Whether no run of a case is under way: one that is could not be reached any more without its case."""
+        """Return whether no run of a case is active; one could not be reached without its case."""
         is_free = not self._selection.book.under_way((suite.path, case.id))
         if not is_free:
             self._say_no(f"{case.name} is running: x stops it")
@@ -324,7 +324,7 @@ class StructureCommands:
 
 
 def _put_away(path: Path, unsaved: str | None, folder: Path) -> list[Path]:
-    """Move a suite's file into a folder, and write what was not saved beside it; where they are. Raises OSError."""
+    """Move a suite's file into a folder, and write unsaved text next to it. Returns both paths. Raises OSError."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     kept: list[Path] = []
     if unsaved is not None:

@@ -1,4 +1,4 @@
-"""The suite tree: filter, fold, open."""
+"""The keys of the suite tree: filter, fold, open."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from workbench.tui.tree.view import FilterBox, SuiteTree
 
 
 class TreeCommands:
-    """The methods of `actions.tree`."""
+    """Handles the actions of `actions.tree`."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Asks for names: of cases with their kind, of suites and their files; and for the suite to which a case goes."""
+"""Dialogs for names of cases, suites and files, and for the target suite of a case."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ KINDS: tuple[tuple[CaseKind, Option], ...] = (
 
 
 class NewCase(NamedTuple):
-    """What a new case is to be."""
+    """The name and kind of a new case."""
 
     name: str
     kind: CaseKind
 
 
 class NewCaseScreen(_Naming[NewCase]):
-    """Answers with the name of a new case, and its kind."""
+    """Asks for the name and kind of a new case."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "kind(-1)", show=False),
@@ -47,7 +47,7 @@ class NewCaseScreen(_Naming[NewCase]):
         yield ChooseLines([option for _, option in KINDS], widget_id="kinds")
 
     def action_kind(self, step: int) -> None:
-        """Choose another kind while the name is typed."""
+        """Select a kind while the name is typed."""
         kinds = self.query_one("#kinds", ChooseLines)
         kinds.move_cursor((kinds.cursor + step) % len(KINDS))
 
@@ -60,7 +60,7 @@ class NewCaseScreen(_Naming[NewCase]):
 
 
 class WhichSuiteScreen(Dialog[int]):
-    """Answers with the index of one of some suites."""
+    """Asks for one of several suites, by index."""
 
     TITLE_LINE = "Move the case to"
 
@@ -83,7 +83,7 @@ class WhichSuiteScreen(Dialog[int]):
 
 
 class DeleteSuiteScreen(AskScreen[Literal["delete", "no"]]):
-    """Before a suite's file is taken away."""
+    """Asks before deleting a suite's file."""
 
     TITLE_LINE = "Delete the suite"
 

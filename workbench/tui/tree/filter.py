@@ -1,6 +1,7 @@
-"""Which cases a filter wants: every word of it in a case's name, id or tags, or in its suite's, typing errors allowed.
+"""The filter of the tree: every word must be in a case's name, id or tags, or in its suite's. Typing errors are
+tolerated.
 
-A word that stands somewhere in the tree means just that; only one that stands nowhere finds what is spelt nearly so.
+A word that occurs somewhere in the tree is matched exactly; only an unknown one matches similar words.
 """
 
 from __future__ import annotations
@@ -17,40 +18,40 @@ from workbench.tui.run_book.summaries import CaseSummary
 from workbench.tui.tree.rows import Row, SuiteRows
 
 STATUS = "status:"
-"""Begins a word that asks for how a case is, and not for what it is called."""
+"""The prefix of a word that filters by status instead of name."""
 
 SHORTEST_GUESSED = 3
-"""Letters of a word below which nothing near it is looked for."""
+"""The minimum length of a word for similar matches."""
 
 LIKENESS = 74.0
-"""Of 100, for a word to count as near: one wrong letter among four, two among eight."""
+"""The minimum similarity, of 100: one wrong letter of four, two of eight."""
 
 SPREAD = 10.0
-"""Words that are this much less alike than the best one are left out."""
+"""Words are dropped if they are this much less similar than the best one."""
 
 MOST_NEAR = 50
-"""No more words than this are taken for what was meant."""
+"""The maximum number of similar words."""
 
 _WORD = re.compile(r"\w+")
 
 _Texts = list[tuple[int, str]]
-"""Cases of one suite that are still in question: their indices and texts."""
+"""Cases of one suite that still match: their indices and texts."""
 
 
 class Search:
-    """What can be found in a tree: the texts of its cases, kept in a form in which looking is quick."""
+    """An index of the tree: the texts of its cases, prepared for fast search."""
 
     def __init__(self) -> None:
         self._texts: dict[SuiteRows, tuple[str, list[Row], list[str]]] = {}
         self._words: list[str] | None = None
 
     def forget(self) -> None:
-        """Suites came or went."""
+        """Clear the index, because suites came or went."""
         self._texts = {}
         self._words = None
 
     def found(self, suites: Sequence[SuiteRows], text: str) -> dict[Path, list[Row]]:
-        """The rows of the cases that have the words of a filter, by suite."""
+        """Return the rows of the cases that match a filter, by suite."""
         left: list[_Texts] = [list(enumerate(self._of(suite))) for suite in suites]
         for word in (word for word in text.casefold().split() if not word.startswith(STATUS)):
             exact = [[(at, said) for at, said in texts if word in said] for texts in left]
@@ -60,7 +61,7 @@ class Search:
         }
 
     def _of(self, rows: SuiteRows) -> list[str]:
-        """The texts of a suite's cases, folded as they are compared; only those of rows that changed are made anew."""
+        """Return the case-folded texts of a suite's cases. Only those of changed rows are built again."""
         named = _named(rows.suite)
         known = self._texts.get(rows)
         if known is not None and known[0] == named and known[1] is rows.cases:
@@ -82,7 +83,7 @@ class Search:
         return [[(at, said) for at, said in texts if any(found in said for found in near)] for texts in left]
 
     def _near(self, suites: Sequence[SuiteRows], word: str) -> list[str]:
-        """The words of the tree that are most like one that stands nowhere in it."""
+        """Return the words of the tree that are most similar to an unknown word."""
         if len(word) < SHORTEST_GUESSED:
             return []
         from rapidfuzz import fuzz, process  # only for who mistypes
@@ -97,7 +98,7 @@ class Search:
 
 
 def with_status(suites: Sequence[SuiteRows], text: str, book: RunBook) -> frozenset[CaseKey] | None:
-    """The cases that are as the `status:` words of a filter ask for; `None` when it has none.
+    """Return the cases that match the `status:` words of a filter, `None` if it has none.
 
     What follows may be the beginning of a status, or of `running`, `never` (run), `unsaved`, `broken` or `disagree`
     (the graders do).

@@ -1,4 +1,4 @@
-"""How a row of the suite tree reads: sign, name, and at the right what came out of it."""
+"""The lines of the suite tree: sign, name, and the result on the right."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _UNSAVED: Line = (_BLANK, Span(GLYPHS.unsaved, "running"))
 
 
 def tree_line(tree: TreeState, row: Row, book: RunBook, width: int) -> Line:
-    """One row, exactly as wide as it needs to be and at most `width` cells."""
+    """Return one row, at most `width` cells wide."""
     indent = Span(" " * (1 + INDENT * row.depth))
     name = one_line(row.label)
     match row.key.kind:
@@ -53,7 +53,7 @@ def tree_line(tree: TreeState, row: Row, book: RunBook, width: int) -> Line:
 
 
 def fold_cell(row: Row) -> int:
-    """The cell in which the sign stands that folds a row."""
+    """Return the cell with the sign that folds a row."""
     return 1 + INDENT * row.depth + (2 if row.key.kind == "case" else 0)
 
 
@@ -62,8 +62,7 @@ def _fold(tree: TreeState, row: Row) -> str:
 
 
 def _marks(tree: TreeState, row: Row, summary: CaseSummary) -> Line:
-    """What else there is to say of a case: that it is not saved, that it asks for too little or for what cannot be,
-    that graders disagree about it."""
+    """Return the marks of a case: unsaved, audit findings, disagreeing graders."""
     changed = row.open is not None and row.case is not None and row.open.is_changed(row.case.index)
     marks = [
         *([Span(GLYPHS.unsaved, "running")] if changed else []),
@@ -74,7 +73,7 @@ def _marks(tree: TreeState, row: Row, summary: CaseSummary) -> Line:
 
 
 def _marked(left: Line, marks: Line, right: Line, width: int) -> Line:
-    """Marks behind a name that give way after it."""
+    """Put marks after a name. The name is cut before them."""
     room = width - cells(marks) - (cells(right) + 1 if right else 0)
     return spread((*cut_line(left, room), *marks), right, width)
 
@@ -92,7 +91,7 @@ def _tool_role(row: Row) -> Role:
 
 
 def _step(row: Row, book: RunBook) -> tuple[Span, Line]:
-    """A step's own sign and score; neither where nothing is known of it."""
+    """Return a step's sign and score, empty if nothing is known."""
     assert row.case is not None
     assert row.step is not None
     summary = book.step((row.key.path, row.case.key), row.step)
@@ -124,7 +123,7 @@ def _case(row: Row, summary: CaseSummary) -> tuple[Span, Line]:
 
 
 def _running(summary: CaseSummary | StepSummary) -> tuple[Span, Line]:
-    """What runs, or waits for a person."""
+    """Return the sign and text of something that runs or waits for the user."""
     if summary.asks:
         return Span(GLYPHS.asks, "warned"), (Span("asks", "warned"),)
     if summary.held:
@@ -139,7 +138,7 @@ def _result(status: Status, value: float | None, role: Role) -> Line:
 
 
 def tree_message(filtered: str) -> Message:
-    """What the tree says when it has no rows; `filtered` is the filter in force."""
+    """Return the message of an empty tree. `filtered` is the active filter."""
     if filtered:
         return (("Nothing fits the filter.", "strong"), ("", "text"), ("Esc shows everything again.", "muted"))
     return (

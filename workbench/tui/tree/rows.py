@@ -1,4 +1,4 @@
-"""The rows of the suite tree: what each stands for, and the rows of one suite, made again only where it changed."""
+"""The rows of the suite tree. The rows of a suite are rebuilt only where it changed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RowKind = Literal["folder", "suite", "case", "step", "problem", "hint"]
 
 
 class RowKey(NamedTuple):
-    """What a row stands for, the same after a reload."""
+    """Identifies a row, also after a reload."""
 
     kind: RowKind
     path: Path
@@ -25,7 +25,7 @@ class RowKey(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One row. `depth` counts from 0; `open` is the suite it belongs to. A step's row has the case of its chain."""
+    """One row. `depth` counts from 0, `open` is its suite. A step's row has the case of its chain."""
 
     key: RowKey
     depth: int
@@ -36,17 +36,17 @@ class Row(NamedTuple):
 
     @property
     def step(self) -> int | None:
-        """The number of the step that the row stands for, from 1."""
+        """The number of the row's step, from 1."""
         return int(self.key.part.rpartition("#")[2]) if self.key.kind == "step" else None
 
     @property
     def file(self) -> SuiteFile | None:
-        """The row's suite as it is edited now."""
+        """The current state of the row's suite."""
         return self.open.file if self.open is not None else None
 
 
 class SuiteRows:
-    """All rows that a suite could have, whatever is folded or filtered."""
+    """All possible rows of a suite, regardless of folds and filters."""
 
     def __init__(self, suite: OpenSuite, depth: int) -> None:
         self.suite = suite
@@ -54,13 +54,13 @@ class SuiteRows:
         self.problems: list[Row] = []
         self.cases: list[Row] = []
         self.rows_made = 0
-        """How many rows were made since the start: what changes cost."""
+        """The number of rows built so far, which is the cost of changes."""
         self._shown: object = None
         self._steps: dict[str, list[Row]] = {}
         self.follow()
 
     def follow(self) -> bool:
-        """Take over what was edited; whether any row is another one now."""
+        """Take over edits. Returns whether any row changed."""
         suite = self.suite
         shown = (suite.cases, _shown_problems(suite), has_cases(suite))
         if shown == self._shown:
@@ -78,7 +78,7 @@ class SuiteRows:
         return True
 
     def with_steps(self, cases: list[Row], unfolded: Collection[str]) -> list[Row]:
-        """Some of the cases' rows with those of the steps of chains below them, of the chains with these keys."""
+        """Return rows of cases, with the rows of steps below the chains that have these keys."""
         if not unfolded:
             return cases
         rows: list[Row] = []
@@ -114,7 +114,8 @@ class SuiteRows:
 
 
 def has_cases(suite: OpenSuite) -> bool:
-    """Whether a suite shows its cases; else its problems: a file that is not TOML, or says nothing that is a suite."""
+    """Return whether a suite shows its cases. Otherwise it shows its problems, because the file is not TOML or not a
+    suite."""
     return bool(suite.cases) or suite.file.suite is not None
 
 
@@ -123,7 +124,7 @@ def _short_name(path: Path) -> str:
 
 
 def _shown_problems(suite: OpenSuite) -> tuple[Problem, ...]:
-    """Of a suite that cannot run, what is wrong outside of its cases: those show what is wrong in them."""
+    """Return the problems outside of the cases of a suite that cannot run. The others are shown with their cases."""
     if suite.file.suite is not None:
         return ()
     return suite.problems_of(HEAD) if suite.cases else suite.file.problems

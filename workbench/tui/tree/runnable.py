@@ -1,4 +1,4 @@
-"""Which cases can run now: those without errors, in suites without errors outside of their cases, that do not run."""
+"""Finds the cases that can run now: without errors, in suites without errors outside of cases, and not running."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from workbench.tui.tree.state import Row, TreeState
 
 
 def runnable_below(tree: TreeState, row: Row, book: RunBook) -> list[tuple[OpenSuite, tuple[str, ...]]]:
-    """The cases at or below a row that can run and are not running already, by suite."""
+    """Return the cases at or below a row that can run and are not running, by suite."""
     below = []
     for suite, keys in tree.cases_below(row):
         if free := tuple(_free(suite, keys, book)):
@@ -19,12 +19,12 @@ def runnable_below(tree: TreeState, row: Row, book: RunBook) -> list[tuple[OpenS
 
 
 def any_runnable_below(tree: TreeState, row: Row, book: RunBook) -> bool:
-    """Whether there is any such case; quick where the first ones are."""
+    """Return whether there is any such case. Fast if one of the first is."""
     return any(True for suite, keys in tree.cases_below(row) for _ in _free(suite, keys, book))
 
 
 def can_run(suite: OpenSuite, key: str) -> bool:
-    """Whether a case has no errors, and its suite none outside of its cases."""
+    """Return whether a case has no errors, and its suite none outside of cases."""
     return suite.file.suite is not None or key in _sound_cases(suite)
 
 
@@ -36,7 +36,8 @@ def _free(suite: OpenSuite, keys: tuple[str, ...], book: RunBook) -> Iterator[st
 
 
 def _sound_cases(suite: OpenSuite) -> frozenset[str]:
-    """The keys of the cases that can run although their suite has errors: none where those are outside of its cases."""
+    """Return the keys of the cases that can run although their suite has errors, none if there are errors outside of
+    cases."""
     if any(not problem.where.startswith("cases[") for problem in suite.file.errors) or not suite.document.in_blocks:
         return frozenset()
     broken = suite.broken_cases

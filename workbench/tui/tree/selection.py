@@ -1,4 +1,4 @@
-"""What the tree's cursor stands on, which run of it is looked at, and the models to run on."""
+"""What is selected: the row of the tree, one of its runs, and the models to run on."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from workbench.tui.tree.runnable import runnable_below
 from workbench.tui.tree.state import Row, TreeState
 
 SelectionNews: TypeAlias = Literal["row", "run"]
-"""What is another one now: the row under the tree's cursor, or the run of it that is looked at."""
+"""What changed: the selected row, or the selected run of it."""
 
 
 class Selection:
-    """What is selected, as data. Whoever shows it follows it."""
+    """The selection, as data. Views follow its changes."""
 
     def __init__(
         self, open_suites: OpenSuites, book: RunBook, *, models: tuple[str, ...] = (), models_for_now: bool = False
@@ -33,45 +33,45 @@ class Selection:
         self.book = book
         self.tree = TreeState()
         self.models = models
-        """The models to run on; empty: each suite's own."""
+        """The models to run on. Empty means each suite's own."""
         self.models_for_now = models_for_now
-        """Whether the command line says which they are: for this start only, until others are chosen."""
+        """Whether the command line chose the models. That holds for this start only, until the user selects others."""
         self.chosen_run = 0
-        """Which of the latest runs of the selected case is looked at."""
+        """The index of the selected run among the latest ones of the case."""
         self._followers: list[Callable[[SelectionNews], object]] = []
 
     def follow(self, follower: Callable[[SelectionNews], object]) -> None:
-        """Call a function whenever something else was selected from elsewhere than the tree on the screen."""
+        """Call a function whenever the selection changes from outside of the tree view."""
         self._followers.append(follower)
 
-    # What is selected
+    # Selected items
 
     @property
     def row(self) -> Row | None:
-        """The row under the tree's cursor."""
+        """The selected row."""
         return self.tree.selected
 
     @property
     def suite(self) -> OpenSuite | None:
-        """The suite that the cursor is on or in."""
+        """The suite of the selected row."""
         row = self.row
         return row.open if row is not None else None
 
     @property
     def outline(self) -> CaseOutline | None:
-        """The case under the cursor, as it is written."""
+        """The selected case as written."""
         row = self.row
         return row.case if row is not None else None
 
     @property
     def case(self) -> CaseKey | None:
-        """The case under the cursor, as its runs know it."""
+        """The key of the selected case for its runs."""
         row = self.row
         return (row.key.path, row.case.id) if row is not None and row.case is not None else None
 
     @property
     def title(self) -> str:
-        """What to call what is under the cursor."""
+        """The name of the selected item."""
         row = self.row
         if row is None:
             return ""
@@ -80,7 +80,7 @@ class Selection:
         return row.open.path.name if row.open is not None else row.label
 
     def suites_below(self) -> tuple[list[OpenSuite], str]:
-        """Returns the suite that the cursor is in, or all those in its folder, and what to call them."""
+        """Return the selected suite, or all suites in the selected folder, and a name for them."""
         row = self.row
         if row is not None and row.open is not None:
             return [row.open], one_line(row.open.path.name)
@@ -89,7 +89,7 @@ class Selection:
         return suites, row.label if row is not None else self.open_suites.workspace.place
 
     def runnable_below(self, row: Row | None) -> list[tuple[OpenSuite, tuple[str, ...]]]:
-        """Returns the cases at or below a row that can run and are not running already, by suite."""
+        """Return the cases at or below a row that can run and are not running, by suite."""
         return runnable_below(self.tree, row, self.book) if row is not None else []
 
     # Runs
@@ -102,29 +102,29 @@ class Selection:
 
     @property
     def run(self) -> RunRecord | None:
-        """The run of the selected case that is looked at."""
+        """The selected run of the case."""
         runs = self.runs
         self.chosen_run = min(self.chosen_run, max(len(runs) - 1, 0))
         return runs[self.chosen_run] if runs else None
 
     def choose_deciding_run(self) -> None:
-        """Look at the run that decides what is shown of the selected case."""
+        """Select the run that decides the status of the case."""
         self.chosen_run = deciding_run(self.runs)
 
     # Selecting
 
     def select(self, path: Path, case: str | None = None) -> None:
-        """Put the cursor on a suite or, by its key, on a case."""
+        """Select a suite or, by its key, a case."""
         self.tree.select(path, case)
         self._tell("row")
 
     def choose_run(self, index: int) -> None:
-        """Look at another run of the selected case, by its place among `runs`."""
+        """Select a run of the case, by its index in `runs`."""
         self.chosen_run = index
         self._tell("run")
 
     def find_run(self, run: RunRecord) -> bool:
-        """Select a run, or what has come in its place since. Returns whether its case is still there."""
+        """Select a run, or the one that replaced it. Returns whether its case still exists."""
         suite = self.open_suites.at(run.path)
         case = next((case for case in suite.cases if case.id == run.case_id), None) if suite is not None else None
         if case is None:
@@ -134,7 +134,7 @@ class Selection:
         return True
 
     def show_again(self) -> None:
-        """Let everything be shown anew that depends on what is selected."""
+        """Notify followers, so that everything is shown again."""
         self._tell("row")
 
     def _tell(self, news: SelectionNews) -> None:
@@ -143,7 +143,7 @@ class Selection:
 
 
 def go_to_run(selection: Selection, panes: Panes, stage: Stage, run: RunRecord) -> None:
-    """Select a run and go to the run pane, or announce that its case is gone."""
+    """Select a run and go to the run pane. If its case is gone, announce that."""
     if selection.find_run(run):
         panes.go_to("run")
         return

@@ -1,6 +1,6 @@
-"""The suite tree as a list of rows: folders, suites, cases, steps of chains, the problems of suites that do not parse.
+"""The suite tree as a list of rows: folders, suites, cases, steps of chains, and problems of invalid suites.
 
-What a change costs follows what it changes: rows of other suites, and of other cases, stay the same objects.
+The cost of a change depends on what changes: rows of other suites and cases stay the same objects.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class _Folder:
 
 @dataclass(frozen=True)
 class _Shown:
-    """The cases of a suite that are shown: their rows with those of steps, and their keys."""
+    """The displayed cases of a suite: their rows, with those of steps, and their keys."""
 
     rows: list[Row]
     keys: tuple[str, ...]
@@ -57,29 +57,29 @@ _NONE_SHOWN = _Shown([], ())
 
 
 class TreeState:
-    """Rows, the cursor among them, what is folded, and the filter."""
+    """The rows, the cursor, the folds, and the filter."""
 
     def __init__(self, roots: Sequence[Path] = (), suites: Sequence[OpenSuite] = ()) -> None:
         self.rows: list[Row] = []
         self.cursor = 0
         self.filter = ""
         self.other_rows = False
-        """Whether the last change of the suites led to other rows than before, beside signs and dots."""
+        """Whether the last change of the suites changed rows, not only their marks."""
         self.audits = AuditBook()
-        """What is known of cases that ask too little or what cannot be."""
+        """Audit findings of cases."""
         self._roots: tuple[Path, ...] = ()
         self._folded: set[RowKey] = set()
         self._tops: list[_Folder | SuiteRows] = []
         self._of_suites: dict[Path, SuiteRows] = {}
         self._unfolded: dict[Path, set[str]] = {}
-        """The keys of the chains of which the steps are shown, by suite."""
+        """The keys of unfolded chains, by suite."""
         self._shown: dict[Path, _Shown] = {}
         self._starts: dict[RowKey, int] = {}
-        """Where the rows of folders and suites stand."""
+        """The indices of folders and suites."""
         self._search = Search()
         self._of_status: frozenset[CaseKey] | None = None
         self._held: RowKey | None = None
-        """The case or suite that was typed in last: the filter shows it, whatever it says by now."""
+        """The case or suite that was edited last. It stays visible whatever the filter."""
         self.suites: tuple[OpenSuite, ...] = ()
         self._begin(roots, suites)
 
@@ -99,23 +99,23 @@ class TreeState:
 
     @property
     def selected(self) -> Row | None:
-        """The row under the cursor."""
+        """The selected row."""
         return self.rows[self.cursor] if self.rows else None
 
     @property
     def whole(self) -> Row | None:
-        """The suite or folder that the cursor is on or in."""
+        """The selected suite or folder, or the one that contains the selected row."""
         at = self.cursor
         while self.rows and self.rows[at].case is not None:
             at = self.parent(at)
         return self.rows[at] if self.rows else None
 
     def move_to(self, index: int) -> None:
-        """Put the cursor on a row, the nearest one there is."""
+        """Move the cursor to a row, or the nearest one."""
         self.cursor = min(max(index, 0), max(len(self.rows) - 1, 0))
 
     def neighbour(self, step: int) -> int | None:
-        """The index in its suite of the case that is shown next above (-1) or below (1) the selected one."""
+        """Return the index in its suite of the case displayed above (-1) or below (1) the selected one."""
         row = self.selected
         if row is None or row.case is None or row.open is None:
             return None
@@ -137,13 +137,13 @@ class TreeState:
         )
 
     def is_folded(self, row: Row) -> bool:
-        """Whether what is below a row is hidden; a filter opens every suite in which it finds something."""
+        """Return whether a row is folded. A filter unfolds every suite with matches."""
         if row.key.kind == "case":
             return row.key.part not in self._unfolded.get(row.key.path, ())
         return row.key in self._folded and not self.filter
 
     def fold(self, row: Row, folded: bool) -> None:
-        """Hide or show what is below a row."""
+        """Fold or unfold a row."""
         if not self.is_foldable(row):
             return
         if row.key.kind == "case":
@@ -157,26 +157,26 @@ class TreeState:
 
     @property
     def folded(self) -> frozenset[RowKey]:
-        """The folders and suites that are folded, shown or not."""
+        """The folded folders and suites, displayed or not."""
         return frozenset(self._folded)
 
     def fold_only(self, keys: Iterable[RowKey]) -> None:
-        """Fold these folders and suites, and no others."""
+        """Fold exactly these folders and suites."""
         self._folded = set(keys)
         self._rebuild()
 
     def parent(self, index: int) -> int:
-        """The row above that holds this one; the row itself when nothing does."""
+        """Return the row that contains this one, or the row itself at the top."""
         key, depth = self.rows[index].key, self.rows[index].depth
         if key.kind in ("case", "problem"):
             return self._starts[RowKey("suite", key.path)]
         return next((above for above in range(index, -1, -1) if self.rows[above].depth < depth), index)
 
-    # Finding
+    # Filtering
 
     def set_filter(self, text: str, book: RunBook | None = None) -> None:
-        """Show only cases that have every word of `text` in their name, id, tags or suite, or nearly so; and, with a
-        `book`, that are as `status:failed` and the like say, at this moment."""
+        """Show only cases with every word of `text`, or a similar one, in their name, id, tags or suite. With a `book`,
+        words such as `status:failed` filter by present status."""
         if text == self.filter:
             return
         self.filter = text
@@ -189,7 +189,7 @@ class TreeState:
             self.cursor = self._first_case()
 
     def follow_status(self, book: RunBook) -> bool:
-        """Find anew what a filter for statuses wants; whether it wants anything else. The selected case stays shown."""
+        """Update a filter by status. Returns whether its matches changed. The selected case stays visible."""
         if self._of_status is None:
             return False
         row = self.selected
@@ -204,7 +204,7 @@ class TreeState:
         return True
 
     def select(self, path: Path, case: str | None = None) -> bool:
-        """Put the cursor on a case, by its key, or on a suite, opening what hides it; whether there is such a row."""
+        """Select a case, by its key, or a suite, unfolding what hides it. Returns whether there is such a row."""
         wanted = RowKey("suite", path) if case is None else RowKey("case", path, case)
         at = self._index_of(wanted)
         if at is None:
@@ -217,7 +217,7 @@ class TreeState:
         return at is not None
 
     def cases_below(self, row: Row) -> list[tuple[OpenSuite, tuple[str, ...]]]:
-        """The keys of the shown cases at or below a row, by suite."""
+        """Return the keys of the displayed cases at or below a row, by suite."""
         if row.case is not None and row.open is not None:
             return [(row.open, (row.case.key,))]
         if row.key.kind == "folder":
@@ -228,10 +228,10 @@ class TreeState:
         found = ((suite, self._cases(suite.path).keys) for suite in suites)
         return [(suite, keys) for suite, keys in found if keys]
 
-    # Following what changes
+    # Following changes
 
     def follow(self, change: SuitesChanged) -> None:
-        """Take over a change of the open suites. After undo and redo the cursor is on what they changed."""
+        """Take over a change of the open suites. Undo and redo select what they changed."""
         if change.first:
             self._begin(change.workspace.roots, change.open)
         elif change.how in ("read", "added"):
@@ -249,16 +249,16 @@ class TreeState:
             self.select(suite.path)
 
     def reload(self, suites: Sequence[OpenSuite], roots: Sequence[Path] | None = None) -> None:
-        """Take over suites that came, went or were read again, below other `roots` if those are given; the cursor stays
-        on what it was on, or near it."""
+        """Take over suites that came, went or were reloaded, with new `roots` if given. The cursor stays on its row, or
+        near it."""
         if roots is not None:
             self._roots = tuple(roots)
         self._place(suites)
         self._rebuild()
 
     def changed(self, suite: OpenSuite, index: int | None = None) -> bool:
-        """Take over what was edited in a suite; whether the tree shows anything else now, beside signs and dots. The
-        case with this index (`HEAD`: the suite itself) is edited where it stands: it stays shown, and selected."""
+        """Take over an edit of a suite. Returns whether rows changed, not only their marks. The case with this index
+        (`HEAD`: the suite) is edited in place: it stays visible and selected."""
         rows = self._of_suites.get(suite.path)
         if rows is None:
             return False
@@ -313,7 +313,7 @@ class TreeState:
     # Rows
 
     def _rebuild(self, case: RowKey | None = None) -> None:
-        """Make the rows anew. `case` is what the selected case is known by now, where that may be something else."""
+        """Rebuild the rows. `case` is the new key of the selected case, if that may have changed."""
         row = self.selected
         if self.filter and not self._shown:
             self._filter()
@@ -350,7 +350,7 @@ class TreeState:
             del self._starts[head.key]
 
     def _forget_shown(self, path: Path) -> None:
-        if self.filter:  # what one word finds depends on all suites
+        if self.filter:  # similar matches of a word depend on all suites
             self._shown = {}
         else:
             self._shown.pop(path, None)
@@ -377,7 +377,7 @@ class TreeState:
         return _Shown(with_steps, tuple(row.key.part for row in rows))
 
     def _index_of(self, key: RowKey) -> int | None:
-        """Where a row stands; only the rows of its suite are looked at."""
+        """Return the index of a row. Only the rows of its suite are searched."""
         if key.kind in ("folder", "suite"):
             return self._starts.get(key)
         start = self._starts.get(RowKey("suite", key.path))
@@ -393,7 +393,7 @@ class TreeState:
         return None
 
     def _first_case(self) -> int:
-        """The row of the first case, else of the first suite."""
+        """Return the row of the first case, otherwise of the first suite."""
         suite = next((index for index, row in enumerate(self.rows) if row.open is not None), 0)
         return next((index for index, row in enumerate(self.rows) if row.case is not None), suite)
 

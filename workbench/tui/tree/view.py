@@ -1,4 +1,4 @@
-"""The suite tree on screen: rows of `TreeState`, signs and scores of `RunBook`."""
+"""The suite tree on screen: rows of `TreeState` with signs and scores of `RunBook`."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from workbench.tui.tree.state import TreeState
 
 
 class SuiteTree(LineView):
-    """Folders, suites and cases. Posts `Moved` when the cursor stands on another row."""
+    """Folders, suites and cases. Posts `Moved` when the cursor moves to a different row."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_for(FEATURE.at("suites"))
 
     class Moved(Message):
-        """The cursor stands on another row."""
+        """Posted when the cursor moves to a different row."""
 
     class Opened(Message):
-        """The row under the cursor was clicked again."""
+        """Posted when the selected row is clicked."""
 
     def __init__(self, state: TreeState, book: RunBook, widget_id: str | None = None) -> None:
         super().__init__(widget_id)
         self.state = state
         self.book = book
         self.message: tuple[tuple[str, Role], ...] = ()
-        """What stands here while there are no rows."""
+        """The message shown if there are no rows."""
 
     @property
     def has_cursor(self) -> bool:
@@ -62,7 +62,7 @@ class SuiteTree(LineView):
         self.post_message(self.Opened())
 
     def on_click(self, event: events.Click) -> None:
-        """A click on the sign that folds does so, wherever the cursor is."""
+        """Fold or unfold on a click on the sign, wherever the cursor is."""
         index = self.top + event.y
         row = self.state.rows[index] if index < len(self.state.rows) else None
         if row is not None and self.state.is_foldable(row) and event.x == fold_cell(row):
@@ -72,17 +72,17 @@ class SuiteTree(LineView):
             self.follow_state()
 
     def follow_state(self) -> None:
-        """Show the tree as it is now: after folding, filtering or reading again."""
+        """Show the tree after folding, filtering or reloading."""
         self.move_cursor(self.state.cursor)
         self.post_message(self.Moved())
 
 
 LONGEST_FILTER = 200
-"""Characters; nobody types more, and a pasted file is no filter."""
+"""The maximum length of a filter; a pasted file is not one."""
 
 
 class FilterBox(SafeInput):
-    """One line, always there, so that it has the keyboard as soon as it is opened."""
+    """The input of the filter. It always exists, so that it can take the focus at once."""
 
     DEFAULT_CSS = """
     FilterBox { height: 1; border: none; padding: 0 1; background: $panel; display: none; }
@@ -91,7 +91,7 @@ class FilterBox(SafeInput):
     BINDINGS: ClassVar[list[BindingType]] = []
 
     class Ended(Message):
-        """Nobody types here any more."""
+        """Posted when typing ends."""
 
     def __init__(self, selection: Selection, panes: Panes) -> None:
         super().__init__("", "name, id, tag or suite", widget_id="filter", max_length=LONGEST_FILTER)
@@ -100,11 +100,11 @@ class FilterBox(SafeInput):
 
     @property
     def typing(self) -> bool:
-        """Whether the filter is being typed."""
+        """Whether the filter has the focus."""
         return self.screen.focused is self
 
     def begin(self) -> None:
-        """Type to filter the tree, with what is filtered for now."""
+        """Begin to type, starting with the present filter."""
         self._panes.go_to("suites")
         text = self._selection.tree.filter
         with self.prevent(Input.Changed):
@@ -115,7 +115,7 @@ class FilterBox(SafeInput):
         self._panes.refresh_bars()
 
     def end(self, *, keep: bool) -> None:
-        """Back to the tree, with what the filter left, or with everything."""
+        """Return to the tree, keeping or clearing the filter."""
         self.remove_class("open")
         if not keep:
             self._selection.tree.set_filter("")

@@ -1,4 +1,4 @@
-"""A form that is typed into: one field over the cell that is edited, everything typed taken over at once."""
+"""A form with a field over the cell being edited. Every change of the text is applied at once."""
 
 from __future__ import annotations
 
@@ -33,28 +33,28 @@ if TYPE_CHECKING:
 
 
 OnChange = Callable[[Table, str, Hashable], str | None]
-"""Takes a table, what was done in words, and what groups changes into one step of undo; says why not, if not."""
+"""Applies a table, with a description and an undo group. Returns why not if it cannot."""
 
 LEAST_TEXT_LINES = 3
 
 LONGEST_TYPED = 60_000
-"""Characters of a text that can be typed in here: each key costs as much as the text is long."""
+"""The maximum length of editable text. Each key costs time in proportion to it."""
 
 ROOM_BESIDE = 14
-"""Cells that stand before a text, most often: a longer text gets a field of several lines."""
+"""The usual width before a text. A longer text gets a field of several lines."""
 
 _SEVERAL_LINES = frozenset({"lines", "json"})
 _FROM_THE_BEGINNING = CHOSEN | {"tool", "expected", "weight", "option", "key"}
-"""Cells whose whole list is offered when a field is opened over them, whatever stands in it."""
+"""Cells whose field opens with the complete list of completions."""
 
 
 class FormFields(FormRows):
-    """A form with its field. `on_change` is told of every change, and calls `show` with what became of it."""
+    """A form with its field. `on_change` is called with every change, and calls `show` with the result."""
 
     DEFAULT_CSS = "FormFields { overflow: hidden; }"
 
     class Refused(TextualMessage):
-        """Something cannot be done; `why` says it in words."""
+        """Posted when something cannot be done. `why` is the reason."""
 
         def __init__(self, why: str) -> None:
             super().__init__()
@@ -64,42 +64,42 @@ class FormFields(FormRows):
         super().__init__(widget_id)
         self.on_change: OnChange = lambda table, said, group: None
         self.untaken: dict[CellKey, Untaken] = {}
-        """What was typed into cells that cannot hold it: there it stands again when such a cell is opened."""
+        """Invalid text of cells. It is shown again when such a cell is opened."""
         self.case: str | None = None
-        """The key of the case of which this is the form."""
+        """The key of the case in this form."""
         self._key: Hashable = None
         self._fixed: str | None = None
         self._place: Place | None = None
-        """Where the cursor belongs once the change that is under way is shown."""
+        """The place for the cursor once the present change is shown."""
         self._over: tuple[FormSource, FormRow, Cell] | None = None
-        """The form, the row and the cell as they were when the field was opened: what is typed changes these."""
+        """The form, row and cell as of opening the field. Typed text is applied to these."""
         self._made: Table = {}
-        """What the field has made of the table."""
+        """The table that the field has produced."""
         self._text = ""
         self.several = False
-        """Whether the field is one of several lines."""
+        """Whether the field has several lines."""
         self._text_field: TextField | None = None
-        """That field, once one was needed."""
+        """That field, created on first use."""
         self._changes = 0
 
     def compose(self) -> ComposeResult:
         yield LineField(self._left, self._line_broken)
         yield CompletionList()
 
-    # What is shown
+    # Content
 
     def show(
         self, source: FormSource | None, message: Message = (), key: Hashable = None, fixed: str | None = None
     ) -> None:
-        """Show a form, or a message where there is none; `key` is what the form is of, `fixed` why nothing in it can
-        be changed. A field stays open as long as its cell is there, and follows what becomes of it elsewhere."""
+        """Show a form, or a message if there is none. `key` identifies the form, `fixed` is why it cannot be changed. A
+        field stays open while its cell exists, and follows changes from elsewhere."""
         other, self._key, self._message, self._fixed = key != self._key, key, message, fixed
         changed = source is None or not same(source.table, self._made)
         if self.typing and (other or source is None or (changed and self.page.adding is not None)):
             self._say_untaken()
             self._close()
         if self.page.adding is not None:
-            return  # its rows are the same, and made anew when it is answered
+            return  # its rows stay the same until the question is answered
         if source is not None:
             source = replace(source, every_key=self._every_key)
         if source is not None and self.typing and changed:
@@ -107,7 +107,7 @@ class FormFields(FormRows):
         else:
             self.page.show(source, self._place)
             if self.page.opened is not None and self.page.current_cell is None:
-                self._close()  # where the row has no such cell any more
+                self._close()  # the row no longer has this cell
         if other:
             self.top = 0
             self.page.go(self.page.first_gap)
@@ -115,7 +115,7 @@ class FormFields(FormRows):
         self._follow()
 
     def _show_under_field(self, source: FormSource) -> None:
-        """Show a form that was changed elsewhere, by an undo say, with the field over the same cell of it."""
+        """Show a form that changed elsewhere, such as by undo, with the field over the same cell."""
         opened, over = self.page.opened, self._over
         assert opened is not None and over is not None
         self.page.opened = None
@@ -142,7 +142,7 @@ class FormFields(FormRows):
         self._place_field()
 
     def _apply(self, edit: Edit) -> str | None:
-        """One change that is a step of its own."""
+        """Apply a change as an undo step of its own."""
         source = self.page.source
         assert source is not None
         if edit.table is source.table:
@@ -160,7 +160,7 @@ class FormFields(FormRows):
 
     @property
     def field(self) -> LineField | TextField:
-        """The field that is open, or was last."""
+        """The open field, or the last one."""
         if not self.several:
             return self.query_one(LineField)
         if self._text_field is None:
@@ -171,7 +171,7 @@ class FormFields(FormRows):
         return self._text_field
 
     def _open(self) -> None:
-        """Open a field over the cell of the cursor."""
+        """Open a field over the selected cell."""
         row, cell, source = self.page.current, self.page.current_cell, self.page.source
         if row is None or cell is None or source is None:
             return
@@ -183,15 +183,15 @@ class FormFields(FormRows):
         text = kept.text if kept is not None else cell.text
         self._put_field(source, row, cell, text, kept.why if kept is not None else "")
         if kept is None and not self.several:
-            self.query_one(LineField).select_all()  # the first letter replaces what stands there, an arrow keeps it
+            self.query_one(LineField).select_all()  # typing replaces the text, an arrow keeps it
         self._suggest("" if cell.kind in _FROM_THE_BEGINNING else text)
         self._follow()
         self.post_message(self.Moved())
 
     def _put_field(self, source: FormSource, row: FormRow, cell: Cell, text: str, refused: str) -> None:
-        """Put the field that fits over a cell: with its text, or what was typed there that it refuses."""
+        """Put a fitting field over a cell, with its text or the invalid text that was typed there."""
         self._over, self._made, self._text = (source, row, cell), source.table, text
-        # A pane that has only just been brought to the screen has no width yet.
+        # A pane that has just been shown has no width yet.
         room = (self.text_width if self.size.width else self.screen.size.width) - ROOM_BESIDE
         is_long = "\n" in text or len(text) > room or cell.kind == "json"
         self.field.remove_class("open")
@@ -213,7 +213,8 @@ class FormFields(FormRows):
         self.screen.set_focus(field)
 
     def _line_broken(self, pasted: str) -> None:
-        """More than one line after all: a field of several where the cell can hold them, else blanks between them."""
+        """Handle more than one line: switch to a field of several lines if the cell allows it, otherwise join them with
+        blanks."""
         line = self.query_one(LineField)
         start, end = sorted(line.selection) if pasted else (line.cursor_position,) * 2
         before, after = line.value[:start], line.value[end:]
@@ -236,17 +237,17 @@ class FormFields(FormRows):
         self._read_field()
 
     def on_text_area_changed(self, event: TextualMessage) -> None:
-        """The same of a field of several lines."""
+        """Handle changes in a field of several lines."""
         event.stop()
         self._read_field()
 
     def _read_field(self) -> None:
-        """Take over what stands in the field now; the message that told of it may be late."""
+        """Apply the present text of the field; the message about it may be late."""
         field = self.field
         self._typed(field.value if isinstance(field, LineField) else field.text)
 
     def _typed(self, text: str) -> None:
-        """Take over what stands in the field, unless it does not say what the cell holds."""
+        """Apply the text of the field if it is valid."""
         if self._over is None or self.page.opened is None or text == self._text:
             return
         self._text = text
@@ -265,7 +266,7 @@ class FormFields(FormRows):
                     self._made = before if refused else self._made
             self._remember_untaken(row, cell, text, refused)
         if self._over is None:
-            return  # what was typed has changed what is shown
+            return  # the change has updated the display
         if self.page.opened is not None and self.page.opened.refused != refused:
             self.page.opened = replace(self.page.opened, refused=refused)
             self.page.lay_out()
@@ -313,7 +314,7 @@ class FormFields(FormRows):
         self.query_one(CompletionList).close()
 
     def _left(self, how: Leave) -> None:
-        """A key that leads on from the field."""
+        """Handle a key that leaves the field."""
         self._read_field()
         completions = self.query_one(CompletionList)
         if how in ("up", "down") and completions.is_open:
@@ -345,7 +346,7 @@ class FormFields(FormRows):
         self._moved()
 
     def _leave_field(self, *, give_up: bool = False) -> bool:
-        """Close the field, unless what stands in it is not taken over; whether the cursor can go on from there."""
+        """Close the field, unless its text is invalid. Returns whether the cursor may move on."""
         opened, asked = self.page.opened, self.page.adding
         if opened is None:
             return True
@@ -368,7 +369,7 @@ class FormFields(FormRows):
         return True
 
     def give_up_refused(self) -> str | None:
-        """Close the field if it refuses what stands in it; why it does. In its cell that stands again when it is
+        """Close the field if its text is invalid. Returns why it is. The text is shown again when the cell is
         opened."""
         if self.typing:
             self._read_field()
@@ -379,7 +380,7 @@ class FormFields(FormRows):
         return opened.refused
 
     def _added(self, edit: Edit) -> None:
-        """Take over something new, and go on typing where there is something to be typed."""
+        """Apply an addition, and continue typing if it has something to fill in."""
         if self._apply(edit) is not None or (row := self.page.current) is None:
             return
         if edit.place[-2] in ("messages", "servers", "tools"):
@@ -391,7 +392,7 @@ class FormFields(FormRows):
         self._moved()
 
     def _close(self) -> None:
-        """Take the field away; the keyboard goes back to the form where the field had it."""
+        """Close the field. If it had the focus, the form gets it."""
         field = self.field
         self.query_one(CompletionList).close()
         field.remove_class("open")
@@ -405,7 +406,7 @@ class FormFields(FormRows):
         self.post_message(self.Moved())
 
     def _place_field(self) -> None:
-        """Put the field over its cell, and the completions beside it."""
+        """Move the field over its cell, and the completions next to it."""
         opened = self.page.opened
         if opened is None:
             return
@@ -418,5 +419,5 @@ class FormFields(FormRows):
 
 
 def _which(cell: Cell) -> Hashable:
-    """Which cell of a form it is, whatever stands in it."""
+    """Identify a cell of a form, regardless of its content."""
     return cell.kind, cell.place, cell.option

@@ -1,4 +1,4 @@
-"""A row of a form as lines on the screen: where each of its cells stands, what the schema and the suite say below."""
+"""Lays out a row of a form: the position of each cell, with notes of the schema and the suite below."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from workbench.tui.lines.growing_text import TAB
 from workbench.tui.lines.spans import Line, Role, Span, cut, padded, wrap
 
 MOST_LINES = 8
-"""Lines of one value; a field over it shows all."""
+"""The maximum lines of one value. A field over it shows everything."""
 
 MOST_CHARACTERS = 4_000
-"""Of a text of one line: a megabyte costs no more than a screen."""
+"""The maximum of a line of text that is processed, so that a megabyte costs no more than a screen."""
 
 LEAST_ROOM = 12
-"""Cells a value gets beside what stands before it; with less it goes below."""
+"""The minimum width of a value next to what precedes it; otherwise it goes below."""
 
 LONG_TEXT_ROOM = 40
-"""Cells a field for long text wants; with less it goes below the label."""
+"""The width that a field for long text wants; otherwise it goes below the label."""
 
 _ROLES: dict[CellKind, Role] = {
     "number": "number",
@@ -43,7 +43,7 @@ _ROLES: dict[CellKind, Role] = {
 
 @dataclass(frozen=True)
 class Spot:
-    """Where a cell stands in the lines of its row: the line, the first cell of the screen, and how many."""
+    """The position of a cell in the lines of its row: the line, the first screen cell, and the width."""
 
     line: int
     start: int
@@ -52,7 +52,7 @@ class Spot:
 
 @dataclass(frozen=True)
 class Opened:
-    """A field that is open over a cell: how many lines it takes, and why what stands in it is not taken over."""
+    """A field that is open over a cell: its height, and why its text is invalid, if so."""
 
     cell: int
     height: int = 1
@@ -61,14 +61,14 @@ class Opened:
 
 @dataclass(frozen=True)
 class RowLines:
-    """A row laid out. `spots` has one place for each cell; of one that is not shown, where it would stand."""
+    """A row laid out. `spots` has a position for each cell, including hidden ones."""
 
     lines: tuple[Line, ...]
     spots: tuple[Spot, ...]
 
 
 def lay_out(row: FormRow, width: int, active: int | None = None, opened: Opened | None = None) -> RowLines:
-    """The lines of a row, at most `width` cells wide; `active` is the cell that the keys are about."""
+    """Lay out a row in at most `width` cells. `active` is the cell that keys apply to."""
     page = _Page(row, width, active, opened)
     page.head()
     for index in range(len(row.cells)):
@@ -78,17 +78,17 @@ def lay_out(row: FormRow, width: int, active: int | None = None, opened: Opened 
 
 
 class _Page:
-    """The lines of one row while they are written."""
+    """Builds the lines of one row."""
 
     def __init__(self, row: FormRow, width: int, active: int | None, opened: Opened | None) -> None:
         self.row, self.width, self.active, self.opened = row, width, active, opened
         self.lines: list[list[Span]] = [[Span(" " * (row.indent + 1))]]
         self.spots: list[Spot] = []
         self.used = row.indent + 1
-        """Cells of the last line that are taken."""
+        """The used width of the last line."""
 
     def head(self) -> None:
-        """The label, and what is said behind it."""
+        """Add the label and the note after it."""
         row = self.row
         roles: dict[str, Role] = {"section": "heading", "item": "muted", "more": "accent"}
         role: Role = "muted" if row.absent else roles.get(row.kind, "key")
@@ -100,7 +100,7 @@ class _Page:
             self._add(cut(row.note, self.width - self.used), "muted")
 
     def cell(self, index: int) -> None:
-        """One cell, behind what is there or below it."""
+        """Add one cell, after what is there or below it."""
         cell = self.row.cells[index]
         if index and not self.row.widths[index - 1 : index] and self.used + 2 < self.width:
             self._add("  ", "text")
@@ -138,7 +138,7 @@ class _Page:
                 self._add(" " * max(min(column, self.width // 3) - cell_len(text), 0) + "  ", "text")
 
     def below(self) -> None:
-        """Why what is typed is not taken over, what the schema refuses, and the problems."""
+        """Add why the text is invalid, what the schema refuses, and problems."""
         indent = min(self.row.indent + 3, self.width // 3)
         if self.opened is not None and self.opened.refused:
             self._paragraph(GLYPHS.failed, self.opened.refused, "error", indent)
@@ -151,7 +151,7 @@ class _Page:
                 self._paragraph(" ", problem.hint, "muted", indent)
 
     def _flow(self, cell: Cell, text: str, role: Role) -> None:
-        """A text that may go on for some lines, each below the beginning of the first."""
+        """Add a text that may wrap, aligned with its beginning."""
         start, room = self.used, max(self.width - self.used, 1)
         rows = [cut(text, room)] if cell.absent else _rows(cell, text, room)
         self.spots.append(Spot(len(self.lines) - 1, start, max(cell_len(rows[0]), 1)))
@@ -162,7 +162,7 @@ class _Page:
             self.used = self.width
 
     def _reserve(self, cell: Cell) -> None:
-        """Room for the field: the rest of the line, or lines below it."""
+        """Reserve space for the field: the rest of the line, or lines below it."""
         assert self.opened is not None
         wanted = LONG_TEXT_ROOM if self.opened.height > 1 else LEAST_ROOM
         if self.width - self.used < wanted and self.used > self.row.indent + 3:
@@ -186,7 +186,7 @@ class _Page:
 
 
 def _shown(cell: Cell) -> tuple[str, Role]:
-    """What stands in a cell while it is not edited."""
+    """Return the content of a cell that is not being edited."""
     if cell.absent or (not cell.text and cell.shown):
         return one_line(cell.shown), "muted"
     if cell.kind in ("lines", "json"):
@@ -205,11 +205,11 @@ def _value_role(text: str) -> Role:
 
 
 def _rows(cell: Cell, text: str, room: int) -> list[str]:
-    """The rows of a text, at most `MOST_LINES`; the last one says how many are not shown."""
+    """Return the rows of a text, at most `MOST_LINES`. The last one counts the hidden ones."""
     paragraphs = text.split("\n")
     rows: list[str] = []
     for at, paragraph in enumerate(paragraphs):
-        # No more of it than can be shown: a megabyte costs no more than a screen.
+        # Only what can be shown is processed: a megabyte costs no more than a screen.
         rows += wrap(visible(paragraph[: room * (MOST_LINES + 1)].replace("\t", TAB)), room)
         if len(rows) > MOST_LINES:
             left = len(paragraphs) - at - 1

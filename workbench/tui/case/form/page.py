@@ -1,4 +1,4 @@
-"""A form as it stands on the screen: its rows laid out, the cell that the keys are about, the field that is open."""
+"""The layout of a form: its rows, the selected cell, and the open field."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from workbench.tui.lines.spans import EMPTY, Line
 
 
 class FormPage:
-    """The rows of one form, `row` and `cell` being the place of the cursor.
+    """The rows of one form. `row` and `cell` are the position of the cursor.
 
-    While something is added that has to be named first, `adding` is what, and a row that asks stands below the one that
-    it is added at.
+    While something is added that needs a name first, `adding` is set, and a row with the question is shown below the
+    selected one.
     """
 
     def __init__(self) -> None:
@@ -36,7 +36,7 @@ class FormPage:
         self._starts: list[int] = [0]
 
     def show(self, source: FormSource | None, place: Place | None = None) -> None:
-        """Show a form, with the cursor at a place; without one it stays where it is, as far as that is still there."""
+        """Show a form with the cursor at a place. Without a place, the cursor stays where it is if possible."""
         here = self.current.place if self.current is not None else None
         kept = here if place is None else None
         self.source = source
@@ -44,7 +44,7 @@ class FormPage:
         typed = place if place and here and len(place) == len(here) else here
         self._is_behind = self.opened is not None and all(row.place != typed for row in rows)
         if self._is_behind:
-            return  # the row that is typed in says nothing at the moment: it goes when its field does
+            return  # the edited row is empty at the moment and disappears when its field is closed
         self.rows = rows
         at = row_at(self.rows, place) if place else None
         if at is None:
@@ -54,19 +54,19 @@ class FormPage:
         self.lay_out()
 
     def catch_up(self) -> None:
-        """Show what the form says now, where a row that was typed in stood for what it does not say any more."""
+        """Update rows that were kept only for an open field."""
         if self._is_behind:
             self.show(self.source)
 
     def resize(self, width: int) -> None:
-        """Lay everything out for another width in cells."""
+        """Lay everything out at a different width."""
         if width != self._width:
             self._width = width
             self._known.clear()
             self.lay_out()
 
     def lay_out(self) -> None:
-        """Lay out what has changed."""
+        """Lay out changed rows."""
         before, self._known = self._known, {}
         self._laid = []
         for at, row in enumerate(self.rows):
@@ -80,11 +80,11 @@ class FormPage:
 
     @property
     def line_count(self) -> int:
-        """Number of lines."""
+        """The number of lines."""
         return self._starts[-1]
 
     def line(self, index: int, *, marked: bool) -> Line:
-        """A line; `marked` when the cell of the cursor is to be seen."""
+        """Return a line. With `marked`, the selected cell is highlighted."""
         at = self.row_of(index)
         if at >= len(self.rows):
             return EMPTY
@@ -95,22 +95,22 @@ class FormPage:
         return laid.lines[within] if within < len(laid.lines) else EMPTY
 
     def row_of(self, line: int) -> int:
-        """The row that a line belongs to."""
+        """Return the row that a line belongs to."""
         return bisect_right(self._starts, line) - 1
 
     def lines_of(self, row: int) -> tuple[int, int]:
-        """The first line of a row, and the one behind its last."""
+        """Return the first line of a row, and the one after its last."""
         return self._starts[row], self._starts[row + 1]
 
     def spot(self, row: int, cell: int) -> Spot:
-        """Where a cell stands: its line among all, its first cell of the screen, how many."""
+        """Return the position of a cell: its line in the form, first screen cell and width."""
         marked = row == self.row and self.opened is None
         laid = lay_out(self.rows[row], self._width, self.cell) if marked else self._laid[row]
         spot = laid.spots[cell]
         return Spot(self._starts[row] + spot.line, spot.start, spot.width)
 
     def cell_at(self, line: int, column: int) -> int:
-        """The cell of a row that a place on the screen belongs to: the last one that begins before it."""
+        """Return the cell at a position on the screen: the last one that begins before it."""
         row = self.row_of(line)
         cells = range(len(self.rows[row].cells))
         spots = [self.spot(row, cell) for cell in cells]
@@ -119,37 +119,36 @@ class FormPage:
 
     @property
     def current(self) -> FormRow | None:
-        """The row of the cursor."""
+        """The selected row."""
         return self.rows[self.row] if self.row < len(self.rows) else None
 
     @property
     def current_cell(self) -> Cell | None:
-        """The cell of the cursor."""
+        """The selected cell."""
         row = self.current
         return row.cells[self.cell] if row is not None and self.cell < len(row.cells) else None
 
     @property
     def first_gap(self) -> int:
-        """The first row whose value is needed and not there yet, else the first one."""
+        """The first row with a required value that is missing, otherwise the first row."""
         gaps = (at for at, row in enumerate(self.rows) for cell in row.cells if cell.is_gap)
         return next(gaps, 0)
 
     def go(self, row: int, cell: int | None = None) -> None:
-        """Put the cursor on a row, and on one of its cells: without one, on that which is most often edited."""
+        """Select a row and one of its cells, by default the main one."""
         self.row = min(max(row, 0), max(len(self.rows) - 1, 0))
         self.cell = main_cell(self.rows[self.row]) if cell is None and self.rows else cell or 0
         self._clamp()
 
     def go_to(self, place: Place) -> None:
-        """Put the cursor on the row of a place, or the nearest one around it, if there is one."""
+        """Select the row of a place, or the nearest enclosing one, if any."""
         at = row_at(self.rows, place)
         if at is not None:
             self.row = at
             self._clamp()
 
     def go_cell(self, step: int) -> bool:
-        """Put the cursor on the next cell (or the one before), of another row where this one has no more; whether there
-        was one."""
+        """Select the next or previous cell, across rows. Returns whether there was one."""
         row, cell = self.row, self.cell + step
         while not 0 <= cell < len(self.rows[row].cells):
             row += step
@@ -160,8 +159,7 @@ class FormPage:
         return True
 
     def go_to_value(self) -> bool:
-        """Put the cursor on the value that belongs to the name or the check in the cell of the cursor; whether there
-        is one."""
+        """Select the value that belongs to the selected name or check. Returns whether there is one."""
         row, cell = self.current, self.current_cell
         if row is None or cell is None or cell.kind not in ("key", "check", "one_key"):
             return False
@@ -173,7 +171,7 @@ class FormPage:
         return self.go_cell(1)
 
     def go_below(self) -> None:
-        """Put the cursor on the row below, unless that is in no element of the list that this one is in."""
+        """Select the row below, unless it is outside of the list that contains this one."""
         row, source = self.current, self.source
         item = item_of(source, row.place) if row is not None and source is not None else None
         below = self.rows[self.row + 1].place if self.row + 1 < len(self.rows) else ()
@@ -181,7 +179,7 @@ class FormPage:
             self.go(self.row + 1)
 
     def ask(self, adding: Adding) -> None:
-        """Let a row below the cursor ask what is to be added: below all of the argument or list that it is on."""
+        """Show a row that asks what to add, below the argument or list that is selected."""
         row = self.current
         assert row is not None
         is_option = bool(row.cells) and row.cells[0].kind in ("option", "optional", "required")
@@ -196,7 +194,7 @@ class FormPage:
         self.row, self.cell = at, 0
 
     def stop_asking(self) -> None:
-        """Take the row that asks away."""
+        """Remove the row that asks."""
         if self.adding is not None:
             self.adding = None
             del self.rows[self.row]
@@ -209,7 +207,7 @@ class FormPage:
 
 
 def main_cell(row: FormRow) -> int:
-    """The cell of a row that is most often edited: what is expected, else the value, else the first."""
+    """Return the main cell of a row: the expected value, otherwise the value, otherwise the first cell."""
     kinds = [cell.kind for cell in row.cells]
     if "expected" in kinds:
         return kinds.index("expected")

@@ -1,4 +1,4 @@
-"""A form to be read: its rows, and a cursor on one cell of one of them."""
+"""A read-only form: its rows, with one cell selected."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from workbench.tui.lines.spans import EMPTY, Line
 
 
 class FormRows(LineView):
-    """The rows of `page`, or a message where there is no form."""
+    """The rows of `page`, or a message if there is no form."""
 
     class Moved(TextualMessage):
-        """The cursor stands elsewhere, or a field was opened or closed: other things can be done."""
+        """Posted when the cursor moves or a field is opened or closed, so that different actions apply."""
 
     def __init__(self, widget_id: str | None = None) -> None:
         super().__init__(widget_id)
@@ -47,18 +47,18 @@ class FormRows(LineView):
 
     @property
     def text(self) -> str:
-        """What stands in the cell of the cursor, to be copied."""
+        """The content of the selected cell, for copying."""
         cell = self.page.current_cell
         return cell.text if cell is not None else ""
 
     def go_to(self, place: Place) -> None:
-        """Put the cursor on the row of a place in the form, or the nearest one around it."""
+        """Select the row of a place in the form, or the nearest enclosing one."""
         if self.page.source is not None and not self.typing:
             self.page.go_to(place)
             self._moved()
 
     def go_to_problem(self, where: str) -> None:
-        """Put the cursor on the row of a problem, as `Problem.where` says it."""
+        """Select the row of a problem, given as `Problem.where`."""
         source = self.page.source
         if source is not None:
             places = {written((*source.at, *row.place)): row.place for row in reversed(self.page.rows)}
@@ -80,7 +80,7 @@ class FormRows(LineView):
         self._moved()
 
     def next_cell(self, step: int) -> None:
-        """Put the cursor on the next cell of its row, or the one before."""
+        """Select the next or previous cell of the row."""
         row = self.page.current
         if row is not None and 0 <= self.page.cell + step < len(row.cells):
             self.page.cell += step
@@ -95,7 +95,7 @@ class FormRows(LineView):
         self.post_message(self.Moved())
 
     def _follow(self) -> None:
-        """Show the row of the cursor, all of it where there is room."""
+        """Scroll to the selected row, to all of it if there is room."""
         if self.page.rows:
             start, end = self.page.lines_of(self.page.row)
             self.top = min(max(self.top, end - self.size.height), start)
@@ -104,7 +104,7 @@ class FormRows(LineView):
             self.repaint()
 
     def show_every_key(self) -> None:
-        """Show keys that are seldom written, too, or no longer."""
+        """Show or hide rarely used keys."""
         self._every_key = not self._every_key
         if self.page.source is not None:
             self.page.show(replace(self.page.source, every_key=self._every_key))

@@ -1,4 +1,4 @@
-"""The form of what the tree's cursor stands on, and what becomes of the document when its table is another one."""
+"""The form of the selected row, and the document after a change of its table."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _CASE = re.compile(r"cases\[(\d+)\]")
 def form_source(
     suite: OpenSuite, index: int, tools: tuple[ToolDefinition, ...] = (), models: Iterable[str] = ()
 ) -> FormSource | None:
-    """The form of a case, or of the suite's settings (`HEAD`); `None` while its text is not TOML. `models` are names
-    that are known from elsewhere."""
+    """Return the form of a case, or of the suite's settings (`HEAD`), `None` while its text is not TOML. `models` are
+    additional known names."""
     document = suite.document
     if document.parts is None or index in document.loose or not _has(document, index) or _is_nothing(suite):
         return None
@@ -45,13 +45,13 @@ def form_source(
 
 
 def case_of_problem(problem: Problem | None) -> int:
-    """The case that a problem is about; `HEAD` for everything else."""
+    """Return the index of the case that a problem is about, `HEAD` for everything else."""
     match = _CASE.match(problem.where) if problem is not None else None
     return int(match[1]) if match else HEAD
 
 
 def why_no_form(suite: OpenSuite, index: int) -> Message:
-    """Why there is no form: what keeps the text from being read, and the way out."""
+    """Return why there is no form: what is wrong with the text, and what to do."""
     problems = suite.problems_of(index) or suite.file.errors
     said = problems[0] if problems else None
     reasons: list[str] = [] if said is None else [at_line(said, "Line"), *filter(None, [said.hint])]
@@ -68,10 +68,8 @@ def why_no_form(suite: OpenSuite, index: int) -> Message:
 
 
 def with_table(document: Document, index: int, table: Table) -> Document:
-    """The document with a case that says something else, or the suite's settings (`HEAD`).
-
-    Raises SpliceError for values that TOML has not.
-    """
+    """Replace the table of a case, or of the suite's settings (`HEAD`). Raises SpliceError for values that TOML does
+    not have."""
     if index != HEAD:
         return document.with_case(index, table)
     before = document.table(HEAD)
@@ -82,12 +80,12 @@ def with_table(document: Document, index: int, table: Table) -> Document:
 
 
 def _in_form(problem: Problem) -> Problem:
-    """A problem as it is told in a form, where nobody writes TOML."""
+    """Return a problem with a hint that fits the form."""
     return replace(problem, hint="n makes the first one") if problem.message == NO_CASES else problem
 
 
 def _is_nothing(suite: OpenSuite) -> bool:
-    """Whether this is no suite that could be edited: a file that is gone or unreadable, or a recording that is none."""
+    """Return whether there is no editable suite: a missing or unreadable file, or an invalid recording."""
     return suite.is_gone or (suite.why_not_editable is not None and suite.file.suite is None)
 
 

@@ -1,4 +1,4 @@
-"""A case, or a suite's settings, as a form: what can be done at its rows."""
+"""The form of a case, or of a suite's settings, with the actions on its rows."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from workbench.tui.lines.spans import Line
 
 
 class FormView(FormFields):
-    """A form. What its methods cannot do they say why in words."""
+    """A form. Its methods return why they cannot do something."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_for(FEATURE.at("form"))
 
     def __init__(self, widget_id: str | None = None) -> None:
         super().__init__(widget_id)
         self.breakpoints: frozenset[str] = frozenset()
-        """The tools at whose calls or results runs are held."""
+        """The tools with breakpoints on their calls or results."""
 
     def line_at(self, index: int) -> Line:
         line = super().line_at(index)
         return with_breakpoint(line) if self.breakpoints and self._is_head_of_broken(index) else line
 
     def _is_head_of_broken(self, index: int) -> bool:
-        """Whether a line names the tool of a call at which a breakpoint holds runs."""
+        """Return whether a line names the tool of a call with a breakpoint."""
         page = self.page
         at = page.row_of(index)
         if page.source is None or at >= len(page.rows) or page.lines_of(at)[0] != index:
@@ -43,7 +43,7 @@ class FormView(FormFields):
         return tool_of_call(page.source.table, page.rows[at].place) in self.breakpoints
 
     def action_move(self, motion: Motion) -> None:
-        """A key that was struck before the field had the keyboard leaves it, as a click elsewhere does."""
+        """Leave the field if a key arrives before the field has the focus, as a click elsewhere does."""
         if not self.typing or self._leave_field():
             super().action_move(motion)
 
@@ -51,7 +51,7 @@ class FormView(FormFields):
         line = self.top + event.y
         if not self.page.rows or event.x == self.size.width - 1 or line >= self.page.line_count:
             return
-        event.prevent_default()  # Textual asks the class below, too
+        event.prevent_default()  # Textual calls the base class, too
         row = self.page.row_of(line)
         before = (self.page.row, self.page.cell, self.typing)
         if self.typing and not self._leave_field():
@@ -63,7 +63,7 @@ class FormView(FormFields):
             self.edit()
 
     def edit(self) -> None:
-        """Begin to type in the cell of the cursor; switch a yes or no; add to a list that has no cell of its own."""
+        """Type in the selected cell, switch a yes or no, or add to a list without a cell of its own."""
         row, cell, source = self.page.current, self.page.current_cell, self.page.source
         if row is None or source is None:
             return
@@ -79,7 +79,7 @@ class FormView(FormFields):
             self._open()
 
     def add(self) -> str | None:
-        """Add what belongs where the cursor is; a question is asked where it has to be named. Why not, if not."""
+        """Add an element at the cursor, asking for its name if necessary. Returns why not, if not."""
         row, source = self.page.current, self.page.source
         if row is None or source is None:
             return "there is no form here"
@@ -96,27 +96,27 @@ class FormView(FormFields):
         return None
 
     def take_away(self) -> str | None:
-        """Take away what the cursor is on, or set it back to what holds without it. Why not, if not."""
+        """Remove the selected element, or reset it to its default. Returns why not, if not."""
         return self._restructure(removed)
 
     def duplicate(self) -> str | None:
-        """Once more what the cursor is in. Why not, if not."""
+        """Duplicate the selected element. Returns why not, if not."""
         return self._restructure(duplicated)
 
     def move(self, step: int) -> str | None:
-        """What the cursor is in, up or down. Why not, if not."""
+        """Move the selected element up or down. Returns why not, if not."""
         return self._restructure(lambda source, row: moved(source, row, step))
 
     def group(self) -> str | None:
-        """The call of the cursor into an any-order group. Why not, if not."""
+        """Put the selected call into an any-order group. Returns why not, if not."""
         return self._restructure(grouped)
 
     def ungroup(self) -> str | None:
-        """The call of the cursor out of its group. Why not, if not."""
+        """Take the selected call out of its group. Returns why not, if not."""
         return self._restructure(ungrouped)
 
     def refusals(self) -> dict[str, str]:
-        """Why what can be done at rows cannot be done here: by the ids of the actions."""
+        """Return why actions on rows are unavailable here, by action id."""
         row, source = self.page.current, self.page.source
         if row is None or source is None:
             return dict.fromkeys(_AT_ROWS, "there is no form here")
@@ -142,4 +142,4 @@ _AT_ROWS: dict[str, Callable[[FormSource, FormRow], object]] = {
     "form.group": grouped,
     "form.ungroup": ungrouped,
 }
-"""What can be done at a row, by the ids of the actions; a text says why it cannot."""
+"""The actions on a row by id. Each returns a text if it is unavailable."""

@@ -1,5 +1,6 @@
-"""What can stand at the cursor in the TOML of a case: tools, their arguments and listed values, checks, and the keys of
-the format. Read off the lines around the cursor, so that it works while the text is not TOML."""
+"""Completions in the TOML of a case: tools, their arguments and listed values, checks, and keys of the format. They are
+found from the lines around the cursor, so they work while the text is not TOML.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ _HEADER = re.compile(r"\s*(\[\[?)\s*([^\[\]]+?)\s*\]")
 _KEY = re.compile(r"\s*([\w-]+|\"[^\"]*\")\s*=")
 _TOOL = re.compile(r"\btool\s*=\s*\"([^\"]*)\"")
 TYPED_TOOL = re.compile(r"\btool\s*=\s*\"([^\"\\]*)$")
-"""A line up to the cursor, when that is in the name of a tool."""
+"""Matches a line up to the cursor inside the name of a tool."""
 _INLINE = re.compile(r"\b(args|when)\s*=\s*\{(.*)$")
 _TYPED_KEY = re.compile(r"\s*([\w-]*)$")
 _TYPED_CHECK = re.compile(r"\s*([\w-]+)\s*=\s*\{\s*(\w*)$")
@@ -34,14 +35,14 @@ _ARGUMENTS = ("args", "when")
 
 @dataclass(frozen=True)
 class Offer:
-    """Completions for what stands between `start` and the cursor; each has the TOML to put there as its `text`."""
+    """Completions for the text between `start` and the cursor. The `text` of each is TOML."""
 
     start: int
     found: tuple[Completion, ...]
 
 
 def offer_at(lines: Sequence[str], cursor: Place, tools: Sequence[ToolDefinition]) -> Offer | None:
-    """What can stand at the cursor; `None` when nothing is known of that."""
+    """Return what can be typed at the cursor, `None` if nothing is known."""
     line, column = cursor
     before, after = lines[line][:column], lines[line][column:]
     if (typed := TYPED_TOOL.search(before)) is not None:
@@ -65,7 +66,7 @@ def offer_at(lines: Sequence[str], cursor: Place, tools: Sequence[ToolDefinition
 
 
 def _of_arguments(piece: str, start: int, tool: ToolDefinition | None, used: Sequence[str]) -> Offer | None:
-    """Completions for the last entry of a table of arguments, of which `piece` has been typed from `start` on."""
+    """Return completions for the last entry of a table of arguments, of which `piece` is typed from `start` on."""
     if (typed := _TYPED_KEY.fullmatch(piece)) is not None:
         found = complete("argument", typed[1], tool=tool, used=used)
         return _offer(start + typed.start(1), [(one, f"{key_text(read_text(one.text))} = ") for one in found])
@@ -90,7 +91,7 @@ def _offer(start: int, found: Sequence[tuple[Completion, str]]) -> Offer | None:
 
 
 def _table(lines: Sequence[str], line: int) -> tuple[int, tuple[str, ...]]:
-    """The line of the header above a line, and its keys; the top of the file has none."""
+    """Return the line of the header above a line, and its keys. The top of the file has none."""
     for at in range(line - 1, -1, -1):
         if (header := _HEADER.match(lines[at])) is not None:
             return at, tuple(part.strip().strip('"') for part in header[2].split("."))
@@ -98,7 +99,7 @@ def _table(lines: Sequence[str], line: int) -> tuple[int, tuple[str, ...]]:
 
 
 def _keys_of(lines: Sequence[str], line: int) -> list[str]:
-    """The keys that the table of a line has on other lines."""
+    """Return the keys on other lines of a line's table."""
     top, _ = _table(lines, line)
     end = next((at for at in range(line + 1, len(lines)) if _HEADER.match(lines[at])), len(lines))
     found = (_KEY.match(lines[at]) for at in range(top + 1, end) if at != line)
@@ -106,7 +107,7 @@ def _keys_of(lines: Sequence[str], line: int) -> list[str]:
 
 
 def _tool_above(lines: Sequence[str], line: int, before: str, top: int) -> str:
-    """The tool of the expected call that a line belongs to: named on the line itself, or in its element of a list."""
+    """Return the tool of the expected call that a line belongs to: named on the line itself, or in its list element."""
     named = _TOOL.findall(before)
     at = line
     while not named and at > 0 and not lines[at].lstrip().startswith("[["):
@@ -116,7 +117,7 @@ def _tool_above(lines: Sequence[str], line: int, before: str, top: int) -> str:
 
 
 def _last_piece(inner: str) -> str:
-    """What has been typed of the last entry of an inline table."""
+    """Return the typed part of the last entry of an inline table."""
     depth, start, quoted = 0, 0, False
     for at, char in enumerate(inner):
         if char == '"':
@@ -137,7 +138,7 @@ _ASK_KEYS = frozenset({"ctrl+space", "ctrl+@"})
 
 
 class TomlCompleting:
-    """Offers what can stand at the cursor: on Ctrl+Space, and unasked in the name of a tool. `tools` are known ones."""
+    """Shows completions: on Ctrl+Space, and automatically in the name of a tool. `tools` returns the known ones."""
 
     def __init__(
         self, editor: TomlEditor, completions: CompletionList, tools: Callable[[], Sequence[ToolDefinition]]
@@ -146,7 +147,7 @@ class TomlCompleting:
         self._offer: Offer | None = None
 
     def take_key(self, key: str) -> bool:
-        """Do what a key says to completions; whether it says anything to them."""
+        """Handle a key of the completions. Returns whether it was one."""
         if key in _ASK_KEYS:
             self._show(asked=True)
             return True
@@ -162,7 +163,7 @@ class TomlCompleting:
         return True
 
     def text_changed(self) -> None:
-        """Offer again what fits what was typed."""
+        """Update the completions after a change of the text."""
         line, column = self._editor.typed.cursor
         if TYPED_TOOL.search(self._editor.typed.lines[line][:column]) is not None:
             self._show(asked=False)
@@ -170,7 +171,7 @@ class TomlCompleting:
             self.close()
 
     def choose(self, completion: Completion) -> None:
-        """Put a completion where what it completes stands."""
+        """Insert a completion in place of the typed part."""
         offer = self._offer
         self.close()
         if offer is not None:
@@ -178,7 +179,7 @@ class TomlCompleting:
             self.close()
 
     def close(self) -> None:
-        """Offer nothing."""
+        """Close the completions."""
         self._offer = None
         if self._list.is_open:
             self._list.close()
@@ -195,7 +196,7 @@ class TomlCompleting:
         self._list.place(self._editor.cell_of((typed.cursor[0], offer.start)), Region(0, 0, size.width, size.height))
 
     def _is_all_there(self, offer: Offer) -> bool:
-        """Whether the only completion is what has been typed already."""
+        """Return whether the only completion is the text that is already there."""
         line, column = self._editor.typed.cursor
         return len(offer.found) == 1 and self._editor.typed.lines[line][offer.start : column] == offer.found[
             0

@@ -1,4 +1,4 @@
-"""The TOML of a case, of a suite's head, or of a file that is not TOML: to read, to search, and to type in."""
+"""The TOML of a case, of a suite's head, or of a whole file: to read, search and edit."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from workbench.tui.kit.typed_text import Place
 from workbench.tui.lines.marks import line_within, marks
 
 Change = Callable[[TomlPart, Document, str, Hashable], None]
-"""Takes what was typed: the part, the document with it, what was done in words, and the undo group it belongs to."""
+"""Applies typed text: the part, the new document, a description, and the undo group."""
 
 
 class TomlPane(SearchedPane):
-    """The view, and in its place, while one types, the editor with the problems below."""
+    """The read-only view, replaced while typing by the editor with the problems below it."""
 
     DEFAULT_CSS = """
     TomlPane { height: 1fr; layers: default completions; }
@@ -42,22 +42,22 @@ class TomlPane(SearchedPane):
     BINDINGS: ClassVar[list[BindingType]] = bindings_for(FEATURE.at("toml"))
 
     class Turned(TextualMessage):
-        """Typing has begun, or is over."""
+        """Posted when typing begins or ends."""
 
     def __init__(self, change: Change, widget_id: str | None = None) -> None:
         super().__init__(widget_id)
         self.part: TomlPart | None = None
-        """What is shown, or typed in."""
+        """The displayed part."""
         self._change = change
         self._typing = False
         self._told = ""
-        """The part's text as this editor knows it; another one comes from elsewhere."""
+        """The part's text as the editor last saw it; a different one comes from elsewhere."""
         self._telling = False
         self._column = 0
-        """The character at which the match begins that was gone to, in the view."""
+        """The character where the current match begins, in the view."""
         self._sessions = 0
         self.tools: Callable[[], Sequence[ToolDefinition]] = tuple
-        """The tools that are known to what is shown."""
+        """Returns the known tools of the displayed part."""
 
     def compose(self) -> ComposeResult:
         yield CaseView("case")
@@ -78,36 +78,35 @@ class TomlPane(SearchedPane):
 
     @property
     def typing(self) -> bool:
-        """Whether the text is being typed in."""
+        """Whether the text is being edited."""
         return self._typing
 
     @property
     def text(self) -> str:
-        """What is selected where one types, else all that is shown."""
+        """The selection while typing, otherwise all of the text."""
         if self._typing:
             return self.editor.typed.selected or self.editor.typed.text
         return self.view.excerpt.text if self.view.excerpt is not None else ""
 
     @property
     def line(self) -> int:
-        """The line of the part, from 0, that the cursor is on."""
+        """The line of the part, from 0, under the cursor."""
         return self.editor.typed.cursor[0] if self._typing else self.view.line
 
     @property
     def target(self) -> Widget:
-        """What has the keyboard when the pane has it."""
+        """The widget that gets the focus of the pane."""
         return self.editor if self._typing else self.view
 
     @cached_property
     def _completing(self) -> TomlCompleting:
         return TomlCompleting(self.editor, self.query_one(CompletionList), lambda: self.tools())
 
-    # Showing
+    # Display
 
     def show(self, part: TomlPart | None, picture_of: Callable[[], CasePicture], *, is_same: bool) -> None:
-        """Show a part, or a message where there is none; `is_same` says whether it is of what was shown before. While
-        one types in that part, the editor takes over what was changed elsewhere, by an undo above all; another part
-        ends the typing."""
+        """Show a part, or a message if there is none. `is_same` is whether it is the part shown before. While it is
+        edited, changes from elsewhere, such as undo, are taken over; a different part ends typing."""
         if self._typing and self.part is not None:
             if self._telling:
                 return
@@ -129,7 +128,7 @@ class TomlPane(SearchedPane):
         return typed.index is None or (is_same and part.index is not None)
 
     def _follow(self) -> None:
-        """Take over what became of the text elsewhere, and what is wrong with it now."""
+        """Take over changes from elsewhere, and current problems."""
         assert self.part is not None
         if self.part.text != self._told:
             self._told = self.part.text
@@ -146,7 +145,7 @@ class TomlPane(SearchedPane):
     # Typing
 
     def begin(self) -> None:
-        """Type in the text, at the line under the view's cursor."""
+        """Begin to edit the text, at the line under the cursor."""
         if self._typing or self.part is None:
             return
         view = self.view
@@ -160,7 +159,7 @@ class TomlPane(SearchedPane):
         self.post_message(self.Turned())
 
     def end(self) -> None:
-        """Read again; what was typed has long been taken over."""
+        """End editing. The text has already been applied."""
         if self._typing:
             line = self.editor.typed.cursor[0]
             self._stop()
@@ -208,7 +207,7 @@ class TomlPane(SearchedPane):
     # Problems
 
     def go_to_problem(self) -> None:
-        """Put the cursor on the next line with a problem."""
+        """Move the cursor to the next line with a problem."""
         if self.part is None:
             return
         count = self.editor.line_count() if self._typing else len(self.part.text.split("\n"))
@@ -248,7 +247,7 @@ class TomlPane(SearchedPane):
         return [(line, begin) for line, spans in found_in(lines, searched).items() for begin, _, _ in spans]
 
     def _find(self, current: Place | None = None) -> None:
-        """Mark what is searched for in what is shown now; `current` is the match that was gone to."""
+        """Mark the matches of the search. `current` is the selected one."""
         searched = self.searched
         if self._typing:
             self.editor.highlight(found_in(self.editor.typed.lines, searched, current))

@@ -1,5 +1,6 @@
-"""What the TOML view shows and lets one type: the block of a case, the head of a suite, or the whole of a file that is
-not TOML or not written in blocks."""
+"""The part of a suite's text that the TOML view shows: the block of a case, the head, or the whole file if it is not
+TOML or not in blocks.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ from workbench.tui.tree.state import Row
 
 @dataclass(frozen=True)
 class TomlPart:
-    """A part of an open suite: `index` is the case's, `HEAD`, or `None` for the whole file; `key` is the case's."""
+    """A part of an open suite. `index` is that of the case, `HEAD`, or `None` for the whole file. `key` is that of the
+    case."""
 
     suite: OpenSuite
     index: int | None
@@ -26,23 +28,23 @@ class TomlPart:
 
     @property
     def text(self) -> str:
-        """As it is now. Raises IndexError when there is no such case any more."""
+        """The current text. Raises IndexError if the case no longer exists."""
         document = self.suite.document
         return document.text if self.index is None else document.block(self.index)
 
     @property
     def first(self) -> int:
-        """The number that its first line has in the file."""
+        """The line number in the file of its first line."""
         return 1 if self.index is None or self.index == HEAD else self.suite.document.first_line(self.index)
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """What is wrong with it."""
+        """The problems of the part."""
         return self.suite.file.problems if self.index is None else self.suite.problems_of(self.index)
 
     @property
     def name(self) -> str:
-        """What it is called, in a sentence."""
+        """The name of the part in a sentence."""
         if self.index is None:
             return self.suite.path.name
         case = self._case
@@ -50,7 +52,7 @@ class TomlPart:
 
     @property
     def file_name(self) -> str:
-        """What a file with only this is called."""
+        """The name of a file with only this part."""
         case = self._case
         stem = re.sub(r"[^\w-]+", "-", case.id if case is not None else self.suite.path.stem).strip("-")
         return f"{stem[:60] or 'suite'}.toml"
@@ -61,7 +63,7 @@ class TomlPart:
 
     @property
     def too_large(self) -> str | None:
-        """Why it cannot be typed in here, if it is too large for that."""
+        """Why the part is too large to be edited here, if it is."""
         lines = self.text.split("\n")
         longest = max(map(len, lines))
         if len(lines) > LONGEST_SHOWN:
@@ -71,13 +73,13 @@ class TomlPart:
         return None
 
     def with_text(self, text: str) -> Document:
-        """The document with another text here, whatever it says."""
+        """Return the document with different text in this part, valid or not."""
         document = self.suite.document
         return document.with_text(text) if self.index is None else document.with_block(self.index, text)
 
 
 def part_of(row: Row | None) -> TomlPart | None:
-    """What is shown for a row; `None` where there is no suite."""
+    """Return the part for a row, `None` if it has no suite."""
     if row is None or row.open is None:
         return None
     if not row.open.document.in_blocks:
@@ -86,7 +88,7 @@ def part_of(row: Row | None) -> TomlPart | None:
 
 
 def found_in(lines: Sequence[str], text: str, current: Place | None = None) -> Found:
-    """Where a text stands in lines, whatever the case of its letters; the match at `current` stands out."""
+    """Return the matches of a text in lines, ignoring case. The match at `current` is highlighted."""
     if not text.strip():
         return {}
     pattern = re.compile(re.escape(text), re.IGNORECASE)
