@@ -1,4 +1,4 @@
-"""Aggregates of a suite's runs: statistics over what graders said of them, and whether they reach what was demanded."""
+"""Aggregates of a suite's runs: statistics over the results of graders, and gates on them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from workbench.grading.scoring import Scored, counted_score, counts_zero, mean
 from workbench.suite.model import Aggregate, Statistic, Suite
 
 SLACK = 1e-9
-"""By how much a statistic may miss what is demanded: sums of shares such as 0.1 are a hair off in binary."""
+"""How far a statistic may miss its gate: sums of shares such as 0.1 are inexact in binary."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class AggregateGate:
     statistic: Statistic
     threshold: float
     strictly: bool
-    """Whether the statistic must lie above the threshold rather than at least on it."""
+    """Whether the statistic must exceed the threshold rather than reach it."""
     reached: float | None
 
     @property
@@ -52,7 +52,7 @@ class AggregateResult:
 
 
 def aggregates_of(results: Iterable[RunResult], suites: Mapping[str, Suite]) -> tuple[AggregateResult, ...]:
-    """The aggregates of every suite that was run, given by its path: one for each model, or one for all of them."""
+    """Returns the aggregates of every suite that was run, by its path: one for each model, or one for all of them."""
     runs: dict[str, list[RunResult]] = {}
     for result in results:
         runs.setdefault(result.suite, []).append(result)
@@ -66,14 +66,15 @@ def aggregates_of(results: Iterable[RunResult], suites: Mapping[str, Suite]) -> 
 
 
 def gate_holds(reached: float | None, threshold: float, *, strictly: bool) -> bool:
-    """Whether a statistic is at least, or strictly above, a threshold."""
+    """Returns whether a statistic is at least, or strictly above, a threshold."""
     if reached is None:
         return False
     return reached > threshold + SLACK if strictly else reached >= threshold - SLACK
 
 
 def statistic(name: Statistic, values: Sequence[float]) -> float | None:
-    """A statistic by name; `None` where the values have none: without any value, or for the spread of a single one."""
+    """Returns a statistic by name; `None` where it is undefined: without any value, or for the spread of a single
+    one."""
     return _STATISTICS[name](values) if values else None
 
 
@@ -110,10 +111,11 @@ def _gates(aggregate: Aggregate, values: Sequence[float]) -> Iterator[AggregateG
 
 
 def _value(result: RunResult, of: str) -> float | None:
-    """What a run has for a measure; `None`, which no aggregate counts, where its grader does not apply to the case.
+    """Returns a run's value for a measure; `None`, which no aggregate counts, where its grader does not apply to the
+    case.
 
-    Scores are those that count in gates. Quantities of a formula are what they are; a run that a rule of `critics`
-    decided before any sum was made earned nothing, so that its quantities are 0.
+    Scores are those that count in gates. Quantities of a formula are unchanged; a run that a rule of `critics` decided
+    before scoring earned nothing, so that its quantities are 0.
     """
     if of == "latency_ms":
         return result.trajectory.model_latency_ms
@@ -127,25 +129,26 @@ def _value(result: RunResult, of: str) -> float | None:
 
 
 def _scored(result: RunResult, of: str) -> Scored | None:
-    """Whose score a measure is, if it is one."""
+    """Returns the grader whose score a measure is, if it is one."""
     return result if of == "score" else next((each for each in result.grades if each.grader == of), None)
 
 
 def median(values: Sequence[float]) -> float:
-    """The value in the middle, or the mean of the two that are there. As the others it raises for want of values."""
+    """Returns the middle value, or the mean of the two middle ones. Raises without values, as the other statistics
+    do."""
     ascending = sorted(values)
     middle = len(ascending) // 2
     return ascending[middle] if len(ascending) % 2 else mean(ascending[middle - 1 : middle + 1])
 
 
 def mode(values: Sequence[float]) -> float:
-    """The most frequent value, of equally frequent ones the smallest."""
+    """Returns the most frequent value, the smallest among equally frequent ones."""
     counts = Counter(values)
     return min(counts, key=lambda value: (-counts[value], value))
 
 
 def variance(values: Sequence[float]) -> float | None:
-    """Of a sample (n - 1); `None` for a single value, and for infinite ones."""
+    """Returns the sample variance (n - 1); `None` for a single value, and for infinite ones."""
     centre = mean(values)
     if len(values) < 2 or not math.isfinite(centre):
         return None
@@ -156,7 +159,7 @@ def variance(values: Sequence[float]) -> float | None:
 
 
 def spread(values: Sequence[float]) -> float | None:
-    """The standard deviation of a sample: the root of its variance."""
+    """Returns the sample standard deviation: the root of the variance."""
     squared = variance(values)
     return None if squared is None else math.sqrt(squared)
 

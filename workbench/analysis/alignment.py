@@ -1,4 +1,4 @@
-"""Two trajectories side by side: which round, call, text and result of one belongs to which of the other."""
+"""Aligns two trajectories: which round, call, text and result of one corresponds to which of the other."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from workbench.analysis.divergence import identity_of_answer, identity_of_call, 
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
 
 Kind = Literal["system", "said", "round", "text", "call", "result", "end"]
-"""What a part is: a system prompt, something said to the model, where a round begins, what the model says in it, one of
-its calls, what answers that, and how the run ends."""
+"""The kind of a part: a system prompt, a message to the model, the start of a round, the model's text in it, one of its
+calls, the result of a call, and the end of the run."""
 
 How = Literal["same", "differs", "left", "right"]
-"""How a part is to the one beside it; `left` and `right`: only that side has it."""
+"""How a part compares with its counterpart; `left` and `right`: only that side has it."""
 
 MOST_COMPARED = 10_000
-"""With more pairs of rounds than this, what lies between the first and the last difference is paired in its order."""
+"""With more pairs of rounds than this, the rounds between the first and the last difference are paired in order."""
 
 _Item = TypeVar("_Item")
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One thing that happened. `round` counts from 1, and is 0 for what was there before the first one. `text` is that
-    of prompts, messages and answers, and how the run ends; a call and a result have their `call`, a round its `of`."""
+    """One thing that happened. `round` counts from 1, and is 0 before the first one. `text` is that of prompts,
+    messages and answers, and how the run ends; a call and a result have their `call`, a round its `of`."""
 
     kind: Kind
     round: int
@@ -37,7 +37,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A part of the left run and the one of the right that belongs to it. A round is the `same` when all in it is."""
+    """A part of the left run and its counterpart of the right one. A round is the `same` when everything in it is."""
 
     left: Part | None
     right: Part | None
@@ -52,11 +52,12 @@ class Row:
 
 
 def aligned(left: Trajectory, right: Trajectory) -> tuple[Row, ...]:
-    """Every part of both runs, once and in its order, beside the part of the other run that it belongs to.
+    """Returns every part of both runs, once and in order, with its counterpart in the other run.
 
-    What begins and what ends alike stays together. Between, rounds and calls are matched so that as many as can be have
-    the same tools on both sides; what has no match stands beside what happened in its place, or alone. What counts as a
-    difference is what counts for `first_difference`, and system prompts and the first messages too.
+    Equal beginnings and endings stay together. In between, rounds and calls are matched so that as many as possible
+    have the same tools on both sides; one without a match is paired with what happened in its place, or stands alone.
+    What counts as a difference is the same as for `first_difference`, and in addition system prompts and the first
+    messages.
     """
     rows = [*_texts("system", (0, 0), _first_prompt(left), _first_prompt(right))]
     rows += _texts("said", (0, 0), _first_said(left), _first_said(right))
@@ -78,7 +79,7 @@ def _first_said(run: Trajectory) -> list[str]:
 
 
 def _texts(kind: Kind, rounds: tuple[int, int], left: Sequence[str], right: Sequence[str]) -> Iterator[Row]:
-    """Texts beside each other in their order."""
+    """Returns texts paired in order."""
     for one, other in zip_longest(left, right):
         parts = [
             Part(kind, number, text) if text is not None else None
@@ -95,7 +96,7 @@ def _row(left: Part | None, right: Part | None, *, same: bool) -> Row:
 
 
 def _round(left: Round | None, right: Round | None) -> list[Row]:
-    """The rows of two rounds that belong together, or of one that stands alone."""
+    """Returns the rows of two corresponding rounds, or of one that stands alone."""
     heads = [Part("round", of.number, of=of) if of is not None else None for of in (left, right)]
     one, other = left or _NO_ROUND, right or _NO_ROUND
     numbers = (one.number, other.number)
@@ -138,7 +139,7 @@ def _call(left: CallRecord | None, right: CallRecord | None, rounds: tuple[int, 
 
 
 def _alike(left: Round, right: Round) -> bool:
-    """Whether two rounds are the same but for their numbers and times."""
+    """Returns whether two rounds are the same except for their numbers and times."""
     if len(left.calls) != len(right.calls) or left.text != right.text:
         return False
     if (_prompt(left), _asked(left), left.added) != (_prompt(right), _asked(right), right.added):
@@ -149,7 +150,7 @@ def _alike(left: Round, right: Round) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Sketch:
-    """A round or a call as it is compared with many others: `identity` is a number that only those alike have."""
+    """A round or a call prepared for many comparisons: `identity` is a number that only equal ones share."""
 
     identity: int
     tools: tuple[str, ...]
@@ -157,7 +158,7 @@ class _Sketch:
 
 
 def _likeness_of_rounds(left: _Sketch, right: _Sketch) -> int:
-    """How well two rounds belong together; 0 where nothing says that they do."""
+    """Returns how well two rounds correspond; 0 where nothing suggests that they do."""
     if left.tools == right.tools:
         likeness = (4 if left.identity == right.identity else 3) if left.tools else 2
     else:
@@ -196,15 +197,15 @@ def _matched(
     sketch: Callable[[_Item, dict[Hashable, int]], _Sketch],
     likeness: Callable[[_Sketch, _Sketch], int],
 ) -> Iterator[tuple[_Item | None, _Item | None]]:
-    """The pairs, in order, whose likeness adds up to the most; what has nothing like it stands beside what is left of
-    the other side in its place, or alone."""
+    """Returns the pairs, in order, with the largest total likeness; one without a match is paired with what is left of
+    the other side in its place, or stands alone."""
     if not left or not right or len(left) * len(right) > MOST_COMPARED:
         yield from zip_longest(left, right)
         return
     known: dict[Hashable, int] = {}
     others = [sketch(other, known) for other in right]
     like = [[likeness(one, other) for other in others] for one in (sketch(each, known) for each in left)]
-    # What begins at a pair of places can come to this at best.
+    # The best total that can begin at a pair of places.
     best = [[0] * (len(right) + 1) for _ in range(len(left) + 1)]
     for at in range(len(left) - 1, -1, -1):
         for to in range(len(right) - 1, -1, -1):

@@ -1,4 +1,4 @@
-"""Whether what changed from one batch to another is more than chance: the paired tests of their models."""
+"""Tests whether the changes from one batch to another are more than chance, by paired tests of their models."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ def tests_of(
     across: tuple[str, str] | None,
     same: SameSuites = MappingProxyType({}),
 ) -> dict[str, Paired]:
-    """The paired test of each model that both batches have, by model; of the only two where these differ, which are
-    then `across`, by the later one. Scores are those that count in gates. `same` as in `batch_diff`."""
+    """Returns the paired test of each model that both batches have, by model; where each batch has one model and these
+    differ, which are then `across`, of those, by the later one. Scores are those that count in gates. `same` as in
+    `batch_diff`."""
     earlier, later = _by_model(before, same), _by_model(after, {})
     if across is not None:
         return {across[1]: paired(earlier.get(across[0], ()), later.get(across[1], ()))}

@@ -27,14 +27,14 @@ Cause = Literal[
 ]
 
 CAUSES: tuple[Cause, ...] = get_args(Cause)
-"""All causes in the order in which they are shown. A run's main cause is the first one that it has: what comes first
-tends to bring the others with it, as a call with broken arguments has no right ones either."""
+"""All causes in the order in which they are shown. A run's main cause is its first one: earlier causes tend to entail
+later ones, as a call with broken arguments has no right ones either."""
 
 NEVER_ALONE: frozenset[Cause] = frozenset({"over calling", "latency"})
-"""What is noted of failed runs and fails none: the main cause of such a run is another one."""
+"""Recorded for failed runs, but never a reason to fail: the main cause of such a run is another one."""
 
 ABOUT_TOOLS: frozenset[Cause] = frozenset({"gave up", "forbidden call", "wrong tool", "missing call", "extra call"})
-"""The causes on which the confusion table throws light."""
+"""The causes for which the confusion table is useful."""
 
 
 @dataclass(frozen=True)
@@ -192,8 +192,7 @@ ADVICE: Mapping[Cause, Advice] = {
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What a failure is about, as far as it is about something: a tool, one of its parameters, the tool that was called
-    `instead`."""
+    """What a failure concerns, as far as known: a tool, one of its parameters, the tool that was called `instead`."""
 
     tool: str
     argument: str | None = None
@@ -206,12 +205,12 @@ class Subject:
 
 
 def first_advice(cause: Cause, subject: Subject | None) -> str:
-    """What to do first, in one line, about what is concerned most."""
+    """Returns what to do first, in one line, about what is concerned most."""
     if subject is None:
         where = _NOWHERE.get(cause, "the tool")
     else:
         where = str(subject) if subject.instead is None else f"{subject.tool} and {subject.instead}"
-    # Not by `format`: a model may have made up a name with braces.
+    # Not by `format`: a model may have invented a name with braces.
     return ADVICE[cause].first.replace("{where}", where)
 
 

@@ -1,4 +1,4 @@
-"""Models side by side: what each case came to with each of them, and what the cases of a model add up to."""
+"""Models compared: the result of each case with each model, and the totals of a model's cases."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ CellKey = tuple[str, str, str]
 """Suite, id of the case, model."""
 
 GOOD: frozenset[Status] = frozenset({"passed", "warned"})
-"""The statuses with which a case or a run is good enough."""
+"""The statuses that count as good."""
 
 SAME_SCORE = 0.005
-"""Scores that differ by no more are the same to a person, who sees two digits."""
+"""Scores that differ by no more look the same to a person, who sees two digits."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One case with one model: its runs that are over, at least one, in the order of the repeats."""
+    """One case with one model: its finished runs, at least one, in the order of the repeats."""
 
     suite: str
     case_id: str
@@ -45,12 +45,12 @@ class Cell:
 
     @property
     def status(self) -> Status:
-        """By the case's rule for repeats; without a graded run the worst of what broke them off."""
+        """The status by the case's rule for repeats; without a graded run the worst one that ended them."""
         return self._joined.status
 
     @property
     def repeat_rule(self) -> RepeatRule:
-        """By which rule the runs come to one status."""
+        """The rule by which the runs are joined to one status."""
         return self._joined.rule
 
     @property
@@ -60,34 +60,34 @@ class Cell:
 
     @cached_property
     def counted_score(self) -> float | None:
-        """The same with the scores that count in gates and baselines."""
+        """Mean of the scores that count in gates and baselines."""
         counted = [counted_score(run) for run in self.runs if run.status in GRADED]
         scores = [score for score in counted if score is not None]
         return mean(scores) if scores else None
 
     @property
     def spread(self) -> float | None:
-        """Population deviation of the scores."""
+        """Population standard deviation of the scores."""
         return self._joined.deviation
 
     @property
     def reason(self) -> str | None:
-        """In one line why the case did not pass, where its runs have one reason in common."""
+        """Why the case did not pass, in one line, where its runs have one reason in common."""
         return self._joined.reason
 
     @property
     def is_graded(self) -> bool:
-        """Whether there is a word on the model at all."""
+        """Whether the model was graded at all."""
         return self.status in GRADED
 
     @property
     def is_good(self) -> bool:
-        """Whether the case passed or warned."""
+        """Whether the case passed or was warned."""
         return self.status in GOOD
 
     @cached_property
     def good(self) -> int:
-        """How many of the graded runs passed or warned."""
+        """How many of the graded runs passed or were warned."""
         return sum(run.status in GOOD for run in self.runs)
 
     @cached_property
@@ -97,20 +97,20 @@ class Cell:
 
     @property
     def broke_off(self) -> Status | None:
-        """What stands behind the share of good runs: the worst of what broke off other runs of a graded cell."""
+        """For a graded cell, the worst status of its runs that were not graded."""
         broken = {run.status for run in self.runs} if self.is_graded else set[Status]()
         return next((status for status in BROKEN_OFF if status in broken), None)
 
     @cached_property
     def latency_ms(self) -> float | None:
-        """Mean over the graded runs of how long the model answered, waits left out."""
+        """Mean milliseconds of the model's answers over the graded runs, without waits."""
         return mean([run.latency_ms for run in self.runs if run.status in GRADED]) if self.graded else None
 
 
 @dataclass(frozen=True)
 class ModelTotals:
-    """What the cases of one model add up to. Counts are of cases, by their status, but for those named after runs; what
-    is not graded is part of no rate, no mean and no latency."""
+    """The totals of one model's cases. Counts are of cases, by their status, except those named after runs. Cases that
+    were not graded count in no rate, no mean and no latency."""
 
     model: str
     cases: int
@@ -129,20 +129,20 @@ class ModelTotals:
     latency: Latency | None
     """Of the graded runs."""
     first_token: Latency | None
-    """Of the graded runs that say so."""
+    """Of the graded runs that report it."""
     input_tokens: int | None
     output_tokens: int | None
     cost_usd: float | None
-    """US dollars, of the runs whose cost is known, graded or not; `None` where those that cost anything are of unknown
-    cost."""
+    """US dollars, of the runs whose cost is known, graded or not; `None` where all runs that cost anything are of
+    unknown cost."""
     runs_of_unknown_cost: int
     """Runs that are not in the cost."""
     cases_a_minute: float | None
-    """Graded cases by the time in which at least one run of the model was under way."""
+    """Graded cases divided by the time in which at least one run of the model was going on."""
     passing: tuple[Passing, ...]
     """pass@k and pass^k for k from 1 on."""
     repeat_rules: tuple[RepeatRule, ...]
-    """By which rules the cases with several runs came to their status; none without repeats."""
+    """The rules by which the cases with several runs were joined; none without repeats."""
     gates: tuple[GateResult, ...] = ()
     """What each suite's gate demands of the model by itself, over its runs."""
 
@@ -167,8 +167,8 @@ class ModelTotals:
 
 
 def cells_of(figures: Iterable[RunSummary]) -> dict[CellKey, Cell]:
-    """The cells of runs, in the order of their first runs. Forks are left out; of runs of the same repeat only the last
-    one counts, as it was made again."""
+    """Returns the cells of runs, in the order of their first runs. Forks are left out. Of runs of the same repeat only
+    the last one counts, because it was made again."""
     runs: dict[CellKey, dict[int, RunSummary]] = {}
     for run in figures:
         if not run.is_fork:
@@ -177,7 +177,7 @@ def cells_of(figures: Iterable[RunSummary]) -> dict[CellKey, Cell]:
 
 
 def cell_of(runs: Sequence[RunSummary]) -> Cell:
-    """The cell of runs of one case with one model, at least one, each of another repeat."""
+    """Returns the cell of runs of one case with one model, at least one, each of a different repeat."""
     ordered = tuple(sorted(runs, key=lambda run: run.repeat))
     latest = ordered[-1]
     return Cell(latest.suite, latest.case_id, latest.case_name, latest.model, ordered)
@@ -187,7 +187,7 @@ NO_GATES: Mapping[str, Gate] = MappingProxyType({})
 
 
 def model_totals(model: str, cells: Iterable[Cell], gates: Mapping[str, Gate] = NO_GATES) -> ModelTotals:
-    """Add up the cells of a model. `gates` are those of the suites, by what tells suites apart in the cells."""
+    """Returns the totals of a model's cells. `gates` are those of the suites, by the keys of suites in the cells."""
     cells = tuple(cells)
     runs = [run for cell in cells for run in cell.runs]
     counts = Counter(cell.status for cell in cells)
@@ -228,13 +228,13 @@ def model_totals(model: str, cells: Iterable[Cell], gates: Mapping[str, Gate] = 
 
 
 def scores_differ(one: float, other: float) -> bool:
-    """Whether a person would tell two scores apart."""
-    # Infinite ones are compared as they are: one less the other is no number.
+    """Returns whether two scores look different to a person."""
+    # Infinite ones are compared directly: their difference is not a number.
     return one != other and not abs(one - other) <= SAME_SCORE + ROUNDING_SLACK
 
 
 def repeat_rules_of(cells: Iterable[Cell]) -> tuple[RepeatRule, ...]:
-    """The rules by which cells with several runs came to their status, each once."""
+    """Returns the rules by which cells with several runs were joined, each once."""
     return tuple(dict.fromkeys(cell.repeat_rule for cell in cells if len(cell.runs) > 1))
 
 
@@ -244,8 +244,8 @@ def _sum(values: Iterable[int | None]) -> int | None:
 
 
 def busy_ms(runs: Iterable[RunSummary]) -> float:
-    """How long at least one of the runs was under way, in milliseconds; what lies between batches does not count, nor
-    does a run that ended before it began, as the clock was set back: nobody knows how long that took."""
+    """Returns how long at least one of the runs was going on, in milliseconds. Time between batches does not count, nor
+    does a run that ended before it began, because the clock was set back and its duration is unknown."""
     times = ((run.began_ms, run.ended_ms) for run in runs)
     busy, until = 0.0, -math.inf
     for began, ended in sorted((began, ended) for began, ended in times if began is not None and ended is not None):

@@ -1,4 +1,4 @@
-"""Which tool was called where which was expected: counts of pairs over many runs."""
+"""Counts which tool was called where which one was expected, over many runs."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ Pair = tuple[str | None, str | None]
 
 @dataclass(frozen=True)
 class Confusion:
-    """How often each pair came about."""
+    """How often each pair occurred."""
 
     counts: Mapping[Pair, int]
 
     @cached_property
     def mixed_up(self) -> list[tuple[Pair, int]]:
-        """What did not go as expected where a call was expected, the most frequent first."""
+        """The pairs that differ where a call was expected, the most frequent first."""
         off = [(pair, count) for pair, count in self.counts.items() if pair[0] is not None and pair[0] != pair[1]]
         return sorted(off, key=lambda entry: (-entry[1], entry[0][0] or "", entry[0][1] or ""))
 
     @cached_property
     def _tools(self) -> list[str]:
-        """All tools, those that are mixed up most first."""
+        """All tools, the most confused ones first."""
         off: Counter[str] = Counter()
         for (expected, called), count in self.counts.items():
             for tool in (expected, called):
@@ -37,29 +37,27 @@ class Confusion:
 
     @cached_property
     def rows(self) -> list[str | None]:
-        """The expected tools; `None`, where there is such a row, stands for calls that were not expected."""
+        """The expected tools; `None`, where there is such a row, means calls that were not expected."""
         there = {expected for expected, _ in self.counts}
         return [tool for tool in (*self._tools, None) if tool in there]
 
     @cached_property
     def columns(self) -> list[str | None]:
-        """The called tools; `None`, where there is such a column, stands for no call, and comes first."""
+        """The called tools; `None`, where there is such a column, means no call, and comes first."""
         there = {called for _, called in self.counts}
         return [tool for tool in (None, *self._tools) if tool in there]
 
     @property
     def without_sure_ones(self) -> Confusion:
-        """The same without the tools that were called where they were expected, and nowhere else."""
+        """Returns the table without the tools that were called exactly where they were expected."""
         unsure = {tool for pair in self.counts if pair[0] != pair[1] for tool in pair}
         return Confusion({pair: count for pair, count in self.counts.items() if unsure.intersection(pair)})
 
 
 def confusion_of(runs: Iterable[tuple[Sequence[str], Sequence[str]]]) -> Confusion:
-    """Add up runs, each given as the tools that it was expected to call and those that it called, in order.
-
-    Which grader decides makes no difference: within a run equal tools belong together, whatever their order, and the
-    rest is paired in order, so that a tool called in another one's place stands beside it.
-    """
+    """Count runs, each given as the tools that it was expected to call and those that it called, in order. The deciding
+    grader does not matter: within a run equal tools are paired in any order, and the rest is paired in order, so that a
+    tool called in place of another is paired with it."""
     counts: Counter[Pair] = Counter()
     names: dict[str, str] = {}
     known: dict[str, str] = {}

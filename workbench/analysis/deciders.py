@@ -1,4 +1,4 @@
-"""Which graders decided: in one batch, and in another that it is compared with."""
+"""Finds which graders decided in two batches that are compared."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Deciders = tuple[GraderName, ...]
 
 @dataclass(frozen=True, slots=True)
 class DecidedBy:
-    """The cases, by suite and id, that these graders decided in the earlier batch, and those in the later one."""
+    """The cases, by suite and id, that these graders decided in the earlier and in the later batch."""
 
     before: Deciders
     after: Deciders
@@ -24,17 +24,17 @@ class DecidedBy:
 
 
 def decider_of(run: RunSummary) -> GraderName | None:
-    """The grader that decided a run; `None` where it was not graded."""
+    """Returns the grader that decided a run; `None` where it was not graded."""
     return run.grading.by if run.status in GRADED else None
 
 
 def deciders_of(runs: Iterable[RunSummary]) -> Deciders:
-    """All that decided some of these runs."""
+    """Returns all graders that decided some of these runs."""
     return tuple(sorted({by for run in runs if (by := decider_of(run)) is not None}))
 
 
 def cases_by_deciders(pairs: Mapping[CellKey, tuple[Cell, Cell]]) -> tuple[DecidedBy, ...]:
-    """By what the cases were decided that were graded both times."""
+    """Returns the cases that were graded both times, grouped by the deciding graders."""
     cases: dict[tuple[Deciders, Deciders], dict[tuple[str, str], None]] = {}
     for (suite, case_id, _), (before, after) in pairs.items():
         deciders = deciders_of(before.runs), deciders_of(after.runs)

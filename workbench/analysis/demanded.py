@@ -1,4 +1,4 @@
-"""Of which runs a gate or an aggregate is: those of each model, or those of the whole batch."""
+"""Selects the runs for a gate or an aggregate: those of each model, or those of the whole batch."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from workbench.suite.model import GatePer
 
 
 class RunOfModel(Protocol):
-    """A run of which it is known how it ended and with which model."""
+    """A run with its status and model."""
 
     @property
     def status(self) -> Status: ...
@@ -22,8 +22,8 @@ _Run = TypeVar("_Run", bound=RunOfModel)
 
 
 def runs_per(per: GatePer, runs: Iterable[_Run]) -> dict[str | None, list[_Run]]:
-    """The runs by model, or all of them as those of `None`. A model all of whose runs were skipped is left out, unless
-    there is no other."""
+    """Returns the runs by model, or all of them under `None`. A model all of whose runs were skipped is left out,
+    unless there is no other."""
     if per == "batch":
         return {None: list(runs)}
     found: dict[str | None, list[_Run]] = {}

@@ -1,5 +1,5 @@
-"""Where two trajectories begin to differ: the first place at which one run goes another way than the other, of itself
-or because a person changed something by hand."""
+"""Finds where two trajectories begin to differ: the first place at which one run continues differently, by itself or
+because a person changed something."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
 from workbench.trajectory.typed_json import json_text
 
 What = Literal["message", "tool", "argument", "text", "result", "end"]
-"""What is another: something said to the model, a call, one of its arguments, the model's text, what answered a call,
-or whether and how the run ends."""
+"""What differs: a message to the model, a call, one of its arguments, the model's text, the result of a call, or
+whether and how the run ends."""
 
 _LONGEST_QUOTE = 40
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The first difference of a run to another one, and a sentence for people about what it does otherwise. `round`
-    counts from 1; `call` is a call's place in its round, from 0, and `argument` the name of one of its arguments.
-    `by_hand` is one that a person made."""
+    """The first difference between two runs, and a sentence for a person about it. `round` counts from 1; `call` is a
+    call's place in its round, from 0, and `argument` the name of one of its arguments. `by_hand` is a difference that a
+    person made."""
 
     round: int
     what: What
@@ -36,12 +36,12 @@ class Difference:
 
 
 def first_difference(origin: Trajectory, fork: Trajectory) -> Difference | None:
-    """How the second run differs first from the first one; `None` where both say and do the same, and end alike.
+    """Returns how the second run first differs from the first one; `None` where both are equal to the end. The place is
+    the same in either order of the runs.
 
-    The place is the same whichever of them comes first. Within a round, what was said to the model counts before its
-    calls, these before its text, and that before what answers the calls. Ids, times, tokens and who answered a call do
-    not count, nor does the system prompt. What a person changed by hand is the difference only where there is no other
-    one; else the sentence ends with it.
+    Within a round, messages to the model are compared before its calls, these before its text, and that before the
+    results. Ids, times, tokens and the source of a result do not count, nor does the system prompt. A person's change
+    is the difference only where there is no other one; else the sentence ends with it.
     """
     changed: Difference | None = None
     for number, (old, new) in enumerate(zip_longest(origin.rounds, fork.rounds), start=1):
@@ -63,7 +63,8 @@ def first_difference(origin: Trajectory, fork: Trajectory) -> Difference | None:
 
 
 def same_call(one: CallRecord, other: CallRecord) -> bool:
-    """Whether two calls are of one tool with the same arguments, as the model wrote them and as they were answered."""
+    """Returns whether two calls are of one tool with the same arguments, both as the model wrote them and as they were
+    answered."""
     alike = one.tool == other.tool and _in_call(one.call, other.call) is None
     if one.edited is None and other.edited is None:
         return alike
@@ -71,7 +72,7 @@ def same_call(one: CallRecord, other: CallRecord) -> bool:
 
 
 def identity_of_call(call: CallRecord) -> Hashable:
-    """What is equal for two calls that are the same, and for no others: for comparing many with many."""
+    """Returns a key that is equal for two calls exactly when they are the same, to compare many with many."""
     written = _flat(call.call.arguments)
     sent = written if call.edited is None else _flat(call.edited)
     broken = call.call.problem is not None
@@ -79,7 +80,8 @@ def identity_of_call(call: CallRecord) -> Hashable:
 
 
 def _flat(value: JsonValue | Mapping[str, JsonValue]) -> tuple[Hashable, ...]:
-    """A JSON value as one row, equal for those that are `json_equal`. Works without recursion, however deep."""
+    """Returns a JSON value as a flat row, equal for values that are `json_equal`. Works without recursion, at any
+    depth."""
     row: list[Hashable] = []
     pending: list[JsonValue | Mapping[str, JsonValue]] = [value]
     while pending:
@@ -97,12 +99,12 @@ def _flat(value: JsonValue | Mapping[str, JsonValue]) -> tuple[Hashable, ...]:
 
 
 def same_answer(one: CallRecord, other: CallRecord) -> bool:
-    """Whether two calls are answered alike, whoever answers them."""
+    """Returns whether two calls have the same result, whatever its source."""
     return identity_of_answer(one) == identity_of_answer(other)
 
 
 def identity_of_answer(call: CallRecord) -> Hashable:
-    """What is equal for two calls that are answered alike, and for no others."""
+    """Returns a key that is equal for two calls exactly when their results are the same."""
     return _answer(call.result)
 
 
@@ -117,7 +119,7 @@ def _end(run: Trajectory) -> str:
 def _in_round(
     number: int, old: Round | None, new: Round | None, origin: Trajectory, fork: Trajectory
 ) -> Difference | None:
-    """The first difference that no person made; where a run has no such round, that is one."""
+    """Returns the first difference that no person made; a missing round is one."""
     at = f"round {number}"
     if new is None or old is None:
         ends = f"{_end(fork)}, while the other run continues"
@@ -158,7 +160,8 @@ def _message_by_hand(old: Round, new: Round) -> Difference | None:
 
 
 def _call_by_hand(old: Round, new: Round) -> Difference | None:
-    """What a person did otherwise with the same calls. Of several things with one call the first one is named."""
+    """Returns what a person did differently with the same calls. Among several changes to one call the first one is
+    named."""
     for place, (before, now) in enumerate(zip(old.calls, new.calls, strict=True)):
         found = _in_call(before.sent, now.sent)
         if found is not None:
@@ -172,12 +175,12 @@ def _call_by_hand(old: Round, new: Round) -> Difference | None:
 
 
 def _changed(one: CallRecord, other: CallRecord) -> bool:
-    """Whether two calls are answered otherwise because a person changed something."""
+    """Returns whether two calls are answered differently because a person changed something."""
     return bool(_hand_at_result(one) or _hand_at_result(other) or _in_call(one.sent, other.sent))
 
 
 def _hand_at_result(call: CallRecord) -> str:
-    """What a person did with a call's result; empty if nothing."""
+    """Returns what a person did with a call's result; empty if nothing."""
     if call.unedited is not None:
         return f"the result of {call.tool} was changed"
     source = call.result.source if call.result is not None else None
@@ -188,12 +191,12 @@ def _hand_at_result(call: CallRecord) -> str:
 def _by_hand(
     number: int, what: What, said: str, call: int | None = None, argument: str | None = None, *, here: bool
 ) -> Difference:
-    """`here` is whether the person did it in the second run."""
+    """Returns the difference made by a person; `here` is whether it was in the second run."""
     return Difference(number, what, said if here else f"{said} in the other run", call, argument, by_hand=True)
 
 
 def _asked(of: Round) -> str:
-    """What the case says to the model before the request."""
+    """Returns what the case says to the model before the request."""
     return (of.step.user or "") if of.step is not None else ""
 
 
@@ -209,7 +212,7 @@ def _other_tool(old: Round, before: CallRecord | None, new: Round, now: CallReco
 
 
 def _in_call(old: ToolCall, new: ToolCall) -> tuple[str | None, str] | None:
-    """The first argument that is another, and what is said of it."""
+    """Returns the first argument that differs, and a description of both."""
     names = sorted(name for name in {*old.arguments, *new.arguments} if not _same(old.arguments, new.arguments, name))
     if names:
         name = names[0]
@@ -263,7 +266,7 @@ def _instead(said: str, new: str, old: str, nothing: str) -> str:
 
 
 def _quoted(text: str, other: str) -> str:
-    """A text from a little before where it begins to be another one."""
+    """Returns a text from shortly before the place where it begins to differ."""
     shorter = min(len(text), len(other))
     same = next((at for at in range(shorter) if text[at] != other[at]), shorter)
     begin = text.rfind(" ", 0, max(same - 8, 0)) + 1

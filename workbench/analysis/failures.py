@@ -1,4 +1,4 @@
-"""Why runs failed: each failed run with its causes, grouped by cause, and which tools were called for which."""
+"""Groups failed runs by cause, and counts which tools were called for which."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Symptom:
 @dataclass(frozen=True)
 class FailedRun:
     """A failed run, its number among all runs (from 0), and what went wrong, in the order of causes. The `result` is
-    without its rounds: thousands may have failed."""
+    without its rounds, because thousands may have failed."""
 
     index: int
     result: RunResult
@@ -39,7 +39,7 @@ class FailedRun:
 
     @property
     def main(self) -> Cause:
-        """The cause that the others are likely to come from."""
+        """The cause that the others probably follow from."""
         return self.symptoms[0].cause
 
     @property
@@ -48,13 +48,13 @@ class FailedRun:
         return tuple(dict.fromkeys(symptom.cause for symptom in self.symptoms))
 
     def symptoms_of(self, cause: Cause) -> list[Symptom]:
-        """What went wrong for this cause."""
+        """Returns what went wrong for this cause."""
         return [symptom for symptom in self.symptoms if symptom.cause == cause]
 
 
 @dataclass(frozen=True)
 class CauseGroup:
-    """The failed runs that have a cause, be it their main one or not."""
+    """The failed runs that have a cause, as their main one or not."""
 
     cause: Cause
     runs: tuple[FailedRun, ...]
@@ -66,12 +66,12 @@ class CauseGroup:
 
     @property
     def cases(self) -> int:
-        """How many cases the runs are of, whatever the model."""
+        """How many cases the runs belong to, whatever the model."""
         return len({(run.result.suite, run.result.case_id) for run in self.runs})
 
     @cached_property
     def subjects(self) -> tuple[tuple[Subject, int], ...]:
-        """The tools and parameters concerned, each with how often, the most frequent first."""
+        """The tools and parameters concerned, each with its frequency, the most frequent first."""
         found = Counter(
             symptom.subject for run in self.runs for symptom in run.symptoms_of(self.cause) if symptom.subject
         )
@@ -85,8 +85,8 @@ class CauseGroup:
 
 @dataclass(frozen=True)
 class Failures:
-    """The failed runs by cause, causes in their fixed order, those that occur; the confusion table is over all graded
-    runs of cases that expect calls, or none."""
+    """The failed runs by cause, with causes in their fixed order. The confusion table covers all graded runs of cases
+    that expect calls, or none."""
 
     graded: int
     runs: tuple[FailedRun, ...]
@@ -95,8 +95,8 @@ class Failures:
 
 
 def failures_of(runs: Iterable[tuple[RunResult, Case]]) -> Failures:
-    """Find out why runs failed; each comes with the case that it was graded by. Costs grow with runs and issues. One
-    is taken after the other, and none is kept."""
+    """Find out why runs failed; each comes with the case that it was graded by. The cost grows with runs and issues.
+    Runs are consumed one by one."""
     graded = 0
     failed: list[FailedRun] = []
     asked_and_called: list[tuple[list[str], list[str]]] = []
@@ -140,12 +140,12 @@ _CAUSE_OF: Mapping[IssueKind, Cause] = {
     "partial credit": "low score",
     "sent too much": "sent too much",
 }
-"""What issues are about. A quantity, which older grades have, counts what others name; used up rounds are seen in how
-the run ended, and steps that failed have issues of their own."""
+"""What issues are about. A quantity, which older grades have, counts what other issues name; used up rounds show in how
+the run ended, and failed steps have issues of their own."""
 
 
 def _tools_asked_for(result: RunResult, case: Case) -> list[str]:
-    """The tools of the expected calls, but for those of steps that a chain which stopped never came to."""
+    """Returns the tools of the expected calls, except those of steps that a stopped chain never reached."""
     tools = [call.tool for call in case.expected_calls()]
     if not _stopped_at_a_step(result):
         return tools
@@ -154,7 +154,7 @@ def _tools_asked_for(result: RunResult, case: Case) -> list[str]:
 
 
 def _named(expected: Sequence[str], called: Sequence[str]) -> list[str]:
-    """The expected tools, each `*` as a tool that was called and that no other expected call names."""
+    """Returns the expected tools, with each `*` replaced by a called tool that no other expected call names."""
     named = [tool for tool in expected if tool != ANY_TOOL]
     left = list((Counter(called) - Counter(named)).elements())
     wildcards = len(expected) - len(named)
@@ -162,16 +162,16 @@ def _named(expected: Sequence[str], called: Sequence[str]) -> list[str]:
 
 
 def _stopped_at_a_step(result: RunResult) -> bool:
-    """Whether the run is of a chain that stopped at a step that failed."""
+    """Returns whether the run is of a chain that stopped at a failed step."""
     finish = result.trajectory.finish
     return bool(result.steps) and finish is not None and finish.reason == "step failed"
 
 
 def _symptoms(result: RunResult, case: Case) -> tuple[Symptom, ...]:
-    """What went wrong in a failed run, in the order of causes; never empty."""
+    """Returns what went wrong in a failed run, in the order of causes; never empty."""
     issues = result.grade.issues if result.grade is not None else ()
     if _stopped_at_a_step(result):
-        # The whole chain also lacks what it never came to.
+        # The whole chain also lacks what it never reached.
         issues = tuple(issue for step in result.steps for issue in step.issues)
     elif result.steps:
         issues = _issues_of_chain(issues, result.steps)
@@ -181,7 +181,7 @@ def _symptoms(result: RunResult, case: Case) -> tuple[Symptom, ...]:
     expected = tuple(case.expected_calls())
     found = [_symptom(issue, expected) for issue in issues if issue.kind in _CAUSE_OF]
     if too_much := [symptom for symptom in found if symptom.cause == "sent too much"]:
-        return tuple(too_much)  # what else there is was not read
+        return tuple(too_much)  # nothing else was read
     found = _given_up(result.trajectory, expected, found) + _with_wrong_tools(found)
     if any(symptom.cause not in NEVER_ALONE | {"low score"} for symptom in found):
         found = [symptom for symptom in found if symptom.cause != "low score"]
@@ -191,7 +191,7 @@ def _symptoms(result: RunResult, case: Case) -> tuple[Symptom, ...]:
 
 
 def _issues_of_chain(whole: Sequence[Issue], steps: Sequence[StepGrade]) -> tuple[Issue, ...]:
-    """The issues of the steps that failed, and those of the whole chain that are about none of their calls."""
+    """Returns the issues of the steps that failed, and those of the whole chain that concern none of their calls."""
     failed = [step for step in steps if step.status == "failed" and step.issues]
     own = tuple(issue for step in failed for issue in step.issues)
     calls = {issue.call for issue in own} | {step.call for step in failed}
@@ -211,14 +211,14 @@ def _symptom(issue: Issue, expected: Sequence[ExpectedCall]) -> Symptom:
     if issue.kind == "wrong tool" and meant is not None:
         subject = Subject(meant, instead=tool)
     elif tool is not None:
-        # One tool is one subject, in the suite's spelling, however a provider bends its name.
+        # One tool is one subject, in the suite's spelling, however a provider changes its name.
         name = meant if meant is not None and same_tool(meant, tool) else tool
         subject = Subject(name, issue.argument)
     return Symptom(_CAUSE_OF[issue.kind], issue.why, subject, issue.expected, issue.got)
 
 
 def _with_wrong_tools(found: Sequence[Symptom]) -> list[Symptom]:
-    """A missing call and an extra one of another tool are one wrong tool, which not every grader calls so."""
+    """Merges a missing call and an extra one of another tool into one wrong tool, as not every grader does."""
     missing = [symptom for symptom in found if symptom.cause == "missing call"]
     extra = [symptom for symptom in found if symptom.cause == "extra call"]
     rest = [symptom for symptom in found if symptom.cause not in ("missing call", "extra call")]
@@ -238,7 +238,7 @@ def _tool(symptom: Symptom) -> str | None:
 
 
 def _given_up(trajectory: Trajectory, expected: Sequence[ExpectedCall], found: Sequence[Symptom]) -> list[Symptom]:
-    """That the run ended before everything was there, once for each thing that is missing."""
+    """Returns that the run ended too early, once for each missing thing."""
     how = _end(trajectory, calls_expected=bool(expected))
     if how is None:
         return []
@@ -252,13 +252,13 @@ def _given_up(trajectory: Trajectory, expected: Sequence[ExpectedCall], found: S
 
 
 def _end(trajectory: Trajectory, *, calls_expected: bool) -> str | None:
-    """How a run ended that may have ended too early; `None` for one that came to an end of its own."""
+    """Returns how a run ended that may have ended too early; `None` for one that ended by itself."""
     reason = trajectory.finish.reason if trajectory.finish is not None else None
     if reason == "refused":
         return "the model refused"
     if reason == "truncated":
         return "the answer was cut off"
-    # With a single round there are no others to be used up: what lacks then was not decided on, no more.
+    # With a single round there are no others to be used up: a missing call was just not made.
     if reason == "rounds exhausted" and len(trajectory.rounds) > 1:
         return "the rounds were used up"
     if calls_expected and not trajectory.calls:

@@ -1,4 +1,4 @@
-"""How far a share that was found may be from the true one."""
+"""Confidence intervals of shares."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ class Interval(NamedTuple):
 
 
 def wilson(good: int, of: int, z: float = Z_95) -> Interval:
-    """Wilson's score interval for the share behind `good` of `of` independent trials; 95 % unless `z` says otherwise.
+    """Returns Wilson's score interval for the share behind `good` of `of` independent trials; 95 % unless `z` says
+    otherwise.
 
-    It holds the shares p from which the found one lies at most z standard errors away, as these are under p: so it
-    stays within 0..1, and has a width at 0 and at 1 too (Wilson 1927).
-
-    Raises ValueError unless 0 <= good <= of and of > 0.
+    It contains the shares p from which the observed one is at most z standard errors away, with standard errors under
+    p: so it stays within 0..1, and has a width at 0 and at 1 too (Wilson 1927). Raises ValueError unless 0 <= good <=
+    of and of > 0.
     """
     if not 0 <= good <= of or not of:
         raise ValueError(f"{good} of {of} is no share")

@@ -1,4 +1,4 @@
-"""Two models compared case by case: on which cases they differ, and whether that is more than chance."""
+"""Compares two models case by case: on which cases they differ, and whether that is more than chance."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Pair = tuple[Cell, Cell]
 """One case with A and with B."""
 
 MOST_MORE_CASES = 10_000
-"""So many further cases nobody writes: what needs more is as good as equal."""
+"""More further cases than this are unrealistic: models that need more are as good as equal."""
 
 _ALWAYS_ASKED = 50
 """Fewer discordant pairs are too few for an approximation."""
@@ -25,11 +25,12 @@ _ALWAYS_ASKED = 50
 
 @dataclass(frozen=True)
 class Paired:
-    """B against A on the cases that were graded with both, each of which counts once, with what its repeats come to.
+    """B against A on the cases that were graded with both, each of which counts once, by the joined result of its
+    repeats.
 
-    `pairs` has the discordant ones first, those whose scores differ most before the others. `left_out` counts the cases
-    that ran with A or with B and have no verdict with both: in error, skipped, stopped, or run with one alone. What ran
-    with neither is no case of theirs, and in no count. `among` are all comparisons that are looked at together, this
+    `pairs` has the discordant ones first, those with the largest difference in score before the others. `left_out`
+    counts the cases that ran with A or with B but were not graded with both: in error, skipped, stopped, or run with
+    one alone. Cases that ran with neither are not counted. `among` are all comparisons that are shown together, this
     one included.
     """
 
@@ -57,12 +58,12 @@ class Paired:
 
     @property
     def discordant(self) -> list[Pair]:
-        """The cases that are good with one of the two alone, the strongest difference in score first."""
+        """The cases that are good with one of the two alone, the largest difference in score first."""
         return list(self.pairs[: self.better + self.worse])
 
     @cached_property
     def differences(self) -> tuple[float, ...]:
-        """B's score less A's, of the cases that have one with both."""
+        """B's score minus A's, for the cases that have one with both."""
         return tuple(apart for pair in self.pairs if (apart := _difference(pair)) is not None)
 
     @property
@@ -71,7 +72,7 @@ class Paired:
 
     @cached_property
     def p_status(self) -> float | None:
-        """Of the exact McNemar test; `None` without pairs."""
+        """The p of the exact McNemar test; `None` without pairs."""
         return mcnemar(self.better, self.worse) if self.pairs else None
 
     @property
@@ -81,7 +82,7 @@ class Paired:
 
     @cached_property
     def p_score(self) -> float | None:
-        """Of the paired permutation test on `differences`; `None` without any."""
+        """The p of the paired permutation test on `differences`; `None` without any."""
         return permutation(self.differences) if self.differences else None
 
     @property
@@ -99,7 +100,7 @@ class Paired:
 
     @cached_property
     def more_cases(self) -> int | None:
-        """About how many more cases would be enough to tell if the shares stayed as they are; 0 where there are enough.
+        """About how many more cases would show a difference if the shares stayed as they are; 0 where there are enough.
 
         With n pairs, it is the smallest m for which McNemar's test on `better` and `worse`, each times (n + m) / n and
         rounded to whole cases, gives a p of at most 0.05, divided by the number of comparisons where there are several.
@@ -111,7 +112,7 @@ class Paired:
         least = 0.97 * NormalDist().inv_cdf(1 - level / 2) ** 2
         for more in range(MOST_MORE_CASES + 1):
             better, worse = (_rounded(count * (pairs + more), pairs) for count in (self.better, self.worse))
-            # The normal approximation saves most of the work: what it takes for far too likely is not asked for.
+            # The normal approximation saves most of the work by excluding values that are far from the limit.
             near = better + worse < _ALWAYS_ASKED or (abs(better - worse) - 1) ** 2 >= least * (better + worse)
             if near and mcnemar(better, worse) <= level:
                 return more
@@ -119,17 +120,17 @@ class Paired:
 
     @property
     def other_scores(self) -> int:
-        """Cases that are good with both, or with neither, and have scores that a person would tell apart."""
+        """Cases that are good with both, or with neither, and whose scores look different to a person."""
         scores = ((a.score, b.score) for a, b in self.pairs[self.better + self.worse :])
         return sum(a is not None and b is not None and scores_differ(a, b) for a, b in scores)
 
     def sentences(self, name_a: str, name_b: str) -> tuple[str, ...]:
-        """What both tests say; where there is nothing to compare, that once."""
+        """The results of both tests in sentences; where there is nothing to compare, one sentence."""
         said = self.sentence(name_a, name_b)
         return (said, self.score_sentence(name_a, name_b)) if self.pairs else (said,)
 
     def sentence(self, name_a: str, name_b: str) -> str:
-        """What the test on pass and fail says, in one plain sentence, and how many cases it says nothing of."""
+        """The result of the test on pass and fail in one plain sentence, with the number of cases it does not use."""
         if self.p_status is None or self.holm_status is None:
             return f"nothing to compare: no case was graded with both {name_a} and {name_b}"
         left_out = f" ({_cases(self.left_out)} without a verdict from both left out)" if self.left_out else ""
@@ -146,7 +147,7 @@ class Paired:
         return f"{name_b} better on {self.better}, worse on {self.worse}, {told}{left_out}"
 
     def score_sentence(self, name_a: str, name_b: str) -> str:
-        """What the test on scores says, in one plain sentence."""
+        """The result of the test on scores in one plain sentence."""
         if self.mean_difference is None or self.p_score is None or self.holm_score is None:
             return f"no case has a score from both {name_a} and {name_b}"
         over = _cases(len(self.differences))
@@ -168,14 +169,15 @@ def paired(first: Iterable[Cell], second: Iterable[Cell]) -> Paired:
 
 
 def all_paired(first: Iterable[Cell], others: Mapping[str, Iterable[Cell]]) -> dict[str, Paired]:
-    """Compare the cells of one model with those of each of the others, by model; each knows that there are several."""
+    """Compare the cells of one model with those of each of the others. Returns the comparisons by model, each corrected
+    for their number."""
     first = tuple(first)
     found = together([paired(first, cells) for cells in others.values()])
     return dict(zip(others, found, strict=True))
 
 
 def together(comparisons: Iterable[Paired]) -> list[Paired]:
-    """The same comparisons, each knowing that it is one of several that are looked at."""
+    """Returns the same comparisons, each corrected for being one of several that are shown together."""
     among: list[Paired] = []
     among += (replace(comparison, among=among) for comparison in comparisons)
     return among
@@ -199,7 +201,7 @@ def _cases(count: int) -> str:
 
 
 def _difference(pair: Pair) -> float | None:
-    """How much better B scores; `None` where one of the two has no score, or an infinite one."""
+    """Returns how much better B scores; `None` where one of the two has no score, or an infinite one."""
     of_a, of_b = (cell.score for cell in pair)
     if of_a is None or of_b is None or not math.isfinite(of_b - of_a):
         return None
@@ -207,5 +209,5 @@ def _difference(pair: Pair) -> float | None:
 
 
 def _rounded(some: int, of: int) -> int:
-    """To the nearest whole number, halves upwards."""
+    """Returns the nearest whole number, halves rounded up."""
     return (2 * some + of) // (2 * of)

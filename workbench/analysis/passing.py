@@ -1,4 +1,4 @@
-"""What repeats say of a model: how likely at least one of k tries is good (pass@k), and how likely all are (pass^k)."""
+"""Estimates from repeats how likely at least one of k tries is good (pass@k), and how likely all are (pass^k)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ class Passing(NamedTuple):
 
 
 def passing(cases: Iterable[tuple[int, int]]) -> tuple[Passing, ...]:
-    """pass@k and pass^k for each k from 1 to the most runs of a case; a case is given as its good and its graded runs.
+    """Returns pass@k and pass^k for each k from 1 to the most runs of a case; a case is given as its good and its
+    graded runs.
 
     Of n runs, c of them good, both are shares of the C(n, k) ways to draw k runs: 1 - C(n-c, k) / C(n, k) is pass@k
     (Chen et al. 2021), C(c, k) / C(n, k) is pass^k (Yao et al. 2024). Neither is biased by n being more than k.
@@ -33,7 +34,7 @@ def passing(cases: Iterable[tuple[int, int]]) -> tuple[Passing, ...]:
 
 
 def _shares(some: int, of: int) -> Iterator[float]:
-    """C(some, k) / C(of, k) for k from 1 to `of`, one draw after the other, so that no factorial overflows."""
+    """Returns C(some, k) / C(of, k) for k from 1 to `of`, one draw after the other, so that no factorial overflows."""
     return accumulate(((some - drawn) / (of - drawn) if drawn < some else 0.0 for drawn in range(of)), float.__mul__)
 
 

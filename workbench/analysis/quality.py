@@ -1,4 +1,5 @@
-"""Whether a batch is good enough: by `--min-score`, else by each suite's gate, else by the statuses of its cases."""
+"""Decides whether a batch is good enough: by `--min-score`, else by each suite's gate, else by the statuses of its
+cases."""
 
 from __future__ import annotations
 
@@ -37,8 +38,8 @@ class GateResult:
 
 @dataclass(frozen=True)
 class Quality:
-    """The verdict on a batch, the demands behind it, what each case with each model came to, and what the suites
-    aggregate."""
+    """The verdict on a batch, the demands behind it, the result of each case with each model, and the suites'
+    aggregates."""
 
     met: bool
     gates: tuple[GateResult, ...]
@@ -60,10 +61,10 @@ def quality_of(
     aggregates: tuple[AggregateResult, ...] = (),
 ) -> Quality:
     """Judge a batch. `gates` holds the gate of each suite by its path; cases are of the same suite where `suite_of`
-    answers the same. The gates of `aggregates` count among those of their suites. `min_score` (0..1) stands in for all
-    of these gates, so that none of them is in the answer.
+    returns the same. The gates of `aggregates` count with those of their suites.
 
-    A suite without a gate is good enough when no case failed, by the rule for its repeats.
+    `min_score` (0..1) replaces all of these gates, so that none of them is in the result. A suite without a gate is
+    good enough when no case failed, by the rule for its repeats.
     """
     results = tuple(results)
     cases = tuple(case_results(results, suite_of))
@@ -85,14 +86,14 @@ def quality_of(
 
 
 class GatedRun(RunOfModel, Scored, Protocol):
-    """What gates need of a run: what a `RunResult` and its figures have in common."""
+    """What gates need of a run: what a `RunResult` and its summary have in common."""
 
     @property
     def status(self) -> Status: ...
 
 
 def gates_of(suite: str | None, gate: Gate, runs: Iterable[GatedRun]) -> Iterator[GateResult]:
-    """What the runs of a suite reach of what its gate demands, of each model or of all together."""
+    """Returns what the runs of a suite reach of its gate, for each model or for all together."""
     if gate.min_score is None and gate.min_pass_rate is None:
         return
     for model, own in runs_per(gate.per, runs).items():

@@ -1,4 +1,4 @@
-"""A tool's JSON Schema read as a person would: which parameters there are, nested ones too, and of what type."""
+"""Reads a tool's JSON Schema as a person would: its parameters, nested ones too, and their types."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from workbench.trajectory.messages import JsonValue
 Schema = Mapping[str, JsonValue]
 
 DEEPEST = 8
-"""Levels of nesting that are read; no model fills in more, and a schema may refer to itself without end."""
+"""Levels of nesting that are read: no model fills in more, and a schema may refer to itself endlessly."""
 
 MOST_PARAMETERS = 2_000
 """Parameters of one tool that are read: references can make a short schema endlessly wide."""
@@ -24,9 +24,9 @@ _SAYS_TYPE = ("type", "enum", "const", "not", "if", *ALTERNATIVES)
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter. `path` is its place, such as `to[].name`; `schema` what holds for it, references followed, with
-    the description and default written beside a reference winning. `depth` counts from 0; an `item` is what a list
-    consists of."""
+    """One parameter. `path` is its place, such as `to[].name`; `schema` is its schema, references followed, where a
+    description and default next to a reference take precedence. `depth` counts from 0; an `item` is the element of a
+    list."""
 
     path: str
     name: str
@@ -37,17 +37,17 @@ class Parameter:
 
     @property
     def description(self) -> str:
-        """What is said about it, beside its alternatives or in one of them."""
+        """Its description, outside its alternatives or in one of them."""
         return _description(self.schema)
 
     @property
     def has_type(self) -> bool:
-        """Whether anything says what values it takes."""
+        """Whether the schema restricts its values to a type."""
         return any(key in self.schema for key in _SAYS_TYPE)
 
 
 def parameters_of(schema: Schema) -> tuple[Parameter, ...]:
-    """The parameters of a tool, each followed by those inside it, at most `MOST_PARAMETERS` of them."""
+    """Returns the parameters of a tool, each followed by those inside it, at most `MOST_PARAMETERS` of them."""
     found: dict[str, Parameter] = {}
     for parameter in islice(_inside(schema, schema, "", 0, DEEPEST), MOST_PARAMETERS):
         found.setdefault(parameter.path, parameter)  # alternatives may each have one of the same name
@@ -55,19 +55,20 @@ def parameters_of(schema: Schema) -> tuple[Parameter, ...]:
 
 
 def required_names(schema: Schema) -> tuple[str, ...]:
-    """The names under `required`."""
+    """Returns the names under `required`."""
     required = schema.get("required")
     return tuple(name for name in required if isinstance(name, str)) if isinstance(required, list) else ()
 
 
 def properties_of(schema: Schema) -> Mapping[str, JsonValue]:
-    """What is under `properties`, nothing when that is no object."""
+    """Returns the schemas under `properties`, nothing when that is no object."""
     properties = schema.get("properties")
     return properties if isinstance(properties, dict) else {}
 
 
 def resolved(schema: JsonValue | Schema, root: Schema) -> Schema:
-    """A schema with a reference into `root` followed; `{}` for `true`, for nonsense, and where it leads nowhere."""
+    """Returns a schema with a reference into `root` followed; `{}` for `true`, for invalid schemas, and for broken
+    references."""
     seen: set[str] = set()
     beside: dict[str, JsonValue] = {}
     while isinstance(schema, Mapping) and isinstance(reference := schema.get("$ref"), str) and reference not in seen:
@@ -79,7 +80,8 @@ def resolved(schema: JsonValue | Schema, root: Schema) -> Schema:
 
 
 def type_text(schema: JsonValue | Schema) -> str:
-    """`string`, `integer|null`, `"on"|"off"`, `string[]`; empty where nothing is said. Texts are as written."""
+    """Returns `string`, `integer|null`, `"on"|"off"`, `string[]`; empty where the type is open. Texts are as
+    written."""
     if not isinstance(schema, Mapping):
         return ""
     if "const" in schema:
@@ -103,7 +105,8 @@ def type_text(schema: JsonValue | Schema) -> str:
 
 
 def _inside(schema: Schema, root: Schema, path: str, depth: int, levels: int, sure: bool = True) -> Iterator[Parameter]:
-    """What is inside a schema, `levels` deep. Not `sure`: it is one of several alternatives, and requires nothing."""
+    """Returns the parameters inside a schema, `levels` deep. Not `sure`: it is one of several alternatives, and
+    requires nothing."""
     if not levels:
         return
     required = required_names(schema) if sure else ()

@@ -1,4 +1,4 @@
-"""A whole comparison: the cases as rows, the models as columns, what each adds up to, and which are told apart."""
+"""A whole comparison: cases as rows, models as columns, the totals of each model, and the tests between them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ALL_PAIRS_MAX = 3
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A case, and what came of it with each model, in the order of the columns: `None` where it did not run."""
+    """A case, with its result for each model, in the order of the columns: `None` where it did not run."""
 
     suite: str
     suite_name: str
@@ -34,7 +34,7 @@ class Row:
 
     @property
     def differs(self) -> bool:
-        """Whether the models with a verdict came to something else."""
+        """Whether the graded models have different results."""
         return differ(self.cells)
 
 
@@ -49,7 +49,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Models side by side; rows are in the order in which their cases were first run."""
+    """Models compared; rows are in the order in which their cases were first run."""
 
     models: tuple[str, ...]
     rows: tuple[Row, ...]
@@ -63,12 +63,12 @@ class Comparison:
 
     @property
     def repeat_rules(self) -> tuple[RepeatRule, ...]:
-        """By which rules cases with several runs came to their status; none without repeats."""
+        """The rules by which cases with several runs were joined; none without repeats."""
         return repeat_rules_of(cell for row in self.rows for cell in row.cells if cell is not None)
 
     @property
     def suite_names(self) -> dict[str, str]:
-        """How suites are called, by what tells them apart."""
+        """The names of suites, by their keys."""
         return {row.suite: row.suite_name for row in self.rows}
 
     @property
@@ -78,7 +78,7 @@ class Comparison:
 
 
 WhenLeft = Callable[[Comparison, Sequence[int]], None]
-"""Is told what was compared in the app when that is left, and the numbers of the batches in the history of which runs
+"""Called with what was compared in the app when it is left, and the numbers of the batches in the history of which runs
 are missing."""
 
 
@@ -88,8 +88,8 @@ def compared(
     suite_names: Mapping[str, str],
     gates: Mapping[str, Gate] = NO_GATES,
 ) -> Comparison:
-    """Put cells side by side, in columns by `models`. `suite_names` says how suites are called, and `gates` what they
-    demand, by what tells them apart in the cells."""
+    """Returns a comparison of cells, in columns by `models`. `suite_names` gives the names of suites, and `gates` their
+    gates, by the keys of suites in the cells."""
     models = tuple(dict.fromkeys(models))
     cases = dict.fromkeys((suite, case_id) for suite, case_id, model in cells if model in models)
     rows = tuple(
@@ -106,8 +106,8 @@ def compared(
 
 
 def differ(cells: Iterable[Cell | None]) -> bool:
-    """Whether cells of one case have different verdicts, or scores that a person would tell apart. What was not graded
-    is no verdict: it differs from nothing."""
+    """Returns whether cells of one case have different verdicts, or scores that look different to a person. A cell that
+    was not graded has no verdict, and differs from none."""
     graded = [cell for cell in cells if cell is not None and cell.is_graded]
     scores = [cell.score for cell in graded if cell.score is not None]
     apart = bool(scores) and scores_differ(max(scores), min(scores))

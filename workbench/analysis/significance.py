@@ -1,5 +1,5 @@
-"""Tests of whether a difference between pairs is more than chance: McNemar's on counts, a permutation test on numbers,
-and Holm's correction for several tests. Nothing here is approximated by a normal distribution."""
+"""Tests whether a difference between pairs is more than chance: McNemar's on counts, a permutation test on numbers, and
+Holm's correction for several tests. No result is approximated by a normal distribution."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ LEVEL = 0.05
 """The largest p that counts as a difference."""
 
 DRAWS = 9_999
-"""Random ways to sign the differences where there are too many to count; with what was found they are 10,000."""
+"""Random sign vectors where there are too many to count; with the observed one they are 10,000."""
 
 STEPS = 277_200
-"""The permutation test compares differences in this many steps of the largest one, at least 1. It is a multiple of all
+"""The permutation test rounds differences to this many steps of the largest one, at least 1. It is a multiple of all
 numbers up to 12, of 16, 25 and 100: the scores that occur lie on its grid, so that equal sums are equal."""
 
 _ENUMERATED = 16
-"""So many differences have 65,536 ways to be signed, all of which are summed."""
+"""This many differences have 65,536 sign vectors, all of which are summed."""
 
 _COUNTED_BITS = 400_000_000
-"""How much may be moved in memory for counting all ways at once: some 20 ms."""
+"""How much memory may be moved for counting all sign vectors: some 20 ms."""
 
 
 def mcnemar(one: int, other: int) -> float:
-    """The exact two-sided p of McNemar's test, of the pairs that are good on one side alone (McNemar 1947).
+    """Returns the exact two-sided p of McNemar's test, from the pairs that are good on one side alone (McNemar 1947).
 
-    Were both sides alike, each of these n pairs would fall to either side with probability 1/2: p is twice the
+    If both sides were alike, each of these n pairs would fall to either side with probability 1/2: p is twice the
     probability that Binomial(n, 1/2) is at most the smaller count, and never more than 1.
     """
     of = one + other
@@ -42,11 +42,11 @@ def mcnemar(one: int, other: int) -> float:
 
 
 def permutation(differences: Iterable[float], seed: int = 0) -> float:
-    """The two-sided p of the paired permutation test (Fisher 1935, Pitman 1937) on finite differences of pairs.
+    """Returns the two-sided p of the paired permutation test (Fisher 1935, Pitman 1937) on finite differences of pairs.
 
-    Were both sides alike, each difference could as well have the other sign. p is the share of all ways to sign them
-    whose sum is at least as far from 0 as the one that was found. It is exact where all ways can be counted; else it is
-    estimated from `DRAWS` random ones, what was found being counted among them, the same for the same `seed`.
+    If both sides were alike, each difference could as well have the other sign. p is the share of all sign vectors
+    whose sum is at least as far from 0 as the observed one. It is exact where all of them can be counted; else it is
+    estimated from `DRAWS` random ones, the observed one included, which are the same for the same `seed`.
     """
     values = list(differences)
     unit = max(1.0, max(map(abs, values), default=0.0))
@@ -56,8 +56,9 @@ def permutation(differences: Iterable[float], seed: int = 0) -> float:
         return 1.0
     shared = reduce(math.gcd, sizes)
     sizes = [size // shared for size in sizes]
-    # To sign them is to choose those that are added. The other ones then weigh the total less the chosen: the sum is as
-    # far from 0 as the one found where what was chosen weighs at most `light`, or what was not.
+    # A sign vector chooses the differences that are added. The others then weigh the total minus the chosen: the sum is
+    # as
+    # far from 0 as the observed one where the chosen weigh at most `light`, or the others do.
     light = (sum(sizes) - abs(sum(steps)) // shared) // 2
     ways = 1 << len(sizes)
     if len(sizes) <= _ENUMERATED:
@@ -68,9 +69,9 @@ def permutation(differences: Iterable[float], seed: int = 0) -> float:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """The p of several tests, in their order, adjusted so that the probability of taking any chance in these tests for
-    a difference stays below the level (Holm 1979): the smallest times their number m, the next times m - 1 and so on,
-    none below the one before it or above 1."""
+    """Returns the p of several tests, in their order, adjusted so that the probability of taking any chance result
+    among them for a difference stays below the level (Holm 1979): the smallest times their number m, the next times m -
+    1 and so on, none below the one before it or above 1."""
     adjusted = [1.0] * len(p_values)
     least = 0.0
     for rank, index in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
@@ -80,19 +81,20 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def p_text(p: float) -> str:
-    """A p for people, such as `p = 0.18`; as many digits as it takes to show on which side of the level it is."""
+    """Returns a p for a person, such as `p = 0.18`, with as many digits as it takes to show on which side of the level
+    it is."""
     if p < 0.001:
         return "p < 0.001"
     digits = 1 - math.floor(math.log10(p))
     text = decimals(p, digits)
     while (float(text) <= LEVEL) != (p <= LEVEL):
         digits += 1
-        text = f"{p:.{digits}f}"  # at the latest when it is the number to the last digit, it is on its side
+        text = f"{p:.{digits}f}"  # at the latest with all digits, it is on its side
     return f"p = {text.rstrip('0').rstrip('.') if '.' in text else text}"
 
 
 def _enumerated(sizes: Sequence[int], light: int) -> int:
-    """How many choices weigh at most `light`, by weighing all of them."""
+    """Returns how many choices weigh at most `light`, by weighing all of them."""
     sums = [0]
     for size in sizes:
         sums += [chosen + size for chosen in sums]
@@ -100,21 +102,21 @@ def _enumerated(sizes: Sequence[int], light: int) -> int:
 
 
 def _counted(sizes: Sequence[int], light: int) -> int:
-    """The same by counting: one number holds, in fields wide enough for all of them, how many choices have each weight.
-    Choosing a further size or not adds the fields to themselves, further up."""
+    """Returns the same by counting: one integer holds, in fields wide enough for all of them, how many choices have
+    each weight. Choosing a further size or not adds the fields to themselves, shifted."""
     width = len(sizes) + 1
     kept = (1 << (light + 1) * width) - 1
     fields = 1
     for size in sizes:
         fields += (fields << size * width) & kept
-    return fields % ((1 << width) - 1)  # the sum of the digits of a number is what is left when dividing by base - 1
+    return fields % ((1 << width) - 1)  # the sum of a number's digits is its remainder when divided by base - 1
 
 
 def _drawn(sizes: Sequence[int], light: int, random_bits: random.Random) -> int:
-    """How many of `DRAWS` choices weigh at most `light`, or what they leave does.
+    """Returns how many of `DRAWS` choices weigh at most `light`, or leave at most that.
 
-    A choice is a number with a bit for each size. `planes` hold, for each binary digit, which sizes have it: what a
-    choice weighs comes from counting bits, with no loop over the sizes.
+    A choice is a number with a bit for each size. `planes` hold, for each binary digit, which sizes have it: the weight
+    of a choice comes from counting bits, with no loop over the sizes.
     """
     total, count = sum(sizes), len(sizes)
     digits = range(max(sizes).bit_length())

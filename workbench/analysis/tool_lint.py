@@ -1,4 +1,4 @@
-"""What makes tools hard to use for a model, or unusable: findings on definitions, before any model is asked."""
+"""Lints definitions of tools: finds what makes them hard to use for a model, or unusable, before any model is asked."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ CHARACTERS_PER_TOKEN = 4
 
 
 def definition_size(tool: ToolDefinition) -> int:
-    """Characters of what a model is sent for a tool, as compact JSON."""
+    """Returns the characters of a tool's definition as it is sent to a model, as compact JSON."""
     return len(json_text({"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}))
 
 
 def tokens_in(characters: int) -> int:
-    """About how many tokens so many characters are."""
+    """Returns about how many tokens this many characters are."""
     return math.ceil(characters / CHARACTERS_PER_TOKEN)
 
 
 def tokens_of(tools: Iterable[ToolDefinition]) -> int:
-    """About how many tokens the definitions of tools take together."""
+    """Returns about how many tokens the definitions of tools take together."""
     return tokens_in(sum(map(definition_size, tools)))
 
 
@@ -53,22 +53,23 @@ MOST_TOOLS = 128
 """OpenAI refuses a request with more."""
 
 LARGE_TOOL_TOKENS = 1_000
-"""A usual definition takes one to three hundred tokens; one of this size costs in every request what five others do."""
+"""A usual definition takes one to three hundred tokens; one of this size costs as much as five others in every
+request."""
 
 LARGE_OFFER_TOKENS = 8_000
-"""What all tools together may take before there is a warning: the whole window of many a small local model is 8,192."""
+"""The tokens of all tools together without a warning: the whole window of many a small local model is 8,192."""
 
 SHORTEST_DESCRIPTION = 15
-"""Characters; with fewer there is hardly more than a verb and an object, which the name says already."""
+"""In characters; a shorter one is hardly more than a verb and an object, which the name says already."""
 
 SHOWN_CHARACTERS = 80
-"""So much of a description stands in a message."""
+"""The characters of a description that a message quotes."""
 
 ALIKE = 90.0
-"""Of 100: descriptions that differ in a word or two of a sentence reach this (rapidfuzz's token_sort_ratio)."""
+"""Out of 100: descriptions that differ in a word or two of a sentence reach this (rapidfuzz's token_sort_ratio)."""
 
 ACCEPTED_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-"""Names of tools that OpenAI and Anthropic accept. Others are sent with `_` in place of what they refuse."""
+"""Names of tools that OpenAI and Anthropic accept. In others, `_` replaces the refused characters."""
 
 ACCEPTED_PARAMETER = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
 """Names of parameters that Anthropic accepts."""
@@ -96,8 +97,8 @@ Rule = Literal[
 
 @dataclass(frozen=True)
 class ToolName:
-    """A tool and the server it comes from; `server` is `None` for one that is written out, in a case if that is named
-    by its id."""
+    """A tool and the server it comes from; `server` is `None` for one that is written in the suite, in the case with
+    the id `case` if that is set."""
 
     name: str
     server: str | None = None
@@ -106,7 +107,7 @@ class ToolName:
 
 @dataclass(frozen=True)
 class LintFinding:
-    """One thing to put right. `tools` are those it is about, none when it is about all together; `where` is the place
+    """One thing to correct. `tools` are the tools concerned, none when it concerns all together; `where` is the place
     of a parameter, such as `to[].name`, and empty for the tool itself. An error means that requests with the tool are
     refused, by this program or by a provider."""
 
@@ -119,7 +120,7 @@ class LintFinding:
 
 
 def lint_tools(tools: Sequence[ToolDefinition], at_once: int | None = None) -> tuple[LintFinding, ...]:
-    """The findings on tools that are offered together: on all of them, then tool by tool in their order.
+    """Returns the findings on tools that are offered together: on all of them, then tool by tool in order.
 
     `at_once` is the most that a single case offers, if that is fewer than all.
     """
@@ -135,7 +136,7 @@ def lint_tools(tools: Sequence[ToolDefinition], at_once: int | None = None) -> t
 
 
 def lint_suite(suite: Suite, tools: Sequence[ToolDefinition]) -> tuple[LintFinding, ...]:
-    """The findings on the tools that all cases of a suite have, then on those that single cases write out."""
+    """Returns the findings on the tools that all cases of a suite have, then on those of single cases."""
     found = list(lint_tools(tools, offered_at_once(suite, tools)))
     for case in suite.cases:
         for finding in lint_tools([definition_of(tool) for tool in case.tools]):
@@ -144,7 +145,7 @@ def lint_suite(suite: Suite, tools: Sequence[ToolDefinition]) -> tuple[LintFindi
 
 
 def offered_at_once(suite: Suite, tools: Sequence[ToolDefinition]) -> int:
-    """The most of these tools that a case of the suite offers."""
+    """Returns the most of these tools that a case of the suite offers."""
     offers = [len(tools) if case.offer is None else len(case.offer) for case in suite.cases]
     return max(offers, default=len(tools))
 
@@ -184,7 +185,7 @@ def _same_descriptions(tools: Sequence[ToolDefinition]) -> Iterator[LintFinding]
 def _groups(
     tools: Sequence[ToolDefinition], key: Callable[[ToolDefinition], str]
 ) -> Iterator[tuple[str, list[ToolDefinition]]]:
-    """Tools that have a key in common, when it says anything."""
+    """Groups tools by a common key, where the key is not empty."""
     groups: dict[str, list[ToolDefinition]] = defaultdict(list)
     for tool in tools:
         groups[key(tool)].append(tool)
@@ -192,7 +193,8 @@ def _groups(
 
 
 def _near_identical(tools: Sequence[ToolDefinition]) -> Iterator[LintFinding]:
-    """Pairs that take the same arguments, say nearly the same, and whose names do not tell them apart either."""
+    """Finds pairs that take the same arguments and have nearly the same description, and whose names do not distinguish
+    them."""
     by_parameters: dict[frozenset[tuple[str, str]], list[ToolDefinition]] = defaultdict(list)
     for tool in tools:
         if tool.description.strip():
@@ -209,10 +211,10 @@ def _near_identical(tools: Sequence[ToolDefinition]) -> Iterator[LintFinding]:
 def _say_the_same(one: ToolDefinition, other: ToolDefinition) -> bool:
     ours, theirs = _meanings(one.description), _meanings(other.description)
     if _words(one.description) == _words(other.description):
-        return False  # a finding of its own
+        return False  # reported by itself
     if fuzz.token_sort_ratio(" ".join(ours), " ".join(theirs)) < ALIKE:
         return False
-    # Where each description has a word of its own that its name has too (lock and unlock), nobody mistakes them.
+    # Where each description has a word that its own name has too (lock and unlock), the two are not confused.
     own = (set(ours) - set(theirs)) & (set(_meanings(one.name)) - set(_meanings(other.name)))
     its = (set(theirs) - set(ours)) & (set(_meanings(other.name)) - set(_meanings(one.name)))
     return not (own and its)
@@ -231,7 +233,7 @@ _FILLERS = frozenset(("a", "an", "the", "of", "for", "to", "in", "on", "and", "t
 
 
 COMPARED_CHARACTERS = 2_000
-"""So much of a description is compared with others; what sets a tool apart stands at the beginning."""
+"""The characters of a description that are compared: what distinguishes a tool comes first."""
 
 
 @lru_cache(maxsize=4_096)
@@ -241,7 +243,7 @@ def _words(text: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=4_096)
 def _meanings(text: str) -> tuple[str, ...]:
-    """Words without endings and fillers, one word for verbs that mean the same."""
+    """Returns words without endings and fillers, with one word for verbs of the same meaning."""
     stems = (word.removesuffix("es" if word.endswith(("ches", "shes")) else "s") for word in _words(text))
     return tuple(_MEANING.get(stem, stem) for stem in stems if stem not in _FILLERS)
 

@@ -1,4 +1,4 @@
-"""What many runs add up to: counts by status, mean score, pass rate, latency, tokens, cost."""
+"""The totals of many runs: counts by status, mean score, pass rate, latency, tokens, cost."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Latency:
 
 @dataclass(frozen=True)
 class Totals:
-    """What runs add up to. Errors, skipped and stopped runs are counted, and are part of no mean and no rate."""
+    """The totals of runs. Errors, skipped and stopped runs are counted, but are part of no mean and no rate."""
 
     runs: int
     passed: int
@@ -42,15 +42,15 @@ class Totals:
     """Of the graded runs; each counts with the sum of its model answers."""
     usage: Usage | None
     retries: int = 0
-    """Model requests that were made again, in all runs."""
+    """Retried model requests in all runs."""
     executions: int = 0
     """Calls that were really executed on a server, in all runs."""
     cost_usd: float | None = None
-    """US dollars, of the runs whose cost is known; `None` where those that cost anything are of unknown cost."""
+    """US dollars, of the runs whose cost is known; `None` where all runs that cost anything are of unknown cost."""
     runs_of_unknown_cost: int = 0
     """Runs that are not in the cost."""
     judging: JudgeUse = NOBODY_ASKED
-    """What asking judges took, which is in none of the above."""
+    """The cost of asking judges, which is in none of the above."""
 
     @property
     def graded(self) -> int:
@@ -58,13 +58,13 @@ class Totals:
 
 
 def that_count(results: Iterable[RunResult]) -> tuple[RunResult, ...]:
-    """The runs that numbers are made of. A fork is an experiment: it speaks for its case only where all are forks."""
+    """Returns the runs that count. A fork is an experiment: it counts for its case only where all runs are forks."""
     results = tuple(results)
     return tuple(result for result in results if result.trajectory.fork is None) or results
 
 
 def totals_of(results: Iterable[RunResult]) -> Totals:
-    """Add up runs."""
+    """Returns the totals of runs."""
     results = tuple(results)
     counts = Counter(result.status for result in results)
     graded = [result for result in results if result.status in GRADED]
@@ -93,8 +93,8 @@ def totals_of(results: Iterable[RunResult]) -> Totals:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What runs cost together: the US dollars that are known, and how many runs are not in them. Where some are not and
-    the others cost nothing, nothing is known: `dollars` are `None`, as they are without runs."""
+    """What runs cost together: the known US dollars, and how many runs are not included. Where some are not and the
+    others cost nothing, `dollars` are `None`, as they are without runs."""
 
     dollars: float | None
     unknown: int
@@ -109,10 +109,8 @@ def cost_of_runs(costs: Sequence[float | None]) -> Cost:
 
 
 def nearest_rank(ascending: Sequence[float], percent: float) -> float:
-    """The percentile by nearest rank: the smallest value that at least `percent` % of the values do not exceed.
-
-    Raises ValueError without values.
-    """
+    """Returns the percentile by nearest rank: the smallest value that at least `percent` % of the values do not exceed.
+    Raises ValueError without values."""
     if not ascending:
         raise ValueError("no values")
     rank = math.ceil(percent / 100 * len(ascending))
@@ -120,7 +118,7 @@ def nearest_rank(ascending: Sequence[float], percent: float) -> float:
 
 
 def latency_of(values: Sequence[float]) -> Latency | None:
-    """Mean, percentiles and maximum of milliseconds; `None` without any."""
+    """Returns mean, percentiles and maximum of milliseconds; `None` without any."""
     if not values:
         return None
     ascending = sorted(values)

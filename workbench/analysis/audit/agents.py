@@ -1,6 +1,6 @@
 """Imagined agents: three that understand nothing, and one that does exactly what a case expects.
 
-What they do is written down as the trajectory of a run, so that the graders themselves say whether it passes.
+Their actions are written down as the trajectory of a run, so that the graders themselves decide whether it passes.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ Made = tuple[str, Mapping[str, JsonValue]]
 """A call: the tool and its arguments."""
 
 AGREEING = CheckContext(lambda _reference, _value: True, lambda _check, _value: CheckVerdict(1.0, True))
-"""A judge and Python functions that agree to everything: what can be passed at all is asked of them."""
+"""A judge and Python functions that accept everything, to find out what can be passed at all."""
 
 REFUSING = CheckContext(lambda _reference, _value: False, lambda _check, _value: CheckVerdict(0.0, False))
-"""A judge and Python functions that refuse everything: they are not what an empty run passes by."""
+"""A judge and Python functions that refuse everything, so that an empty run does not pass by them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """An agent, in the words in which it is spoken of, and its run of a case."""
+    """An agent with its description, and its run of a case."""
 
     said: str
     run: Trajectory
 
 
 def careless_agents(case: Case, tools: Sequence[ToolDefinition]) -> tuple[Agent, ...]:
-    """Agents that pass only what asks too little. `tools` are those that the case offers."""
+    """Returns agents that pass only cases that ask too little. `tools` are those that the case offers."""
     request = _request(case)
     every = [(tool.name, _filled(tool)) for tool in tools]
     rounds = len(case.steps)
@@ -56,8 +56,8 @@ def careless_agents(case: Case, tools: Sequence[ToolDefinition]) -> tuple[Agent,
 
 @dataclass(frozen=True, slots=True)
 class ExactAgent:
-    """An agent that does exactly what is expected. `case` is the case to grade it by, in which checks that nothing can
-    be made up for are taken to hold; `calls` are its calls by round, in the order in which the case writes them."""
+    """An agent that does exactly what is expected. `case` is the case to grade it by, in which checks without a sample
+    value are assumed to hold; `calls` are its calls by round, in the order in which the case writes them."""
 
     case: Case
     tools: tuple[ToolDefinition, ...]
@@ -65,12 +65,12 @@ class ExactAgent:
     answer: str
 
     def run(self, calls: Iterable[Sequence[Made]] | None = None) -> Trajectory:
-        """Its run, or the run with other calls in place of its own."""
+        """Returns its run, or the run with other calls in place of its own."""
         return _run(self.tools, self.calls if calls is None else calls, self.answer)
 
 
 def exact_agent(case: Case, tools: Sequence[ToolDefinition], max_rounds: int) -> ExactAgent:
-    """Raises NeverHoldsError when some check never holds."""
+    """Returns the exact agent of a case. Raises NeverHoldsError when some check never holds."""
     rounds: list[list[Made]]
     if case.steps:
         steps = [_step_with_values(step, tools) for step in case.steps]
@@ -100,7 +100,7 @@ def _with_values(call: ExpectedCall, made: list[Made], tools: Sequence[ToolDefin
 
 
 def _tool_of(name: str, tools: Sequence[ToolDefinition]) -> str:
-    """The tool to call; where any will do, the last one offered, which is the least likely to be named elsewhere."""
+    """Returns the tool to call; for any tool, the last one offered, which is the least likely to be named elsewhere."""
     return tools[-1].name if name == ANY_TOOL and tools else name
 
 
@@ -112,7 +112,7 @@ def _step_with_values(step: Step, tools: Sequence[ToolDefinition]) -> tuple[Step
 
 
 def _values(checks: Checks | None) -> tuple[Checks | None, dict[str, JsonValue]]:
-    """The checks, with `present` in place of those that nothing can be made up for, and arguments that meet them."""
+    """Returns the checks, with `present` in place of those without a sample value, and arguments that meet them."""
     if checks is None:
         return None, {}
     kept: Checks = {}
@@ -132,7 +132,7 @@ def _value(check: Check) -> tuple[Check, JsonValue]:
 
 
 def _answer(case: Case) -> tuple[Case, str]:
-    """An answer with all keywords that meets the check on it, as far as one check allows both."""
+    """Returns an answer with all keywords that meets the check on it, as far as one check allows both."""
     words = " ".join(case.response_contains)
     if case.response is None:
         return case, words or ANY_TEXT
@@ -142,7 +142,7 @@ def _answer(case: Case) -> tuple[Case, str]:
     lacking = [word for word in case.response_contains if keyword_text(word) not in keyword_text(text)]
     if not lacking or check.kind in ("equals", "one_of", "similar", "datetime", "near", "range"):
         return case, text
-    # `suffix` is the one check that must stand at the end.
+    # `suffix` is the one check that must be at the end.
     return case, " ".join([*lacking, text] if check.kind == "suffix" else [text, *lacking])
 
 

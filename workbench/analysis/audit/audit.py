@@ -1,7 +1,7 @@
-"""An audit of a suite: what its cases cannot find out, and what in them can never be met.
+"""Audits a suite: what its cases cannot detect, and what in them can never be met.
 
-Each case is graded by the suite's own graders on the runs of imagined agents: what an agent passes that understands
-nothing asks too little, and what one fails that does exactly what is expected asks for what cannot be.
+Each case is graded by the suite's own graders on the runs of imagined agents. A case that an agent without
+understanding passes asks too little; a case that fails an agent doing exactly what is expected asks for the impossible.
 """
 
 from __future__ import annotations
@@ -37,26 +37,26 @@ from workbench.tools.listings import Listing
 from workbench.trajectory.trajectory import Trajectory
 
 _MEASURED: tuple[Literal["mean", "median", "minimum", "maximum"], ...] = ("mean", "median", "minimum", "maximum")
-"""Statistics that are the greater the better the runs are."""
+"""Statistics that are larger for better runs."""
 
 _MOST_CALLS_GRADED = 5_000
 """Calls of mutants that are graded for one case: a quarter of a second."""
 
 _MOST_SAID = 3
-"""Reasons of a case out of reach that are named."""
+"""Reasons that are named for a case out of reach."""
 
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """What was found in a suite, in the order of the file, and what of the tools its cases cover."""
+    """The findings in a suite, in the order of the file, and how much of the tools its cases cover."""
 
     findings: tuple[AuditFinding, ...]
     coverage: Coverage
 
 
 def audit_suite(suite: Suite, listings: Mapping[str, Listing]) -> Audit:
-    """Audit a sound suite. `listings` are the tools that its servers listed when they last ran, by server; nothing is
-    started, called or asked."""
+    """Audit a valid suite. `listings` are the tools that its servers last listed, by server; nothing is started, called
+    or asked."""
     table = ToolTable.of(suite, listings)
     return Audit(tuple(_findings(suite, table)), coverage_of(suite.cases, table))
 
@@ -74,7 +74,7 @@ def _findings(suite: Suite, table: ToolTable) -> Iterator[AuditFinding]:
 
 
 def audit_case(suite: Suite, index: int, table: ToolTable) -> Iterator[AuditFinding]:
-    """Audit one case of a sound suite, skipped or not."""
+    """Audit one case of a valid suite, skipped or not."""
     case = suite.cases[index]
     table = table.of_cases([case])
     place: Place = ("cases", index)
@@ -89,7 +89,7 @@ def audit_case(suite: Suite, index: int, table: ToolTable) -> Iterator[AuditFind
 
 
 def unsaid(file: SuiteFile, findings: Iterable[AuditFinding]) -> tuple[AuditFinding, ...]:
-    """The findings that no warning of the suite says already, each once, in the order of the file."""
+    """Returns the findings that no warning of the suite reports already, each once, in the order of the file."""
     told = {
         (kind, problem.where)
         for problem in file.warnings
@@ -117,8 +117,8 @@ def _out_of_reach(case: Case, place: Place, settings: CaseSettings, table: ToolT
 
 
 def _best(case: Case, settings: CaseSettings, table: ToolTable, by: GraderName | None = None) -> Grade | None:
-    """The grade of a run that does exactly what is expected, by the grader that decides or another one; `None` where
-    such a run cannot be made up."""
+    """Returns the grade of a run that does exactly what is expected, by the deciding grader or another one; `None`
+    where such a run cannot be constructed."""
     agent = _exact(case, settings, table)
     return None if agent is None else _graded(agent, settings, agent.run(), by)
 
@@ -138,7 +138,7 @@ def _graded(agent: ExactAgent, settings: CaseSettings, run: Trajectory, by: Grad
 
 
 def _unnoticed(case: Case, place: Place, settings: CaseSettings, table: ToolTable) -> Iterator[AuditFinding]:
-    """The mutants of the exact agent that pass as it does, those of one call together."""
+    """Returns the mutants of the exact agent that pass as it does, those of one call together."""
     agent = _exact(case, settings, table)
     exact = None if agent is None else _graded(agent, settings, agent.run())
     if agent is None or exact is None or exact.status != "passed":
@@ -153,7 +153,7 @@ def _unnoticed(case: Case, place: Place, settings: CaseSettings, table: ToolTabl
             break
         grade = _graded(agent, settings, agent.run(mutant.calls))
         if grade is not None and grade.status in ("passed", "warned"):
-            # Somebody sees a run that is warned.
+            # A person looks at a run that is warned.
             weight, verb = (mutant.weight, "passes") if grade.status == "passed" else ("note", "is only warned")
             passing.setdefault((mutant.place, weight, verb), {}).setdefault(mutant.how, []).append(mutant.what)
     for (where, weight, verb), changes in passing.items():
@@ -163,7 +163,7 @@ def _unnoticed(case: Case, place: Place, settings: CaseSettings, table: ToolTabl
 
 
 def _careless(case: Case, place: Place, settings: CaseSettings, table: ToolTable) -> Iterator[AuditFinding]:
-    """The first agent that passes without understanding anything."""
+    """Returns the first agent that passes without understanding anything."""
     for agent in careless_agents(case, table.offered(case.offer)):
         try:
             grade = graded_by(settings.grading.by, case, settings, agent.run, REFUSING)
@@ -174,7 +174,7 @@ def _careless(case: Case, place: Place, settings: CaseSettings, table: ToolTable
             yield AuditFinding("not looked at", "note", place, message, "", case.id)
             return
         if grade.status in ("passed", "warned"):
-            # A case that expects no call is there to be passed by silence; it says little all the same.
+            # A case that expects no call is meant to be passed by silence; it says little all the same.
             meant = case.forbids_all_calls
             message = f"{agent.said} {'passes' if grade.status == 'passed' else 'is no more than warned'}"
             yield AuditFinding(
@@ -198,7 +198,7 @@ def _what_would_notice(changes: Collection[str]) -> str:
 
 
 def _gate(suite: Suite, table: ToolTable) -> Iterator[AuditFinding]:
-    """A mean score that no run of the suite reaches."""
+    """Finds a gate on the mean score that no run of the suite reaches."""
     if suite.gate.min_score is None:
         return
     running = [case for case in suite.cases if case.skip is None]
@@ -212,7 +212,7 @@ def _gate(suite: Suite, table: ToolTable) -> Iterator[AuditFinding]:
 
 
 def _aggregates(suite: Suite, table: ToolTable) -> Iterator[AuditFinding]:
-    """Gates on averages of what graders say that no run of the suite reaches."""
+    """Finds gates on averages of grader results that no run of the suite reaches."""
     for index, aggregate in enumerate(suite.aggregates):
         if aggregate.of == "latency_ms":
             continue

@@ -1,4 +1,4 @@
-"""Which tools, parameters and enum values the cases of a suite speak of, and which none does."""
+"""Measures which tools, parameters and enum values the cases of a suite cover."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from workbench.trajectory.messages import JsonValue, ToolDefinition
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """How many of so many things some case covers, and the names of the others."""
+    """How many of the things some case covers, and the names of the others."""
 
     covered: int
     total: int
@@ -26,8 +26,8 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """What of the tools is covered by cases that run. Parameters are named `tool.parameter`, values
-    `tool.parameter = value`; those of a tool that no case covers are not listed again."""
+    """The coverage of the tools by cases that run. Parameters are named `tool.parameter`, values `tool.parameter =
+    value`; those of a tool that no case covers are not listed again."""
 
     tools: Share
     parameters: Share
@@ -35,13 +35,13 @@ class Coverage:
 
     @property
     def shares(self) -> tuple[tuple[str, Share], ...]:
-        """What there is anything of, by what it is called."""
+        """The shares of the kinds that exist, by their names."""
         named = (("tools", self.tools), ("parameters", self.parameters), ("enum values", self.values))
         return tuple((what, share) for what, share in named if share.total)
 
 
 def coverage_of(cases: Iterable[Case], table: ToolTable) -> Coverage:
-    """Look at every expected call; one that is disallowed covers its tool, not its arguments."""
+    """Count every expected call; a disallowed one covers its tool, not its arguments."""
     running = [case for case in cases if case.skip is None]
     checks: dict[str, list[tuple[str, Check]]] = {}
     for case in running:

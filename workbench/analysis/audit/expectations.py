@@ -1,4 +1,4 @@
-"""Expected and forbidden calls against the tools that there are: names, arguments and values that can never occur."""
+"""Compares expected and forbidden calls with the tools: names, arguments and values that can never occur."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _ONLY_TEXT = (Contains, DateTime, Pattern, Prefix, Suffix)
 
 
 def audit_calls(case: Case, place: Place, table: ToolTable) -> Iterator[AuditFinding]:
-    """Findings on every call that a case speaks of; `place` is the case's."""
+    """Returns findings on every call that a case describes; `place` is the case's."""
     for at, call in case.written_calls():
         if call.tool is None:
             continue
@@ -71,7 +71,7 @@ def _unknown(case: Case, name: str, where: Place, table: ToolTable) -> AuditFind
 
 
 def _checks_alone(case: Case, call: ExpectedCall | Step, where: Place) -> Iterator[AuditFinding]:
-    """Checks that no value meets, of a tool whose schema is not known."""
+    """Finds checks that no value meets, for a tool whose schema is not known."""
     for name, check in (call.args or {}).items():
         try:
             samples_of(check)
@@ -113,7 +113,7 @@ def _argument(
 
 
 def _parameter(case: Case, tool: ToolDefinition, name: str, where: Place) -> Iterator[AuditFinding]:
-    """An argument that the tool does not list."""
+    """Finds an argument that the tool does not list."""
     if parameter_schema(tool, name) is not None or not closed(tool):
         return
     known = list(properties_of(tool.parameters))
@@ -132,7 +132,7 @@ def _never(case: Case, where: Place, check: Check, why: str) -> AuditFinding:
 
 
 def _against_schema(check: Check, schema: Mapping[str, JsonValue]) -> str | None:
-    """Why no value that the schema allows meets a check; `None` when one may."""
+    """Returns why no value that the schema allows meets a check; `None` when one may."""
     choices = schema.get("enum")
     if isinstance(choices, list) and choices and not asks(check, *_NOT_TRIED):
         try:
@@ -185,7 +185,7 @@ def _bounds_against(low: float, high: float, schema: Mapping[str, JsonValue]) ->
 
 
 def _reach(check: Near) -> tuple[float, float]:
-    """The least and the greatest number that are near enough."""
+    """Returns the least and the greatest number that are near enough."""
     if check.tolerance is not None:
         return check.near - check.tolerance, check.near + check.tolerance
     low, high = check.value_range or (check.near, check.near)
@@ -194,7 +194,7 @@ def _reach(check: Near) -> tuple[float, float]:
 
 
 def _least_text(check: Check) -> str:
-    """The shortest text that can meet a check on texts, as far as it is known."""
+    """Returns the shortest text that can meet a check on texts, as far as it is known."""
     match check:
         case Contains():
             return check.contains

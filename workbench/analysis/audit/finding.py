@@ -1,4 +1,4 @@
-"""What an audit finds in a suite that loads without an error."""
+"""The findings of an audit in a suite that loads without an error."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ AuditKind = Literal[
 ]
 
 Weight = Literal["warning", "note"]
-"""A warning is nearly always a mistake of the suite; a note is worth a look, and may be meant so."""
+"""A warning is nearly always a mistake of the suite; a note is worth a look, but may be intended."""
 
 
 @dataclass(frozen=True, slots=True)
 class AuditFinding:
-    """One thing that is wrong with what a suite asks, though it can be run. `place` starts at the top of the file;
-    `case` is the case's id, `None` where it is about the whole suite."""
+    """One thing that is wrong with the expectations of a suite that can be run. `place` starts at the top of the file;
+    `case` is the case's id, `None` for the whole suite."""
 
     kind: AuditKind
     weight: Weight

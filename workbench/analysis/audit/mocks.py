@@ -1,4 +1,4 @@
-"""Mocks that never answer anything: of no tool, behind one that answers first, or for arguments that nobody expects."""
+"""Finds mocks that never answer: for no tool, behind one that answers first, or for arguments that are not expected."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ Placed = tuple[Place, Mock]
 
 
 def audit_suite_mocks(suite: Suite, table: ToolTable) -> Iterator[AuditFinding]:
-    """Findings on the mocks that all cases of a suite share."""
+    """Returns findings on the mocks that all cases of a suite share."""
     placed: list[Placed] = [(("mocks", number), mock) for number, mock in enumerate(suite.mocks)]
     return _audit(placed, suite.cases, table, None)
 
 
 def audit_case_mocks(case: Case, place: Place, table: ToolTable) -> Iterator[AuditFinding]:
-    """Findings on a case's own mocks; `place` is the case's."""
+    """Returns findings on a case's own mocks; `place` is the case's."""
     placed: list[Placed] = [((*place, "mocks", number), mock) for number, mock in enumerate(case.mocks)]
     return _audit(placed, [case], table, case.id)
 
@@ -56,7 +56,7 @@ def _audit(
 
 
 def _expected_somewhere(mock: Mock, when: Checks, cases: Sequence[Case]) -> bool:
-    """Whether an expected call may meet the condition of a mock, or no call of its tool is expected at all."""
+    """Returns whether an expected call may meet the condition of a mock, or no call of its tool is expected at all."""
     calls = [call for case in cases for call in case.expected_calls() if call.is_any or call.tool == mock.tool]
     return not calls or any(
         call.args is None or all(_may_meet(check, call.args.get(name)) for name, check in when.items())

@@ -1,4 +1,4 @@
-"""Mutants of the exact agent: it does one thing otherwise. One that still passes names what a case does not check."""
+"""Mutants of the exact agent, each with one change. A mutant that still passes shows what a case does not check."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Calls = tuple[tuple[Made, ...], ...]
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """The exact agent with one change, in words `what` and `how` it is: `"to"`, `wrong`. `place` is inside the case."""
+    """The exact agent with one change, described by `what` and `how`: `"to"`, `wrong`. `place` is inside the case."""
 
     what: str
     how: Literal["wrong", "left out", "swapped", "added", "twice"]
@@ -35,7 +35,7 @@ class Mutant:
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    """An expected call, where it is written, and where the exact agent makes it."""
+    """An expected call, its place in the case, and its place among the exact agent's calls."""
 
     place: Place
     call: ExpectedCall
@@ -44,7 +44,8 @@ class _Written:
 
 
 def mutants_of(agent: ExactAgent, table: ToolTable) -> Iterator[Mutant]:
-    """All mutants: of each expected call in turn, then of the order, then those that do more than is expected."""
+    """Returns all mutants: of each expected call in turn, then of the order, then those that do more than is
+    expected."""
     written = tuple(_written_calls(agent.case))
     for each in written:
         yield from _with_other_arguments(agent, each, table.find(_made_by(agent, each)), table)
@@ -57,7 +58,7 @@ def mutants_of(agent: ExactAgent, table: ToolTable) -> Iterator[Mutant]:
 
 
 def _made_by(agent: ExactAgent, written: _Written) -> str:
-    """The tool that the exact agent calls where a call is expected."""
+    """Returns the tool that the exact agent calls for an expected call."""
     return agent.calls[written.round][written.index][0]
 
 
@@ -89,7 +90,7 @@ def _with_other_arguments(
 
 
 def _must_be_given(check: Check, name: str, tool: ToolDefinition | None) -> bool:
-    """Whether leaving an argument out means something else than giving what is expected."""
+    """Returns whether leaving an argument out differs from giving what is expected."""
     if check.optional or isinstance(check, EqualsNull):
         return False
     schema = parameter_schema(tool, name) if tool is not None else None
@@ -100,7 +101,7 @@ def _must_be_given(check: Check, name: str, tool: ToolDefinition | None) -> bool
 
 
 def _other_value(check: Check, name: str, tool: ToolDefinition | None, table: ToolTable) -> tuple[JsonValue, ...]:
-    """One value that the tool's schema allows and the check refuses; nothing where none can be made up."""
+    """Returns one value that the tool's schema allows and the check refuses; nothing where none can be constructed."""
     if is_wildcard(check):
         return ()
     schema = (parameter_schema(tool, name) if tool is not None else None) or {}
@@ -109,12 +110,12 @@ def _other_value(check: Check, name: str, tool: ToolDefinition | None, table: To
             if tool is None or table.refusal(tool, name, value) is None:
                 return (value,)
     except CheckError:
-        pass  # nobody can be asked what it refuses
+        pass  # what it refuses cannot be asked
     return ()
 
 
 def _with_other_order(agent: ExactAgent, written: Sequence[_Written]) -> Iterator[Mutant]:
-    """Two neighbours of the ordered list that change places."""
+    """Returns mutants with two neighbours of the ordered list exchanged."""
     position = 0
     for item in agent.case.ordered[:-1]:
         position += len(item.any_order) if isinstance(item, AnyOrder) else 1
@@ -142,7 +143,8 @@ def _meets(expected: ExpectedCall, made: Made) -> bool:
 
 
 def _with_further_call(agent: ExactAgent, table: ToolTable) -> Iterator[Mutant]:
-    """One more call at the end: of a tool that the case says nothing of, else the last call once more."""
+    """Returns mutants with one more call at the end: of a tool that the case does not mention, else the last call once
+    more."""
     named = (table.find(call.tool) for _, call in agent.case.written_calls() if call.tool is not None)
     spoken_of = {tool.name for tool in named if tool is not None}
     unmentioned = next((tool for tool in agent.tools if tool.name not in spoken_of), None)
@@ -159,7 +161,8 @@ def _with_further_call(agent: ExactAgent, table: ToolTable) -> Iterator[Mutant]:
 
 
 def _with_further_argument(agent: ExactAgent, written: _Written, tool: ToolDefinition) -> Iterator[Mutant]:
-    """An argument that the tool lists and the expected call does not, with another value than its default."""
+    """Returns mutants with an argument that the tool lists and the expected call does not, with a value other than its
+    default."""
     if written.call.args is None:
         return
     _, made = agent.calls[written.round][written.index]

@@ -1,4 +1,4 @@
-"""Values that meet a check: what an agent that does everything right would have sent."""
+"""Constructs values that meet a check, as a perfect agent would send them."""
 
 from __future__ import annotations
 
@@ -32,21 +32,19 @@ from workbench.trajectory.messages import JsonValue
 
 
 class NeverHoldsError(Exception):
-    """No value meets the check; the message says why."""
+    """No value meets the check. The message says why."""
 
 
 class UnknownSampleError(Exception):
-    """There may be values that meet the check, and none can be made up: a pattern, a judge, a Python function."""
+    """There may be values that meet the check, but none can be constructed: a pattern, a judge, a Python function."""
 
 
 ANY_TEXT = "…"
 
 
 def samples_of(check: Check) -> tuple[JsonValue, ...]:
-    """Values that meet a check: all of them where they are listed, else one or two that stand for them.
-
-    Raises NeverHoldsError and UnknownSampleError.
-    """
+    """Returns values that meet a check: all of them where they are listed, else one or two typical ones. Raises
+    NeverHoldsError and UnknownSampleError."""
     match check:
         case Equals():
             return (check.equals,)
@@ -108,7 +106,7 @@ def _samples_of_any(check: AnyOf) -> tuple[JsonValue, ...]:
 
 
 def _known_samples(check: Check) -> tuple[JsonValue, ...]:
-    """The samples of a check, none where none can be made up. Raises NeverHoldsError."""
+    """Returns the samples of a check, none where none can be constructed. Raises NeverHoldsError."""
     try:
         return samples_of(check)
     except UnknownSampleError:
@@ -116,8 +114,8 @@ def _known_samples(check: Check) -> tuple[JsonValue, ...]:
 
 
 def holds(check: Check, value: JsonValue) -> bool:
-    """Whether a value meets a check, compared as JSON. Raises UnknownSampleError where a search takes too long, and
-    CheckError for checks that need others."""
+    """Returns whether a value meets a check, compared as JSON. Raises UnknownSampleError where a search takes too long,
+    and CheckError for checks that need a judge or Python."""
     try:
         return evaluate(check, value).holds
     except SearchError:
@@ -125,7 +123,7 @@ def holds(check: Check, value: JsonValue) -> bool:
 
 
 def is_wildcard(check: Check) -> bool:
-    """Whether every value meets the check."""
+    """Returns whether every value meets the check."""
     return isinstance(check, Present)
 
 
@@ -151,12 +149,12 @@ _OTHER_TEXTS = (
     "00000000-0000-4000-8000-000000000000",
     "zz",
 )
-"""Texts for schemas that ask for one of some form."""
+"""Texts for schemas that ask for a format."""
 
 
 def other_values(check: Check, schema: Mapping[str, JsonValue]) -> Iterator[JsonValue]:
-    """Values that a schema may allow and that the check refuses, the most different ones first. Python functions and
-    judges are not asked. Raises CheckError for a check that needs them."""
+    """Yields values that a schema may allow and that the check refuses, the most different ones first. Python functions
+    and judges are not asked. Raises CheckError for a check that needs them."""
     try:
         met = samples_of(check)[0]
     except (NeverHoldsError, UnknownSampleError):
@@ -213,7 +211,7 @@ _OF_TYPE: dict[str, JsonValue] = {
 
 
 def sample_for(schema: Mapping[str, JsonValue]) -> JsonValue:
-    """A value such as a schema describes: what it gives as an example or allows, else something of its type."""
+    """Returns a value as a schema describes it: an example or an allowed value, else something of its type."""
     if "default" in schema:
         return schema["default"]
     for key in ("examples", "enum"):

@@ -1,4 +1,4 @@
-"""The tools of a suite as an audit asks about them: which one a name means, and what its schema refuses."""
+"""The tools of a suite for an audit: which one a name means, and what its schema refuses."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class ToolTable:
-    """Tools by name. `unlisted` names the servers whose tools nobody has seen: then any name may be one of theirs."""
+    """Tools by name. `unlisted` names the servers whose tools are not known: then any name may be one of theirs."""
 
     def __init__(self, tools: Iterable[ToolDefinition], unlisted: Sequence[str] = ()) -> None:
         self.tools = tuple(tools)
@@ -30,13 +30,13 @@ class ToolTable:
 
     @classmethod
     def of(cls, suite: Suite, listings: Mapping[str, Listing]) -> ToolTable:
-        """The tools written out in a suite, and those that its servers listed when they last ran."""
+        """Returns the tools written in a suite, and those that its servers last listed."""
         written = [definition_of(tool) for tool in suite.tools]
         listed = [tool for listing in listings.values() for tool in listing.tools]
         return cls([*written, *listed], [server.name for server in suite.servers if server.name not in listings])
 
     def of_cases(self, cases: Iterable[Case]) -> ToolTable:
-        """With the tools of some cases, which take the place of those of their names."""
+        """Returns the table with the tools of some cases, which replace those of the same name."""
         own = {tool.name: definition_of(tool) for case in cases for tool in case.tools}
         if not own:
             return self
@@ -47,17 +47,18 @@ class ToolTable:
         return tuple(tool.name for tool in self.tools)
 
     def find(self, name: str) -> ToolDefinition | None:
-        """The tool that a name means, as graders read names."""
+        """Returns the tool that a name means, by the graders' rule."""
         return self._by_name.get(normalised_name(name))
 
     def offered(self, offer: Sequence[str] | None) -> tuple[ToolDefinition, ...]:
-        """What a model is shown: all tools, or those that a case offers."""
+        """Returns the tools that a model is offered: all tools, or those that a case offers."""
         if offer is None:
             return self.tools
         return tuple(tool for tool in self.tools if tool.name in offer)
 
     def refusal(self, tool: ToolDefinition, argument: str, value: JsonValue) -> str | None:
-        """Why the tool's schema refuses a value for an argument; `None` where it does not, or where nobody can say."""
+        """Returns why the tool's schema refuses a value for an argument; `None` where it does not, or where that is not
+        known."""
         validator = self._validator(tool)
         if validator is None:
             return None
@@ -73,7 +74,7 @@ class ToolTable:
                 None,
             )
         except (Unresolvable, RecursionError, SearchError):
-            return None  # the linter of tools says that the schema is broken
+            return None  # the linter of tools reports that the schema is broken
         return _said(problem) if problem is not None else None
 
     def _validator(self, tool: ToolDefinition) -> Draft202012Validator | None:
@@ -88,7 +89,7 @@ class ToolTable:
 
 
 def _said(problem: ValidationError) -> str:
-    """A problem in words, with values as JSON has them."""
+    """Returns a problem in words, with values as JSON."""
     instance: Any = problem.instance
     allowed: Any = problem.validator_value
     value = describe_value(instance)
@@ -98,13 +99,13 @@ def _said(problem: ValidationError) -> str:
 
 
 def parameter_schema(tool: ToolDefinition, argument: str) -> Schema | None:
-    """The schema of a parameter, references followed; `None` when the tool lists no parameter of that name."""
+    """Returns the schema of a parameter, references followed; `None` when the tool lists no parameter of that name."""
     properties = properties_of(tool.parameters)
     return resolved(properties[argument], tool.parameters) if argument in properties else None
 
 
 def closed(tool: ToolDefinition) -> bool:
-    """Whether a tool's parameters are all listed: none can be meant that is not."""
+    """Returns whether a tool's parameters are all listed, so that no other can be meant."""
     schema = tool.parameters
     open_ended = ("patternProperties", "$ref", "anyOf", "oneOf", "allOf", "if")
     listed = "properties" in schema and "additionalProperties" not in schema
@@ -112,5 +113,5 @@ def closed(tool: ToolDefinition) -> bool:
 
 
 def required(tool: ToolDefinition) -> tuple[str, ...]:
-    """The parameters without which the tool cannot be called."""
+    """Returns the parameters without which the tool cannot be called."""
     return required_names(tool.parameters)

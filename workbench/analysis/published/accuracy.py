@@ -1,4 +1,4 @@
-"""What Evalite reports: the metadata of one score, and the average of a run."""
+"""The report of Evalite: the metadata of one score, and the average of a run."""
 
 from __future__ import annotations
 
@@ -19,10 +19,8 @@ from workbench.trajectory.trajectory import CallRecord
 
 
 def score_metadata(grade: Grade) -> dict[str, JsonValue]:
-    """The counts that the scorer tells beside its score, under its own names.
-
-    Where nothing was expected or nothing called there is nothing to count, only the number of the other side.
-    """
+    """Returns the counts that the scorer reports with its score, under its own names. Where nothing was expected or
+    nothing called there is only the number of the other side."""
     counts = {name: int(amount) for name, amount in grade.numbers.items()}
     expected, made = counts["expected"], counts["made"]
     if not expected:
@@ -39,11 +37,10 @@ def score_metadata(grade: Grade) -> dict[str, JsonValue]:
 def flexible_details(
     grade: Grade, calls: Sequence[CallRecord], expected: Sequence[ExpectedCall]
 ) -> dict[str, JsonValue]:
-    """The calls behind the counts of flexible mode, under the scorer's names.
+    """Returns the calls behind the counts of flexible mode, under the scorer's names.
 
-    `missingToolCalls` has every expected call without an exact match, also those that found their name, unlike the
-    count; equal ones stand together, in the order of their first. What is expected is a plain value, or a check in
-    words.
+    `missingToolCalls` has every expected call without an exact match, including those that found their name, unlike the
+    count; equal ones are grouped, in the order of their first. An expected value is plain, or a check in words.
     """
 
     def made(outcome: str) -> list[JsonValue]:
@@ -69,7 +66,7 @@ def _call(tool: str, given: Mapping[str, JsonValue] | None) -> JsonValue:
 
 
 def _input(record: CallRecord) -> Mapping[str, JsonValue] | None:
-    """What a call was made with; `None` where nothing of its arguments was written."""
+    """Returns the input of a call; `None` where no arguments were written."""
     return None if record.call.raw == "" else record.arguments
 
 
@@ -105,7 +102,7 @@ def _summary(runs: Sequence[RunResult], cases: Mapping[str, Case]) -> Summary:
 
 
 def _percent(score: float | None) -> int:
-    """Rounded as JavaScript does, halves up."""
+    """Rounds as JavaScript does, halves up."""
     return math.floor(100 * (score or 0.0) + 0.5)
 
 

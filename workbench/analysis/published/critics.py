@@ -1,4 +1,4 @@
-"""The summary of Arcade evals: pass rate and scores in percent, and which model did best."""
+"""The summary of Arcade evals: pass rate and scores in percent, and the best model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from workbench.suite.numerals import counted
 from workbench.trajectory.messages import JsonValue
 
 TIE = "Tie"
-"""Stands for the best model of a case where several reached the highest score."""
+"""Shown as the best model of a case where several reached the highest score."""
 
 
 def _summary(runs: Sequence[RunResult]) -> Summary:
@@ -33,7 +33,7 @@ def _summary(runs: Sequence[RunResult]) -> Summary:
 
 
 def _cases(runs: Sequence[RunResult]) -> list[CaseResult]:
-    """The cases of runs, by their scores alone: the system knows nothing of requirements beside them."""
+    """Returns the cases of runs, by their scores alone, because the system has no requirements besides them."""
     return case_results(replace(run, grades=tuple(map(_without_requirements, run.grades[:1]))) for run in runs)
 
 
@@ -42,12 +42,12 @@ def _without_requirements(grade: Grade) -> Grade:
 
 
 def pass_rate(cases: Sequence[CaseResult]) -> float:
-    """Passed cases of all, in percent with two digits. A warned case has not passed."""
+    """Returns passed cases of all, in percent with two digits. A warned case has not passed."""
     return share(sum(case.status == "passed" for case in cases), len(cases), 2)
 
 
 def percent(case: CaseResult) -> float:
-    """A case's score in percent with two digits; one that is infinitely bad is the smallest number."""
+    """Returns a case's score in percent with two digits; negative infinity is shown as the smallest number."""
     return round(max(100 * (case.score or 0.0), -sys.float_info.max), 2)
 
 

@@ -1,4 +1,4 @@
-"""What Toolvaluator prints: the overall score, and the latency of the model's answers."""
+"""The report of Toolvaluator: the overall score, and the latency of the model's answers."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class PrintedLatency:
 
 
 def printed_latency(latencies_ms: Sequence[float]) -> PrintedLatency:
-    """The latency statistics of some answers. Raises ValueError without any.
+    """Returns the latency statistics of some answers. Raises ValueError without any.
 
-    The 95th percentile is the value before the one at 95 % of the sorted list: of two values it is the smaller one, of
-    twenty the 19th. That is how the published system counts; the totals of a batch have the nearest rank.
+    The 95th percentile is the value before the one at 95 % of the sorted list: of two values the smaller one, of twenty
+    the 19th. That is how the published system counts; the totals of a batch use the nearest rank.
     """
     if not latencies_ms:
         raise ValueError("no latencies")
@@ -43,7 +43,7 @@ def printed_latency(latencies_ms: Sequence[float]) -> PrintedLatency:
 
 
 def overall_score(scores: Sequence[float]) -> float:
-    """The mean of the scores of all examples, or of all chains however many steps they have; 0 without any."""
+    """Returns the mean of the scores of all examples, or of all chains however many steps they have; 0 without any."""
     return statistics.fmean(scores) if scores else 0.0
 
 

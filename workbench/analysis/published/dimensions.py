@@ -30,7 +30,7 @@ ADVICE: dict[Group, tuple[str, str]] = {
         "tools were called needlessly: say when not to call them",
     ),
 }
-"""The groups of failures in the order of the report, each with the code of its advice and what it says."""
+"""The groups of failures in the order of the report, each with the code of its advice and its text."""
 
 _GROUP_OF: dict[str, Group] = {
     "missing argument": "param_errors",
@@ -45,7 +45,7 @@ _GROUP_OF: dict[str, Group] = {
 
 @dataclass(frozen=True)
 class GradedTest:
-    """One test, its numbers already rounded to three digits as the published system keeps them."""
+    """One test, its numbers already rounded to three digits as the published system does."""
 
     test_id: str
     passed: bool
@@ -58,7 +58,7 @@ class GradedTest:
 
 
 def graded_test(run: RunResult) -> GradedTest:
-    """A run that `dimensions` graded as a test of the published system."""
+    """Returns a run that `dimensions` graded as a test of the published system."""
     grade = run.grade
     assert grade is not None and grade.score is not None
     numbers = {name: round(amount, 3) for name, amount in grade.numbers.items()}
@@ -75,14 +75,14 @@ def graded_test(run: RunResult) -> GradedTest:
 
 
 def _group(grade: Grade, issue: Issue) -> Group | None:
-    # A call where none is expected is a call too many; any other that nothing accounts for is one of a wrong tool.
+    # A call where none is expected is a call too many; any other unaccounted call is one of a wrong tool.
     if issue.kind == "extra call" and all(line.expected_call is None for line in grade.pairings):
         return "over_calling"
     return _GROUP_OF.get(issue.kind)
 
 
 def suite_report(tests: Sequence[GradedTest]) -> dict[str, JsonValue]:
-    """Counts and means; everything is 0 without tests."""
+    """Returns counts and means; everything is 0 without tests."""
     passed = sum(test.passed for test in tests)
     number = len(tests) or 1
     return {
@@ -100,7 +100,7 @@ def suite_report(tests: Sequence[GradedTest]) -> dict[str, JsonValue]:
 
 
 def failure_analysis(tests: Sequence[GradedTest]) -> dict[str, JsonValue]:
-    """The ids of the failed tests by group, and the codes of the advice; a message when nothing failed."""
+    """Returns the ids of the failed tests by group, and the codes of the advice; a message when nothing failed."""
     failed = [test for test in tests if not test.passed]
     if not failed:
         return {"message": "no_failures"}

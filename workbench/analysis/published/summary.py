@@ -1,4 +1,4 @@
-"""What the published systems report of a batch: of every suite in the words of the system that decides it."""
+"""The reports of the published systems on a batch: each suite in the words of the system that decides it."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ class PublishedReport:
 
 
 def published_reports(results: Iterable[RunResult], cases: Mapping[str, Case] = _NO_CASES) -> Iterator[PublishedReport]:
-    """The reports on a batch, suite by suite in the order of the runs. `cases` are those of the runs, by run.
+    """Returns the reports on a batch, suite by suite in the order of the runs. `cases` are those of the runs, by run.
 
-    Runs count by the verdict of the grader that decides them, as the published systems know nothing of requirements
-    beside it. Runs that were not graded, or to which it does not apply, are left out.
+    Runs count by the verdict of the deciding grader, because the published systems have no requirements besides it.
+    Runs that were not graded, or to which it does not apply, are left out.
     """
     groups: dict[tuple[str, str], list[RunResult]] = {}
     for run in results:

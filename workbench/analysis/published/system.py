@@ -1,4 +1,4 @@
-"""The shape in which a published system's report is given: one line, more lines, and the numbers as it names them."""
+"""The form of a published system's report: one line, more lines, and the numbers under its own names."""
 
 from __future__ import annotations
 
@@ -24,9 +24,8 @@ class System:
     """A published system. Its functions get graded runs of one suite to which its grader applies, at least one, each
     with the grader's own verdict as its status.
 
-    `summary` gets the runs with one model; `with_cases`, where the system has one, replaces it and gets the cases as
-    well, by run and as far as they are known; `comparison`, where the system has one, gets the runs with all of several
-    models.
+    `summary` gets the runs with one model; `with_cases`, where the system has one, replaces it and also gets the cases
+    by run, as far as they are known; `comparison`, where the system has one, gets the runs with all of several models.
     """
 
     summary: Callable[[Sequence[RunResult]], Summary]
@@ -35,5 +34,5 @@ class System:
 
 
 def share(part: int, whole: int, digits: int) -> float:
-    """A percentage, rounded; 0 of nothing."""
+    """Returns a rounded percentage; 0 of nothing."""
     return round(100 * part / whole, digits) if whole else 0.0
