@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 
 from workbench.analysis import batch_tests
 from workbench.analysis.batch_diff import KINDS, batch_diff
-from workbench.analysis.same_suites import same_suites
 from workbench.grading.grade import GRADED, Status
 from workbench.grading.run_summary import RunSummary
-from workbench.history.records import SuiteRef
+from workbench.history.records import SuiteRef, same_suites
 from workbench.reports.batch_diff import notes_of
 from workbench.suite.model import GraderName
 from workbench.suite.settings import Grading

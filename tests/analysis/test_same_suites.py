@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from workbench.analysis.same_suites import same_suites
-from workbench.history.records import SuiteRef
+from workbench.history.records import SuiteRef, same_suites
 
 
 def suites(*files: str) -> list[SuiteRef]:

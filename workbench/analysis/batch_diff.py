@@ -1,20 +1,20 @@
-"""What became of the cases of one batch in another: what broke, was fixed, moved, is new, gone, slower or in error.
+"""Compares two batches case by case: what broke, was fixed, moved, is new, gone, slower or in error.
 
-A case stands for its repeats, by its own rule. It is the same case where suite, id and model are; where each batch has
-one model alone, of all that were planned, and these differ, the one model is compared with the other. Else what was
-planned with a model that the other batch was never planned with is left out: none of its cases is new or gone. By kind:
+A case counts with the joined result of its repeats, by its own rule. Cases correspond by suite, id and model; where
+each batch was planned with one model alone, and these differ, the one model is compared with the other. Otherwise runs
+planned with a model that the other batch lacks are left out: none of their cases is new or gone. The kinds of changes:
 
 - `broke`: passed or warned before, failed now;
 - `fixed`: failed before, passed or warned now;
-- `moved`: graded both times and on the same side of failing, but with another status, or a score that is more than
-  0.005 away, or a score where there was none, or the other way round; the score that counts in gates, too;
+- `moved`: graded both times and on the same side of failing, but with a different status, or a score (or counted score)
+  that differs by more than 0.005 or exists only once;
 - `new`: only in the later batch; `gone`: only in the earlier one;
-- `slower`: graded both times, and the mean model latency of its graded runs is at least 1.5 times what it was and at
-  least 200 ms more. A case can be slower and something else as well; of all other kinds it has at most one;
-- `errored`: graded before, and in error now. That is the infrastructure's doing, and no regression.
+- `slower`: graded both times, and the mean model latency of its graded runs is at least 1.5 times that of before and at
+  least 200 ms more. A case can be slower and have one other kind; of the others it has at most one;
+- `errored`: graded before, and in error now. That is a fault of the infrastructure, and no regression.
 
-What was not graded before cannot have changed, whatever it is now, nor can what was skipped or stopped now: that is
-`left_out`.
+A case that was not graded before cannot have changed, whatever its status is now, and neither can one that was skipped
+or stopped now: it is `left_out`.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ from typing import Literal
 
 from workbench.analysis.comparison import Cell, CellKey, cells_of, scores_differ
 from workbench.analysis.deciders import DecidedBy, cases_by_deciders
-from workbench.analysis.same_suites import SameSuites
 from workbench.grading.run_summary import RunSummary
+from workbench.history.records import SameSuites
 from workbench.suite.numerals import decimals
 
 ChangeKind = Literal["broke", "fixed", "moved", "new", "gone", "slower", "errored"]
 
 KINDS: tuple[ChangeKind, ...] = ("broke", "fixed", "moved", "new", "gone", "slower", "errored")
-"""In the order in which a person wants to know of them."""
+"""The kinds in the order of their importance to a person."""
 
 SLOWER_TIMES = 1.5
 SLOWER_BY_MS = 200.0
-"""How much longer a model must have taken to be slower: so many times, and so many milliseconds."""
+"""A model is slower when its latency grew by this factor and by this many milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class CaseChange:
-    """What became of a case with a model. `suite` is its key, and like the model the later batch's where they differ.
-    `sentence` says it in words: `passed 1.00 → failed 0.50: missing_call: no call of get_weather`."""
+    """The change of a case with a model. `suite` is its key; suite and model are those of the later batch where they
+    differ. `sentence` describes it: `passed 1.00 → failed 0.50: missing_call: no call of get_weather`."""
 
     kind: ChangeKind
     suite: str
@@ -62,8 +62,8 @@ class BatchDiff:
     `compared` counts the cases that were graded both times, `left_out` those in both batches that were not and did not
     change to an error; both count a case with each of its models, `cases` counts each compared one once. `models` are
     those that both batches were planned with, `only_before` and `only_after` the ones that are left out. `across` are
-    the two models where one was compared with another; of these `models` has the later one. `decided` says by
-    which graders the compared cases were decided.
+    the two models where one was compared with the other; of these `models` has the later one. `decided` names the
+    graders that decided the compared cases.
     """
 
     changes: tuple[CaseChange, ...]
@@ -77,12 +77,12 @@ class BatchDiff:
     decided: tuple[DecidedBy, ...] = ()
 
     def of(self, kind: ChangeKind) -> tuple[CaseChange, ...]:
-        """The changes of one kind."""
+        """Returns the changes of one kind."""
         return tuple(change for change in self.changes if change.kind == kind)
 
     @property
     def as_before(self) -> int:
-        """How many cases came to the same status and score as before."""
+        """How many cases have the same status and score as before."""
         return self.compared - sum(change.kind in ("broke", "fixed", "moved") for change in self.changes)
 
 
@@ -93,10 +93,10 @@ def batch_diff(
     unfinished: tuple[Collection[CellKey], Collection[CellKey]] = ((), ()),
     same: SameSuites = MappingProxyType({}),
 ) -> BatchDiff:
-    """Compare two batches by the figures of their runs; forks are left out.
+    """Compare two batches by the summaries of their runs; forks are left out.
 
-    `unfinished` are cases that the one and the other batch planned and never came to: they are neither new nor gone,
-    but left out. `same` says which suite of the later batch a suite of the earlier one is, where that is not clear.
+    `unfinished` are the cases that the earlier and the later batch planned but never finished: they are neither new nor
+    gone, but left out. `same` maps suites of the earlier batch to those of the later one where their keys differ.
     """
     earlier, later = cells_of(before), cells_of(after)
     then, now = _models((*earlier, *unfinished[0])), _models((*later, *unfinished[1]))
@@ -194,7 +194,7 @@ def _sentence(kind: ChangeKind, before: Cell | None, after: Cell | None) -> str:
     why = f", before{_because(before)}" if kind == "fixed" and before.reason else _because(after)
     then, now = came_to(before), came_to(after)
     if kind == "moved" and then == now:
-        # What is shown is alike, but not whether something beside the score failed the case.
+        # They look the same, but only one of them failed for a reason besides the score.
         then, now = (
             f"{said}, counts {_score_text(each.counted_score)}" for said, each in ((then, before), (now, after))
         )
@@ -202,7 +202,7 @@ def _sentence(kind: ChangeKind, before: Cell | None, after: Cell | None) -> str:
 
 
 def came_to(cell: Cell) -> str:
-    """Status and score, and of several graded runs how many were good: `failed 0.50`, `passed 0.83 (2 of 3)`."""
+    """Returns status and score, and how many of several graded runs were good: `failed 0.50`, `passed 0.83 (2 of 3)`."""
     score = f" {decimals(cell.score)}" if cell.score is not None else ""
     share = f" ({cell.good} of {cell.graded})" if cell.graded > 1 else ""
     return f"{cell.status}{score}{share}"

@@ -8,9 +8,9 @@ from types import MappingProxyType
 
 from workbench.analysis.comparison import Cell, cells_of
 from workbench.analysis.paired import Paired, paired, together
-from workbench.analysis.same_suites import SameSuites
 from workbench.grading.run_summary import RunSummary
 from workbench.grading.scoring import counted_score
+from workbench.history.records import SameSuites
 
 
 def tests_of(

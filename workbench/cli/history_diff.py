@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from workbench.analysis.batch_diff import batch_diff
 from workbench.analysis.batch_tests import tests_of
 from workbench.analysis.comparison import CellKey
-from workbench.analysis.same_suites import same_suites
 from workbench.cli.history_command import HistoryCommand, grading_of, newest
 from workbench.config.history_file import history_option
 from workbench.evaluation.exit_codes import OK
 from workbench.grading.run_summary import RunSummary
 from workbench.history.history import History
-from workbench.history.records import BatchRow, HistoryError, Regrade, RunRow
+from workbench.history.records import BatchRow, HistoryError, Regrade, RunRow, same_suites
 from workbench.reports.batch_diff import (
     change_lines,
     counts_text,

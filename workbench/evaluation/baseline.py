@@ -9,14 +9,13 @@ from pathlib import Path
 from workbench.analysis.batch_diff import batch_diff
 from workbench.analysis.batch_tests import tests_of
 from workbench.analysis.comparison import CellKey
-from workbench.analysis.same_suites import SameSuites, same_suites
 from workbench.config.history_file import history_option
 from workbench.config.project import path_in, project_folder
 from workbench.evaluation.plan import Plan
 from workbench.grading.grade import RunResult
 from workbench.grading.run_summary import summary_of
 from workbench.history.history import History
-from workbench.history.records import BatchRow, HistoryError, Regrade, RunRow, SuiteRef
+from workbench.history.records import BatchRow, HistoryError, Regrade, RunRow, SameSuites, SuiteRef, same_suites
 from workbench.reports.baseline import AgainstBaseline, FailOn
 from workbench.reports.history_batch import later_runs
 from workbench.reports.visible import one_line

@@ -10,8 +10,7 @@ from rich.cells import cell_len
 
 from workbench.analysis.batch_diff import KINDS, BatchDiff, CaseChange, ChangeKind
 from workbench.analysis.paired import Paired
-from workbench.analysis.same_suites import SameSuites
-from workbench.history.records import BatchRow, Regrade, RunRow, SuiteRef
+from workbench.history.records import BatchRow, Regrade, RunRow, SameSuites, SuiteRef
 from workbench.reports.case_titles import Title, cut_titles, cut_what
 from workbench.reports.history_batch import later_runs
 from workbench.reports.history_list import called

@@ -9,8 +9,7 @@ from typing import NamedTuple
 from workbench.analysis.batch_diff import KINDS, BatchDiff, CaseChange, ChangeKind, batch_diff
 from workbench.analysis.batch_tests import tests_of
 from workbench.analysis.comparison import Cell, CellKey
-from workbench.analysis.same_suites import same_suites
-from workbench.history.records import Regrade, RunRow, SuiteRef
+from workbench.history.records import Regrade, RunRow, SuiteRef, same_suites
 from workbench.reports.batch_diff import by_grading, markdown_lines, names_of, notes_between, test_lines, title_of
 from workbench.reports.history_list import called
 from workbench.reports.visible import one_line
