@@ -202,7 +202,7 @@ def _sentence(kind: ChangeKind, before: Cell | None, after: Cell | None) -> str:
 
 
 def came_to(cell: Cell) -> str:
-    """Returns status and score, and how many of several graded runs were good: `failed 0.50`, `passed 0.83 (2 of 3)`."""
+    """Returns status and score, and the good ones of several graded runs: `failed 0.50`, `passed 0.83 (2 of 3)`."""
     score = f" {decimals(cell.score)}" if cell.score is not None else ""
     share = f" ({cell.good} of {cell.graded})" if cell.graded > 1 else ""
     return f"{cell.status}{score}{share}"

@@ -1,4 +1,4 @@
-"""What an audit found as lines of text: each finding with its place, then what of the tools is covered."""
+"""The findings of an audit as lines of text, each with its place, followed by the coverage of the tools."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from workbench.reports.visible import one_line, shortened
 from workbench.suite.loading import SuiteFile
 
 LISTED_MAX = 400
-"""Characters of a list of names that nothing covers."""
+"""Characters of a list of names without coverage."""
 
 
 def audit_lines(file: SuiteFile, findings: Iterable[AuditFinding], coverage: Coverage, paint: Paint) -> Iterator[str]:
-    """The lines of one suite's audit."""
+    """Yields the lines of one suite's audit."""
     # Two calls of one line can have the same fault.
     yield from dict.fromkeys(_finding_line(file, finding, paint) for finding in findings)
     if coverage.tools.total:

@@ -1,4 +1,4 @@
-"""A batch held against its baseline: what broke since, in words for a terminal and as a part of the JSON report."""
+"""A batch compared with its baseline, as lines for a terminal and as a part of the JSON report."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from workbench.suite.numerals import counted
 FailOn = Literal["regression"]
 
 _NAMES = "the baseline", "this batch"
-"""How sentences call the two."""
+"""The names of the two batches in sentences."""
 
 
 @dataclass(frozen=True)
 class AgainstBaseline:
-    """What changed since the baseline, as far as it was selected now. `suites` are by their keys;
-    `grading` is by which grading of the baseline; `fail_on` says what is demanded."""
+    """The changes since the baseline, for the cases that were selected. `suites` are by their keys; `grading` is the
+    regrade of the baseline that was used; `fail_on` is what is demanded."""
 
     batch: BatchRow
     grading: Regrade | None
@@ -44,12 +44,12 @@ class AgainstBaseline:
 
     @property
     def failed(self) -> bool:
-        """Whether what is demanded is not met."""
+        """Whether the demand is not met."""
         return self.fail_on == "regression" and self.regressed
 
     @property
     def verdict(self) -> str:
-        """In one line, whether there is a regression."""
+        """Whether there is a regression, in one line."""
         broke, gone = len(self.diff.of("broke")), len(self.diff.of("gone"))
         said = [f"{counted(broke, 'case')} broke"] if broke else []
         said += [f"{counted(gone, 'case')} {'is' if gone == 1 else 'are'} gone"] if gone else []
@@ -60,8 +60,8 @@ class AgainstBaseline:
 def baseline_lines(
     against: AgainstBaseline, width: int | None, paint: Paint, *, only_worse: bool = False
 ) -> Iterator[str]:
-    """What changed, and the verdict as the last line. With `only_worse`, of single cases only those that broke, are
-    gone or in error. No `width`: nothing is cut."""
+    """Yields the changes, and the verdict as the last line. With `only_worse`, single cases are shown only if they
+    broke, are gone or in error. Without `width`, nothing is cut."""
     diff = against.diff
     changes = [change for change in diff.changes if not only_worse or change.kind in ("broke", "gone", "errored")]
     again = f", as graded again on {local_time(against.grading.graded_at)}" if against.grading is not None else ""
@@ -79,7 +79,7 @@ def baseline_lines(
 
 
 class BaselineReport(ReportModel):
-    """The batch against its baseline."""
+    """The batch compared with its baseline."""
 
     batch: int = Field(description="number of the baseline in the history")
     name: str | None
@@ -96,7 +96,7 @@ class BaselineReport(ReportModel):
 
 
 def baseline_report(against: AgainstBaseline) -> BaselineReport:
-    """The same for the JSON report."""
+    """Returns the comparison for the JSON report."""
     diff = against.diff
     return BaselineReport(
         batch=against.batch.number,

@@ -1,4 +1,4 @@
-"""What changed between two batches, as lines for a terminal and as Markdown."""
+"""The changes between two batches, as lines for a terminal and as Markdown."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ TONES: dict[ChangeKind, Tone] = {
 
 
 class DiffSide(Protocol):
-    """A batch, its runs, and by which grading they count, `None` for the one they were given when they ran."""
+    """A batch, its runs, and the regrade that counts, `None` for the original grades."""
 
     @property
     def batch(self) -> BatchRow: ...
@@ -46,7 +46,7 @@ class DiffSide(Protocol):
 
 
 def counts_text(diff: BatchDiff, paint: Paint) -> str:
-    """How many cases changed in which way: `2 broke · 1 fixed · 0 moved · 3 new`, and how many did not."""
+    """Returns how many cases changed in which way: `2 broke · 1 fixed · 0 moved · 3 new`, and how many did not."""
     found = [(kind, len(diff.of(kind))) for kind in KINDS]
     said = [_count(number, kind, paint) for kind, number in found if number or kind in ("broke", "fixed", "moved")]
     return " · ".join([*said, f"{diff.as_before:,} as before"])
@@ -57,8 +57,8 @@ def _count(number: int, kind: ChangeKind, paint: Paint) -> str:
 
 
 def notes_of(diff: BatchDiff, before: str, after: str, suites: Mapping[str, SuiteRef]) -> Iterator[str]:
-    """What a reader has to know of the comparison: models and graders that differ, and what could not be compared;
-    `before` and `after` name the batches, `suites` are by their keys."""
+    """Yields what a reader has to know of the comparison: models and graders that differ, and what could not be
+    compared. `before` and `after` name the batches, `suites` are by their keys."""
     if diff.across is not None:
         earlier, later = map(one_line, diff.across)
         yield f"the batches have different models: {later} is compared with {earlier}"
@@ -71,7 +71,7 @@ def notes_of(diff: BatchDiff, before: str, after: str, suites: Mapping[str, Suit
 
 
 def _graded_otherwise(diff: BatchDiff, suites: Mapping[str, SuiteRef]) -> Iterator[str]:
-    """That other graders decided in the later batch, and of which cases, where that is not all."""
+    """Yields that different graders decided in the later batch, and for which cases, where these are not all."""
     compared = {case for each in diff.decided for case in each.cases}
     of_suites = Counter(suite for suite, _ in compared)
     for each in diff.decided:
@@ -93,8 +93,8 @@ def _models_left(diff: BatchDiff) -> str:
 
 
 def notes_between(diff: BatchDiff, before: DiffSide, after: DiffSide, same: SameSuites, history: str) -> Iterator[str]:
-    """All that is to be known beside the counts of two batches of a history; `same` as in `batch_diff`, `history` what
-    a command that is typed needs to find them."""
+    """Yields all notes on two batches of a history; `same` as in `batch_diff`, `history` is the option that commands
+    need to find them."""
     suites = {suite.key: suite for side in (before, after) for suite in side.batch.suites}
     yield from notes_of(diff, *names_of(before, after), suites)
     yield from _what_else(before.batch, after.batch, same)
@@ -103,13 +103,13 @@ def notes_between(diff: BatchDiff, before: DiffSide, after: DiffSide, same: Same
 
 
 def names_of(before: DiffSide, after: DiffSide) -> tuple[str, str]:
-    """How sentences call the two."""
+    """Returns the names of the batches in sentences."""
     return f"#{before.batch.number}", f"#{after.batch.number}"
 
 
 def title_of(before: DiffSide, after: DiffSide) -> str:
-    """Which batches they are, when they began, and by which grading each is looked at where that is not the first one:
-    `#2 (2026-03-02 09:30) → #3 good (2026-03-03 09:30, grading 1)`."""
+    """Returns which batches they are, when they began, and the regrade of each where one is used: `#2 (2026-03-02
+    09:30) → #3 good (2026-03-03 09:30, grading 1)`."""
     return " → ".join(
         f"{called(side.batch)} ({local_time(side.batch.started_at)}{by_grading(side.grading)})"
         for side in (before, after)
@@ -117,12 +117,12 @@ def title_of(before: DiffSide, after: DiffSide) -> str:
 
 
 def by_grading(grading: Regrade | None) -> str:
-    """Behind the name of a batch: by which grading it is looked at where that is not the first one."""
+    """Returns the regrade that is used of a batch, to follow its name; empty for the original grades."""
     return f", grading {grading.number}" if grading is not None else ""
 
 
 def _what_else(before: BatchRow, after: BatchRow, same: SameSuites) -> Iterator[str]:
-    """What is another in the later batch than in the earlier one, beside what its runs came to."""
+    """Yields what differs in the later batch apart from the results of its runs."""
     for batch in (before, after):
         parts = [part for part in batch.parts if not part.whole]
         some = dict.fromkeys(f"{part.cases:,} of {part.suite.cases:,} cases of {part.suite.path}" for part in parts)
@@ -142,7 +142,8 @@ def _what_else(before: BatchRow, after: BatchRow, same: SameSuites) -> Iterator[
 
 
 def test_lines(tests: Mapping[str, Paired], before: str, after: str) -> Iterator[str]:
-    """What the paired tests of some models say, in plain sentences; `before` and `after` name the batches."""
+    """Yields the results of the paired tests of some models in plain sentences; `before` and `after` name the
+    batches."""
     for model, test in tests.items():
         if test.pairs:
             of_model = f"{one_line(model)}: " if len(tests) > 1 else ""
@@ -154,7 +155,8 @@ def test_lines(tests: Mapping[str, Paired], before: str, after: str) -> Iterator
 def change_lines(
     changes: Sequence[CaseChange], suites: Mapping[str, SuiteRef], width: int | None, paint: Paint, *, with_model: bool
 ) -> Iterator[str]:
-    """A heading for each kind and a line for each change; `suites` by their keys. No `width`: nothing is cut."""
+    """Yields a heading for each kind and a line for each change; `suites` by their keys. Without `width`, nothing is
+    cut."""
     models = max((cell_len(one_line(change.model)) for change in changes), default=0) if with_model else 0
     model = min(models, _MODEL_MAX, max(width // 6, _TITLE_MIN)) if width is not None else models
     taken = 2 + 2 + (model + 2 if with_model else 0)
@@ -177,7 +179,7 @@ def change_lines(
 def markdown_lines(
     diff: BatchDiff, suites: Mapping[str, SuiteRef], *, title: str, notes: Sequence[str], with_model: bool
 ) -> Iterator[str]:
-    """The same for a pull request: the counts, and one table of all changes."""
+    """Yields the changes for a pull request: the counts, and one table of all changes."""
     yield f"## {text(title)}"
     yield ""
     yield counts_text(diff, Paint(False))

@@ -1,4 +1,4 @@
-"""What changed between two batches as JSON says it: in `workbench history diff`, and in a report against a baseline."""
+"""The changes between two batches as JSON, for `workbench history diff` and for a report with a baseline."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from workbench.reports.report_model import Finite, ReportModel, SuitePath
 
 
 class ChangedCellReport(ReportModel):
-    """What a case came to, by the rule for its repeats."""
+    """The result of a case, by the rule for its repeats."""
 
     model: str
     status: Status
@@ -28,7 +28,7 @@ class ChangedCellReport(ReportModel):
 
 
 class ChangeReport(ReportModel):
-    """What became of a case from the earlier batch, or the baseline, to the later one."""
+    """The change of a case from the earlier batch, or the baseline, to the later one."""
 
     kind: ChangeKind
     suite: SuitePath
@@ -44,12 +44,12 @@ class _OfModel(ReportModel):
     model: str
 
 
-class BatchTestReport(PairedReport, _OfModel):  # what the last one has comes first
+class BatchTestReport(PairedReport, _OfModel):  # the fields of the last base class come first
     """The paired tests of one model: the first column is the earlier batch, or the baseline, the second the later."""
 
 
 def change_report(change: CaseChange, suites: Mapping[str, SuiteRef]) -> ChangeReport:
-    """A change with what the case came to before and after; `suites` by their keys."""
+    """Returns a change with the results of the case before and after; `suites` by their keys."""
     return ChangeReport(
         kind=change.kind,
         suite=str(suites[change.suite].file),
@@ -63,7 +63,7 @@ def change_report(change: CaseChange, suites: Mapping[str, SuiteRef]) -> ChangeR
 
 
 def test_reports(tests: Mapping[str, Paired], before: str, after: str) -> tuple[BatchTestReport, ...]:
-    """What the paired tests of models found; `before` and `after` name the batches."""
+    """Returns the results of the paired tests of models; `before` and `after` name the batches."""
     return tuple(
         BatchTestReport.model_validate({"model": model, **paired_fields(test, before, after)})
         for model, test in tests.items()

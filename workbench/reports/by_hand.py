@@ -1,4 +1,4 @@
-"""What a person did to a run, and where it was held for that, in numbers and words."""
+"""A person's changes to a run, and where it was held for them, in numbers and words."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from workbench.trajectory.trajectory import Trajectory
 
 
 def changes_by_hand(trajectory: Trajectory) -> int:
-    """How many things a person changed in a run: calls, results, answers given or withheld in place of a tool, messages
-    added and answers set aside."""
+    """Returns how many things a person changed in a run: calls, results, answers given or withheld in place of a tool,
+    messages added and answers regenerated."""
     calls = [
         (call.edited is not None)
         + (call.unedited is not None)
@@ -19,14 +19,16 @@ def changes_by_hand(trajectory: Trajectory) -> int:
 
 
 def unread_text(trajectory: Trajectory) -> str:
-    """That what was said to the model last was never read; empty where all of it was, or the run is not over."""
+    """Returns a note that the last messages to the model were never read; empty where all of them were, or the run is
+    not over."""
     if trajectory.finish is None or not trajectory.added:
         return ""
     return "the last message of a person was never read: no request followed it"
 
 
 def hold_text(paused: Paused, tool: str | None) -> str:
-    """Where a run is held, as the end of a sentence; empty where it only asks. `tool` is that of the call there."""
+    """Returns where a run is held, as the end of a sentence; empty where it only asks for permission. `tool` is that of
+    the call there."""
     if paused.at == "request":
         return f"before the request of round {paused.round}" if paused.round is not None else "before a request"
     place = {"call": "before", "result": "after the result of"}.get(paused.at)
@@ -34,7 +36,8 @@ def hold_text(paused: Paused, tool: str | None) -> str:
 
 
 def fork_text(fork: Forked, origin: str = "") -> str:
-    """From which run, and where, a run was forked. `origin` tells that run better than its model does."""
+    """Returns from which run, and where, a run was forked. `origin` describes that run more precisely than its
+    model."""
     if fork.answered is None:
         where = f"before round {fork.round}"
     elif fork.answered:

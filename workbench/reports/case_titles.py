@@ -1,4 +1,4 @@
-"""What a case is called in a table, `SUITE › CASE`, and how that is cut where it finds no room."""
+"""Titles of cases in a table, `SUITE › CASE`, and how they are cut to fit."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from workbench.reports.visible import ELLIPSIS, one_line, shortened
 
 _BETWEEN = " › "
 _COLUMN_MAX = 80
-"""Where titles are not cut, what stands behind them is aligned as far as this."""
+"""The largest column for titles where they are not cut."""
 _WHAT_MAX = 400
-"""What is said of a case is cut there only where it is longer than anybody reads."""
+"""The largest text about a case where nothing is cut."""
 
 
 @dataclass(frozen=True, slots=True)
 class Title:
-    """A suite and a case of it; without a `suite` the case alone. `lead` and `tail` stand around, and are never cut."""
+    """A suite and a case of it; without a `suite` the case alone. `lead` and `tail` surround them, and are never
+    cut."""
 
     suite: str
     case: str
@@ -27,13 +28,13 @@ class Title:
 
     @property
     def whole(self) -> str:
-        """All of it on one line."""
+        """The whole title on one line."""
         suite = f"{self.suite}{_BETWEEN}" if self.suite else ""
         return one_line(f"{self.lead}{suite}{self.case}{self.tail}")
 
     def cut(self, width: int) -> str:
-        """The same in at most `width` cells. What is missing is missing of the suite first: it is the case that tells
-        one line from the next."""
+        """Returns the title in at most `width` cells. The suite is cut first, because the case distinguishes one line
+        from the next."""
         if cell_len(self.whole) <= width:
             return self.whole
         case = one_line(self.case)
@@ -45,7 +46,7 @@ class Title:
 
 
 def cut_titles(titles: Sequence[Title], width: int | None) -> Iterator[str]:
-    """Titles below each other in a column of at most `width` cells; without it whole."""
+    """Returns titles in a column of at most `width` cells; without it uncut."""
     column = min(max((cell_len(title.whole) for title in titles), default=0), _COLUMN_MAX if width is None else width)
     for title in titles:
         said = title.whole if width is None else title.cut(column)
@@ -53,5 +54,5 @@ def cut_titles(titles: Sequence[Title], width: int | None) -> Iterator[str]:
 
 
 def cut_what(text: str, room: int | None) -> str:
-    """What is said behind a title, on one line in the room that is left; no `room` is as much as anybody reads."""
+    """Returns the text behind a title, on one line cut to `room`, or to a generous limit without it."""
     return shortened(one_line(text), _WHAT_MAX if room is None else max(room, 0))

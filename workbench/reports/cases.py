@@ -1,5 +1,5 @@
-"""What the repeats of a case come to together, and what the graders say of one run: lines of the text report, and the
-cases of the JSON report."""
+"""The joined result of a case's repeats, and the graders' results for one run: lines of the text report, and the cases
+of the JSON report."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DISAGREE = "≠"
 
 
 class ArgumentStatisticsReport(ReportModel):
-    """What an argument earned in the graded runs of a case; deviations are those of a population."""
+    """What an argument earned in the graded runs of a case; deviations are population standard deviations."""
 
     argument: str
     scores: tuple[Finite, ...] = Field(description="of each run, the mean over its pairs; 0 without a pair")
@@ -36,7 +36,7 @@ class ArgumentStatisticsReport(ReportModel):
 
 
 class CaseReport(ReportModel):
-    """What a case with one model came to by the rule for its repeats."""
+    """The result of a case with one model by the rule for its repeats."""
 
     suite: SuitePath
     case_id: str
@@ -52,7 +52,7 @@ class CaseReport(ReportModel):
 
 
 def case_report(case: CaseResult) -> CaseReport:
-    """One case for the JSON report."""
+    """Returns one case for the JSON report."""
     first = case.runs[0]
     return CaseReport(
         suite=first.suite,
@@ -70,8 +70,8 @@ def case_report(case: CaseResult) -> CaseReport:
 
 
 def repeats_lines(case: CaseResult, paint: Paint, *, with_arguments: bool) -> Iterator[str]:
-    """What several runs of a case come to: rule, status, how many were good, mean and deviation; the same of each
-    argument, as shares of its weight, with `with_arguments`."""
+    """Yields the joined result of several runs of a case: rule, status, how many were good, mean and deviation; with
+    `with_arguments` the same for each argument, as shares of its weight."""
     graded = len(case.graded)
     said = [f"{counted(len(case.runs), 'run')} by {case.rule}: {STATUS_SIGNS[case.status]} {case.status}"]
     if graded:
@@ -91,7 +91,7 @@ def _argument_text(statistics: ArgumentStatistics) -> str:
 
 
 def grades_line(grades: Sequence[Grade]) -> str:
-    """Every grader with status and score, the one that decides first: `critics ✓ 1.00 · decision ✗ 0.67`."""
+    """Returns every grader with status and score, the deciding one first: `critics ✓ 1.00 · decision ✗ 0.67`."""
     mark = f"  {DISAGREE}" if disagree(grades) else ""
     return f"    {' · '.join(map(_grade_text, grades))}{mark}"
 
@@ -106,7 +106,7 @@ def _grade_text(grade: Grade) -> str:
 
 
 def parts_line(grade: Grade) -> str | None:
-    """The parts of a grade's score, by the words of its grader; `None` where it has no score."""
+    """Returns the parts of a grade's score, in the words of its grader; `None` where it has no score."""
     if grade.score is None:
         return None
     parts = _PARTS[grade.grader](grade)
@@ -114,7 +114,7 @@ def parts_line(grade: Grade) -> str | None:
 
 
 def _critics_parts(grade: Grade) -> list[str]:
-    """What the tools and the arguments earned; empty where a rule decided before that."""
+    """Returns what the tools and the arguments earned; empty where a rule decided before that."""
     if not grade.numbers:
         return []
     lines = [line for line in grade.pairings if line.expected_call is not None]
@@ -151,7 +151,8 @@ _PARTS: Mapping[str, Callable[[Grade], list[str]]] = {
 
 
 def deciders_line(results: Sequence[RunResult], paint: Paint) -> str:
-    """Which graders decided, of how many runs where there are several, and of how many others say otherwise."""
+    """Returns which graders decided, how many runs each where there are several, and how many other graders
+    disagree."""
     deciders = Counter(result.grades[0].grader for result in results if result.grades)
     said = ", ".join(
         f"{grader} ({counted(runs, 'run')})" if len(deciders) > 1 else grader for grader, runs in deciders.items()

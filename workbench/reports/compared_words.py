@@ -1,4 +1,4 @@
-"""What a comparison says of its cells and of its models, in words that text and Markdown share."""
+"""The cells and totals of a comparison in words, shared by text and Markdown."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _ALWAYS_SHOWN_K = 5
 
 @dataclass(frozen=True, slots=True)
 class CellWords:
-    """A cell in pieces: `share` is how many of its graded runs were good, `broke_off` the sign of what the others came
-    to, `spread` how far the scores lie apart; all are empty where cells have one run. What was not graded says so in
-    the place of a score, and has nothing else."""
+    """A cell in pieces: `share` is how many of its graded runs were good, `broke_off` the sign of the runs that were
+    not graded, `spread` the deviation of the scores; all are empty where cells have one run. A cell that was not graded
+    has its status in place of a score, and nothing else."""
 
     sign: str
     share: str
@@ -40,7 +40,7 @@ class CellWords:
 
 
 def cell_words(cell: Cell, *, with_repeats: bool) -> CellWords:
-    """The words of a cell; `with_repeats` says that some cell beside it has several runs."""
+    """Returns the words of a cell; `with_repeats` tells that some cell of the comparison has several runs."""
     if not cell.is_graded:
         return CellWords(STATUS_SIGNS[cell.status], "", "", cell.status, "", "")
     latency = milliseconds(cell.latency_ms) if cell.latency_ms is not None else NOTHING
@@ -52,7 +52,7 @@ def cell_words(cell: Cell, *, with_repeats: bool) -> CellWords:
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """Runs of a model that ended in one and the same error."""
+    """Runs of a model that ended in the same error."""
 
     model: str
     why: str
@@ -60,7 +60,7 @@ class Trouble:
 
 
 def troubles(comparison: Comparison) -> list[Trouble]:
-    """The errors of all runs, alike ones of a model together, the models in the order of the columns."""
+    """Returns the errors of all runs, equal ones of a model together, the models in the order of the columns."""
     counts: dict[str, Counter[str]] = {model: Counter() for model in comparison.models}
     for row in comparison.rows:
         for cell in row.cells:
@@ -71,8 +71,8 @@ def troubles(comparison: Comparison) -> list[Trouble]:
 
 
 def titles_of(comparison: Comparison) -> dict[tuple[str, str], Title]:
-    """Every case, behind its suite where there are several, by its suite and id. All at once: whether there are several
-    is asked of all rows."""
+    """Returns the title of every case by its suite and id, with the suite where there are several. All at once, because
+    that depends on all rows."""
     with_suites = comparison.has_suites
     return {
         (row.suite, row.case_id): Title(row.suite_name if with_suites else "", row.case_name) for row in comparison.rows
@@ -83,12 +83,12 @@ _RULES: dict[RepeatRule, str] = {"last": "last run", "mean": "mean", "majority":
 
 
 def rules_text(rules: Iterable[RepeatRule]) -> str:
-    """By which rules cases with several runs pass or fail."""
+    """Returns the rules by which cases with several runs pass or fail."""
     return ", ".join(_RULES[rule] for rule in rules)
 
 
 def rule_line(rules: Sequence[RepeatRule]) -> str:
-    """The same as a line for below a comparison, with what it means; empty where no case has several runs."""
+    """Returns the rules as a line below a comparison, with their meaning; empty where no case has several runs."""
     if not rules:
         return ""
     which = "of each case" if len(rules) == 1 else "of a case by the last run"
@@ -97,24 +97,24 @@ def rule_line(rules: Sequence[RepeatRule]) -> str:
 
 
 def interrupted_line(comparison: Comparison) -> str:
-    """What is said of a batch that was interrupted."""
+    """Returns the note on a batch that was interrupted."""
     runs = (run for row in comparison.rows for cell in row.cells if cell is not None for run in cell.runs)
     return f"interrupted: {counted(sum(run.status == 'stopped' for run in runs), 'run')} stopped"
 
 
 def left_out_line(left_out: int) -> str:
-    """What is said of the cases that are left out where only those that differ are shown."""
+    """Returns the note on cases that are left out where only those that differ are shown."""
     return f"left out: {counted(left_out, 'case')} on which the models agree" if left_out else "every case differs"
 
 
 def percent(share: float, digits: int = 1) -> str:
-    """A share as `66.7%`; what is less than all is never shown as all."""
+    """Returns a share as `66.7%`; less than all is never shown as all."""
     return f"{decimals(100 * share, digits, full=100)}%"
 
 
 def totals_rows(totals: Sequence[ModelTotals], suite_names: Mapping[str, str]) -> Iterator[tuple[str, list[str]]]:
-    """The measures, each with what it is for every model. Counts that are 0 for all models are left out, so are tries
-    of several runs where no case has any."""
+    """Yields the measures, each with its value for every model. Counts that are 0 for all models are left out, and so
+    are pass@k and pass^k where no case has several runs."""
     yield "graded cases", [f"{each.graded} of {each.cases}" for each in totals]
     for name, count in _COUNTS:
         counts = [count(each) for each in totals]
@@ -167,20 +167,21 @@ def _tries(totals: Sequence[ModelTotals]) -> Iterator[tuple[str, list[str]]]:
         return
     shown = [k for k in range(1, most + 1) if k <= _ALWAYS_SHOWN_K or k == most]
     for sign, shares in (("@", [each.pass_at for each in totals]), ("^", [each.pass_all for each in totals])):
-        for k in shown if sign == "@" else shown[1:]:  # of one try, both say the same
+        for k in shown if sign == "@" else shown[1:]:  # for one try, both are the same
             name = f"pass{sign}{k}" if k > 1 else "pass@1 = pass^1"
             found = zip(totals, shares, strict=True)
             yield name, [_try(each, k, share[k]) if k in share else NOTHING for each, share in found]
 
 
 def _try(totals: ModelTotals, k: int, share: float) -> str:
-    """With the number of cases that have so many graded runs, where others have fewer."""
+    """Returns the share with the number of cases that have this many graded runs, where others have fewer."""
     cases = totals.passing[k - 1].cases
     return percent(share) if cases == totals.graded else f"{percent(share)} of {cases:,}"
 
 
 def _gates(totals: Sequence[ModelTotals], suite_names: Mapping[str, str]) -> Iterator[tuple[str, list[str]]]:
-    """What suites demand of each model, a row for each demand; named after its suite where several suites have one."""
+    """Yields the gates of the suites for each model, a row for each demand; named after its suite where several suites
+    have one."""
     of_models = [{(gate.suite, gate.measure): gate for gate in each.gates} for each in totals]
     demands = {key: gate for gates in of_models for key, gate in gates.items()}
     several = len({suite for suite, _ in demands}) > 1
@@ -205,14 +206,14 @@ def _interval(totals: ModelTotals) -> str:
 
 
 def _tokens(count: int | None, totals: ModelTotals) -> str:
-    """Where nothing ran there is nothing to be known."""
+    """Where nothing ran, nothing is known."""
     if count is None:
         return UNKNOWN if totals.runs else NOTHING
     return f"{count:,}"
 
 
 def _cost(totals: ModelTotals) -> str:
-    """A cost that is unknown is never 0: it is said of how many runs."""
+    """An unknown cost is never shown as 0, but as the number of runs that it concerns."""
     if totals.cost_usd is None:
         return UNKNOWN if totals.runs_of_unknown_cost else NOTHING
     known = cost_text(totals.cost_usd)

@@ -1,5 +1,5 @@
-"""A comparison for a terminal: the matrix and the totals in as many blocks as the width asks for, then what the paired
-tests say."""
+"""A comparison for a terminal: the matrix and the totals in as many blocks as the width requires, then the paired
+tests."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ TITLE_WIDTH_MIN = 12
 MODEL_WIDTH_MAX = 28
 ERROR_WIDTH_MAX = 1_000
 SHOWN_MAX = 10
-"""So many discordant cases of a pair, and kinds of errors, are listed; how many more there are is said."""
+"""The number of discordant cases of a pair, and of kinds of errors, that are listed; the rest is counted."""
 
 _GAP = "  "
 
@@ -42,9 +42,9 @@ _GAP = "  "
 def comparison_lines(
     comparison: Comparison, *, width: int, paint: Paint, only_differences: bool = False, interrupted: bool = False
 ) -> Iterator[str]:
-    """The lines of a report, none wider than `width` where that leaves room for a case and a model. With
-    `only_differences`, cases are left out that came to the same with every model that has a verdict; `interrupted`
-    says that the batch was."""
+    """Yields the lines of a report, none wider than `width` where that leaves room for a case and a model. With
+    `only_differences`, cases with the same result for all graded models are left out; `interrupted` tells that the
+    batch was."""
     rows = [row for row in comparison.rows if row.differs or not only_differences]
     matrix = _matrix(comparison, rows)
     for block in _blocks(matrix, comparison, width) if rows else ():
@@ -57,7 +57,7 @@ def comparison_lines(
 
 
 def summary_lines(comparison: Comparison, *, width: int, paint: Paint, interrupted: bool = False) -> Iterator[str]:
-    """The same without the matrix: totals, errors, and what tells models apart."""
+    """Yields the report without the matrix: totals, errors, and the tests between models."""
     totals = _totals(comparison)
     for block in _blocks(totals, comparison, width):
         yield from _table_lines(totals, block, comparison, paint)
@@ -89,7 +89,7 @@ class _Table:
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """As many columns as stand beside the first one."""
+    """As many columns as fit behind the titles."""
 
     title_width: int
     columns: range
@@ -129,7 +129,8 @@ def _aligned(words: CellWords, widths: Sequence[int]) -> str:
 
 
 def _blocks(table: _Table, comparison: Comparison, width: int) -> Iterator[_Block]:
-    """A third of the width is for titles, and what is over in every block; less where two models have no room else."""
+    """Splits columns into blocks. Titles get a third of the width, and the space that is left in every block; less
+    where two models would not fit otherwise."""
     longest = max(cell_len(title.whole) for title in table.titles)
     model_width = min(MODEL_WIDTH_MAX, max(width - table.title_width_min - 2 * len(_GAP), 2) // 2)
     widths = [
@@ -165,7 +166,7 @@ def _table_lines(table: _Table, block: _Block, comparison: Comparison, paint: Pa
 
 
 def _middle_cut(text: str, width: int) -> str:
-    """A name shortened in its middle: what tells models apart often stands last."""
+    """Returns a name shortened in its middle: models are often distinguished by the end."""
     if cell_len(text) <= width:
         return text
     tail = text[-(width // 2) :]
@@ -175,7 +176,7 @@ def _middle_cut(text: str, width: int) -> str:
 
 
 def _trouble_lines(found: Sequence[Trouble], width: int, paint: Paint) -> Iterator[str]:
-    """What the infrastructure did, for it is in no number: alike errors of a model once."""
+    """Yields the errors of the infrastructure, which are in no number: equal errors of a model once."""
     if not found:
         return
     yield paint("errors, which are in no rate, mean or latency", "strong")
@@ -191,7 +192,7 @@ def _trouble_lines(found: Sequence[Trouble], width: int, paint: Paint) -> Iterat
 
 
 def _pair_lines(pair: Pair, titles: Mapping[tuple[str, str], Title], width: int, paint: Paint) -> Iterator[str]:
-    """What the tests say, and under it the cases on which the two differ."""
+    """Yields the results of the tests, each followed by the cases on which the two differ."""
     names = one_line(pair.first), one_line(pair.second)
     yield paint(f"{names[1]} against {names[0]}", "strong")
     for sentence in pair.found.sentences(*names):
@@ -206,5 +207,5 @@ def _pair_lines(pair: Pair, titles: Mapping[tuple[str, str], Title], width: int,
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    """Lines that fit behind an indent of two."""
+    """Yields lines wrapped behind an indent of two."""
     return textwrap.wrap(text, max(width - 2, 20), break_on_hyphens=False) or [""]

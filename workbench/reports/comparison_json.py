@@ -1,7 +1,7 @@
-"""The JSON report of a comparison, version 1: models that define its schema, and how a comparison becomes one.
+"""The JSON report of a comparison, version 1: models that define its schema, and the conversion.
 
-The schema is committed as `docs/compare.schema.json`; a test keeps it true. Keys may be added within a version; none is
-changed or taken away.
+The schema is committed as `docs/compare.schema.json`, which a test keeps up to date. Keys may be added within a
+version; none is changed or removed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from workbench.suite.model import RepeatRule
 
 
 class CellReport(ReportModel):
-    """What a case came to with a model, by the rule for its repeats."""
+    """The result of a case with a model, by the rule for its repeats."""
 
     model: str
     status: Status
@@ -63,7 +63,7 @@ class PassingReport(ReportModel):
 
 
 class ModelReport(ReportModel):
-    """What the cases of a model add up to. Counts are of cases; what was not graded is in no rate and no mean."""
+    """The totals of a model's cases. Counts are of cases; cases that were not graded are in no rate and no mean."""
 
     model: str
     cases: int
@@ -111,8 +111,8 @@ class _Sides(ReportModel):
     second: str
 
 
-class PairReport(PairedReport, _Sides):  # what the last one has comes first
-    """Two models case by case: `better` and `worse` say how the second does against the first."""
+class PairReport(PairedReport, _Sides):  # the fields of the last base class come first
+    """Two models case by case: `better` and `worse` tell how the second does against the first."""
 
     discordant: tuple[DiscordantReport, ...]
 
@@ -144,7 +144,7 @@ def comparison_report(
     exit_code: int,
     batch: int | None,
 ) -> ComparisonReport:
-    """Put a comparison into a report."""
+    """Returns a comparison as a report."""
     return ComparisonReport(
         workbench=program_version,
         started_at=started_at,

@@ -1,4 +1,4 @@
-"""A comparison as GitHub Markdown: tables with models across, and the sentences on which models are told apart."""
+"""A comparison as GitHub Markdown: tables with models across, and the results of the tests in sentences."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from workbench.suite.numerals import counted
 
 @dataclass(frozen=True, slots=True)
 class Filtered:
-    """A choice of cases, each by its suite and id, and the words that it was made by."""
+    """Selected cases, each by its suite and id, and the words of the filter."""
 
     words: str
     cases: Collection[tuple[str, str]]
@@ -40,8 +40,8 @@ def comparison_markdown(
     only_differences: bool = False,
     filtered: Filtered | None = None,
 ) -> str:
-    """Cells as Markdown, in columns by `models`; `suite_names` says how suites are called, and `gates` what they
-    demand, by what tells them apart in the cells."""
+    """Yields cells as Markdown, in columns by `models`; `suite_names` gives the names of suites, and `gates` their
+    gates, by the keys of suites in the cells."""
     return markdown_of(
         compared(cells, models, suite_names, gates), only_differences=only_differences, filtered=filtered
     )
@@ -55,16 +55,16 @@ def markdown_of(
     interrupted: bool = False,
     kept: str | None = None,
 ) -> str:
-    """A comparison as Markdown. With `only_differences`, cases are left out that came to the same with every model that
-    has a verdict, and with `filtered` those that are not chosen; totals and tests are of all. `interrupted` says that
-    the batch was, `kept` where it is."""
+    """Yields a comparison as Markdown. With `only_differences`, cases with the same result for all graded models are
+    left out, and with `filtered` those that are not selected; totals and tests cover all cases. `interrupted` tells
+    that the batch was, `kept` where it is stored."""
     chosen = [row for row in comparison.rows if filtered is None or (row.suite, row.case_id) in filtered.cases]
     rows = [row for row in chosen if row.differs or not only_differences]
     parts: list[Iterable[str]] = []
     models = [code(model) for model in comparison.models]
     titles = titles_of(comparison)
     if rows:
-        with_repeats = comparison.with_repeats  # asked once: it looks at all cells
+        with_repeats = comparison.with_repeats  # computed once, because it looks at all cells
         matrix = (
             (
                 text(titles[row.suite, row.case_id].whole),

@@ -1,4 +1,4 @@
-"""Why runs failed, as lines for a report and as part of the JSON report."""
+"""Failed runs by cause, as lines for a report and as part of the JSON report."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ _CAUSE_WIDTH = 20
 
 
 def failure_lines(failures: Failures, paint: Paint, *, with_advice: bool = True) -> Iterator[str]:
-    """A summary: each cause with how often, what it concerns most and what to do first; nothing when nothing failed."""
+    """Yields a summary: each cause with its frequency, what it concerns most and what to do first; nothing when nothing
+    failed."""
     if not failures.runs:
         return
     yield ""
@@ -41,7 +42,7 @@ def failure_lines(failures: Failures, paint: Paint, *, with_advice: bool = True)
 
 
 def often(group: CauseGroup) -> str:
-    """`3 runs, the main cause of 2`, `2 runs, beside another cause`."""
+    """Returns `3 runs, the main cause of 2`, `2 runs, beside another cause`."""
     runs = counted(len(group.runs), "run")
     if group.main == len(group.runs):
         return runs
@@ -49,20 +50,20 @@ def often(group: CauseGroup) -> str:
 
 
 def concerned_text(group: CauseGroup, most: int) -> str:
-    """The tools and parameters that a cause concerns most, and how many others there are."""
+    """Returns the tools and parameters that a cause concerns most, and how many others there are."""
     named = ", ".join(f"{subject} {count}×" for subject, count in group.subjects[:most])
     more = len(group.subjects) - most
     return f"{named}, and {counted(more, 'other')}" if more > 0 else named
 
 
 def pair_text(pair: Pair) -> str:
-    """`get_weather → no call`."""
+    """Returns `get_weather → no call`."""
     expected, called = pair
     return one_line(f"{expected or NOT_EXPECTED} → {called or NO_CALL}")
 
 
 def symptom_text(symptom: Symptom) -> str:
-    """`set_lights.brightness: expected 5..40, got 60 (outside)`, the parts that there are."""
+    """Returns `set_lights.brightness: expected 5..40, got 60 (outside)`, with the parts that exist."""
     facts = (("expected", symptom.expected), ("got", symptom.got))
     said = ", ".join(f"{word} {what}" for word, what in facts if what is not None)
     subject = str(symptom.subject) if symptom.subject is not None else ""
@@ -70,7 +71,8 @@ def symptom_text(symptom: Symptom) -> str:
 
 
 def failures_text(failures: Failures, suite_names: Mapping[str, str]) -> str:
-    """Everything about the failures as plain text: causes with meaning and advice, runs, the confusion table."""
+    """Returns everything about the failures as plain text: causes with meaning and advice, runs, the confusion
+    table."""
     lines = [f"{len(failures.runs):,} of {counted(failures.graded, 'graded run')} failed"]
     for group in failures.groups:
         lines += [
@@ -90,12 +92,12 @@ def failures_text(failures: Failures, suite_names: Mapping[str, str]) -> str:
 
 
 def failed_title(run: FailedRun, suite_names: Mapping[str, str]) -> str:
-    """A failed run on one line: suite, case, repeat, model."""
+    """Returns a failed run on one line: suite, case, repeat, model."""
     return f"{run_title(run.result, suite_names)}  {one_line(run.result.model)}"
 
 
 def advice_text(group: CauseGroup) -> str:
-    """All that is advised about a cause, in one paragraph."""
+    """Returns all advice on a cause, in one paragraph."""
     advice = ADVICE[group.cause]
     return " ".join((advice.meaning, f"{group.advice[:1].upper()}{group.advice[1:]}.", *advice.more))
 
@@ -136,7 +138,7 @@ class FailuresReport(ReportModel):
 
 
 def failures_report(failures: Failures) -> FailuresReport:
-    """The failures for the JSON report."""
+    """Returns the failures for the JSON report."""
     return FailuresReport(
         causes=tuple(map(_cause, failures.groups)),
         confusion=tuple(

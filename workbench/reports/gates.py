@@ -61,14 +61,14 @@ class AggregateReport(ReportModel):
 
 
 def aggregate_report(result: AggregateResult) -> AggregateReport:
-    """One aggregate for the JSON report."""
+    """Returns one aggregate for the JSON report."""
     return AggregateReport.model_validate(result)
 
 
 def gate_lines(
     gates: Iterable[GateResult], suite_names: Mapping[str, str], paint: Paint, *, with_model: bool
 ) -> Iterator[str]:
-    """A line for each gate; `with_model` says whose runs it is of."""
+    """Yields a line for each gate, with the model where `with_model` is true."""
     for gate in gates:
         demanded = "--min-score" if gate.suite is None else f"gate of {suite_names.get(gate.suite, gate.suite)}"
         subject = one_line(demanded + (_whose(gate.model) if with_model else ""))
@@ -83,7 +83,7 @@ def gate_lines(
 def aggregate_lines(
     aggregates: Iterable[AggregateResult], suite_names: Mapping[str, str], paint: Paint, *, with_model: bool
 ) -> Iterator[str]:
-    """A line for each aggregate, and one for each of its gates; `with_model` says whose runs it is of."""
+    """Yields a line for each aggregate, and one for each of its gates, with the model where `with_model` is true."""
     for result in aggregates:
         suite = suite_names.get(result.suite, result.suite)
         tags = f", tagged {' or '.join(result.tags)}" if result.tags else ""

@@ -14,36 +14,36 @@ from workbench.suite.numerals import counted
 
 
 def issue_text(issue: Issue) -> str:
-    """`kind: where: expected …, got … (why)`, safe to show; parts that an issue lacks are left out."""
+    """Returns `kind: where: expected …, got … (why)`, safe to show; parts that an issue lacks are left out."""
     parts = [issue.kind, *filter(None, [issue_place(issue), issue_facts(issue)])]
     decides = "; this alone fails the case" if issue.decides else ""
     return one_line(f"{': '.join(parts)} ({issue.why}{decides})")
 
 
 def issue_note(issue: Issue) -> str:
-    """As `issue_text`, for where the call and the argument are seen anyway."""
+    """Returns an issue as `issue_text` does, for places where the call and the argument are visible."""
     parts = [issue.kind, *filter(None, [issue_facts(issue)])]
     return one_line(f"{': '.join(parts)} ({issue.why})")
 
 
 def issue_place(issue: Issue) -> str:
-    """The call (counted from 1), the tool and the argument that an issue is about; empty for the whole run."""
+    """Returns the call (counted from 1), the tool and the argument that an issue concerns; empty for the whole run."""
     subject = ".".join(part for part in (issue.tool, issue.argument) if part)
     return f"call {issue.call + 1} {subject}" if issue.call is not None else subject
 
 
 def issue_facts(issue: Issue) -> str:
-    """What was expected and what came."""
+    """Returns the expected and the actual value."""
     facts = (("expected", issue.expected), ("got", issue.got))
     return ", ".join(f"{word} {what}" for word, what in facts if what is not None)
 
 
 NOT_REACHED = "–"
-"""The sign of a step that was never reached, and what stands for its score."""
+"""The sign of a step that was never reached, and its score."""
 
 
 def step_lines(steps: Sequence[StepGrade], paint: Paint, width: int) -> Iterator[str]:
-    """A line for each step, cut to so many cells: `✓ step 1  1.00  right: tool 1.00, arguments 1.00`."""
+    """Yields a line for each step, cut to `width` cells: `✓ step 1  1.00  right: tool 1.00, arguments 1.00`."""
     digits = len(str(len(steps)))
     for step in steps:
         sign, tone = (STATUS_SIGNS[step.status], step.status) if step.status else (NOT_REACHED, "skipped")
@@ -53,14 +53,14 @@ def step_lines(steps: Sequence[StepGrade], paint: Paint, width: int) -> Iterator
 
 
 def judgement_text(judgement: Judgement) -> str:
-    """Who found what, and why, on one line."""
+    """Returns a judgement on one line: the judge, the criteria, the finding, and the rationale."""
     criteria = " ".join(judgement.criteria.split())
     verb = "holds" if judgement.holds else "does not hold"
     return one_line(f'judged by {judgement.model}: "{criteria}" {verb}: {judgement.rationale}')
 
 
 def judging_text(use: JudgeUse) -> str:
-    """How often judges were asked, their tokens and what these cost, where that is known."""
+    """Returns how often judges were asked, their tokens and their cost, where that is known."""
     tokens = [f"tokens: {tokens_text(use.usage)}"] if use.usage is not None else []
     cost = [f"cost: {cost_text(use.cost_usd)}"] if use.usage is not None and use.cost_usd is not None else []
     return " · ".join((counted(use.asked, "question"), *tokens, *cost))

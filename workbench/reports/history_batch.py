@@ -1,4 +1,4 @@
-"""One batch of a history as lines for a terminal, and as JSON: what it was made with, its totals, what did not pass."""
+"""One batch of a history as lines for a terminal: its settings, its totals, what did not pass."""
 
 from __future__ import annotations
 
@@ -40,9 +40,8 @@ def head_lines(
     width: int,
     paint: Paint,
 ) -> Iterator[str]:
-    """What a batch is, and what it was made with. `shown` is the grading that the rest is by, and that its `runs` have,
-    `history` what a command that is typed needs to find the batch, `going` whether some program makes runs of it now.
-    """
+    """Yields what a batch is, and its settings. `shown` is the regrade that is used, as in its `runs`, `history` the
+    option that commands need to find the batch, `going` whether some program is running it now."""
     took = took_s(batch.started_at, batch.ended_at)
     took_text = f", took {seconds(took * 1000)}" if took is not None else ""
     yield f"{paint(called(batch), 'strong')}  {local_time(batch.started_at)}{took_text}"
@@ -59,7 +58,7 @@ def head_lines(
 
 
 def _graded_by(runs: Iterable[RunRow]) -> Iterator[str]:
-    """Which graders decided, of how many runs where there are several."""
+    """Returns which graders decided, and how many runs where there are several."""
     deciders = Counter(by for run in runs if run.figures is not None and (by := decider_of(run.figures)) is not None)
     said = (f"{by} ({counted(some, 'run')})" if len(deciders) > 1 else by for by, some in deciders.items())
     if deciders:
@@ -67,8 +66,8 @@ def _graded_by(runs: Iterable[RunRow]) -> Iterator[str]:
 
 
 def later_runs(batch: BatchRow, grading: Regrade | None, runs: Sequence[RunRow], history: str) -> Iterator[str]:
-    """That some runs were made after the grading by which a batch is looked at, if so: they have not its grades.
-    `history` is what a command that is typed needs to find the batch."""
+    """Yields a note that some runs were made after the regrade that is used, so that they lack its grades. `history` is
+    the option that commands need to find the batch."""
     at_ms = epoch_ms(grading.graded_at) if grading is not None else None
     ended = [run.figures.ended_ms for run in runs if run.figures is not None]
     if at_ms is not None and (later := sum(ms is not None and ms > at_ms for ms in ended)):
@@ -79,8 +78,8 @@ def later_runs(batch: BatchRow, grading: Regrade | None, runs: Sequence[RunRow],
 
 
 def settings_lines(batch: BatchRow) -> Iterator[str]:
-    """With which program and settings a batch was made, and how its models were reached. A setting of another kind than
-    the program writes, as a history from elsewhere may have, is left out."""
+    """Yields the program and settings of a batch, and how its models were reached. A setting of an unknown kind, as a
+    foreign history may have, is left out."""
     settings = batch.settings
     at_a_time = settings.get("concurrency")
     wanted = settings.get("execute")
@@ -110,7 +109,7 @@ def _facts(said: Mapping[str, JsonValue]) -> Iterator[str]:
 
 
 def totals_lines(batch: BatchRow, runs: Sequence[RunRow], paint: Paint) -> Iterator[str]:
-    """What the cases of each suite came to with each model."""
+    """Yields the totals of each suite with each model."""
     by_suite: dict[SuiteRef, list[RunSummary]] = {}
     for run in runs:
         if run.figures is not None:
@@ -131,7 +130,8 @@ def totals_lines(batch: BatchRow, runs: Sequence[RunRow], paint: Paint) -> Itera
 
 
 def gates_reached(gates: Mapping[str, Gate], runs: Iterable[RunRow]) -> Iterator[GateResult]:
-    """What the runs of a batch reach of what its suites demand; `gates` are by the suites' keys. Forks do not count."""
+    """Returns what the runs of a batch reach of its suites' gates; `gates` are by the suites' keys. Forks do not
+    count."""
     by_suite: dict[SuiteRef, list[RunSummary]] = {}
     for run in runs:
         if run.figures is not None and not run.is_fork:
@@ -183,8 +183,8 @@ def _latency(title: str, times: Latency | None) -> str:
 
 
 def runs_lines(runs: Sequence[RunRow], width: int | None, paint: Paint, *, every: bool) -> Iterator[str]:
-    """A line for each run, with its place in the batch and why it did not pass; unless `every` only for those that did
-    not. No `width`: nothing is cut."""
+    """Yields a line for each run, with its place in the batch and why it did not pass; without `every`, only for those
+    that did not. Without `width`, nothing is cut."""
     shown = [run for run in runs if every or run.figures is None or run.figures.status not in ("passed", "skipped")]
     if not shown:
         yield "every run passed" if runs else "no run"
@@ -206,7 +206,7 @@ def runs_lines(runs: Sequence[RunRow], width: int | None, paint: Paint, *, every
 
 
 def run_title(run: RunRow) -> str:
-    """Suite and case on one line, with the repeat where it is not the first."""
+    """Returns suite and case on one line, with the repeat where it is not the first."""
     return _title(run).whole
 
 

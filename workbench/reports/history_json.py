@@ -1,8 +1,8 @@
-"""The JSON that the words of `workbench history` write, version 1: models that define its schema. What is kept becomes
-one of them in `workbench.reports.history_reports`.
+"""The JSON that `workbench history` writes, version 1: models that define its schema.
+`workbench.reports.history_reports` makes them.
 
-The schema is committed as `docs/history.schema.json`, a definition for each kind; a test keeps it true. Keys may be
-added within a version; none is changed or taken away.
+The schema is committed as `docs/history.schema.json`, a definition for each kind, which a test keeps up to date. Keys
+may be added within a version; none is changed or removed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from workbench.reports.report_model import Finite, ReportModel, SuitePath
 
 
 class KeptSuite(ReportModel):
-    """A suite as it was. In histories it is known by its path in its project."""
+    """A suite as it was, identified in histories by its path in its project."""
 
     suite: SuitePath
     project: str = Field(description="the folder of its project")
@@ -32,7 +32,7 @@ class KeptSuite(ReportModel):
 
 
 class KeptPart(ReportModel):
-    """The runs of one suite with one model in a batch. What is planned and not counted never finished."""
+    """The runs of one suite with one model in a batch. Planned runs that are not counted never finished."""
 
     suite: KeptSuite
     model: str
@@ -69,14 +69,14 @@ class ListedBatch(KeptBatch):
 
 
 class WholeBatch(ReportModel):
-    """How a suite did in one batch that ran all of it."""
+    """The result of a suite in one batch that ran all of it."""
 
     batch: int
     pass_rate: float
 
 
 class Trend(ReportModel):
-    """How a suite with a model did in its latest whole batches, the oldest first."""
+    """The results of a suite with a model in its latest whole batches, the oldest first."""
 
     suite: SuitePath
     project: str
@@ -105,7 +105,7 @@ class ListReport(ReportModel):
 
 
 class KeptGrading(ReportModel):
-    """A grading of a batch after it ran; `number` counts from 1 in its batch."""
+    """A regrade of a batch after it ran; `number` counts from 1 in its batch."""
 
     number: int
     graded_at: str = Field(description="ISO 8601, UTC")
@@ -113,7 +113,7 @@ class KeptGrading(ReportModel):
 
 
 class HistoryRun(ReportModel):
-    """A run in figures; they are null of one that never finished."""
+    """A run in figures, which are null for one that never finished."""
 
     run: int = Field(description="its place in the batch, from 1")
     suite: SuitePath
@@ -160,7 +160,7 @@ class ShownRun(HistoryRun, _Shown):
 
 
 class RunOfCase(HistoryRun):
-    """A run of the case, in whichever batch."""
+    """A run of the case, in any batch."""
 
     batch: int
     suite_hash: str = Field(description="of the text that the suite had then")
@@ -199,13 +199,13 @@ class DiffReport(ReportModel):
 
 
 class NewVerdict(VerdictReport):
-    """What a run is graded now."""
+    """The new grade of a run."""
 
     reason: str | None = Field(description="why it does not pass")
 
 
 class RegradedRun(ReportModel):
-    """A run that was graded again."""
+    """A run that was regraded."""
 
     run: int = Field(description="its place in the batch, from 1")
     suite: SuitePath
@@ -220,7 +220,7 @@ class RegradedRun(ReportModel):
 
 
 class RegradedBatch(ReportModel):
-    """A batch that was graded again."""
+    """A batch that was regraded."""
 
     batch: int
     grading: int = Field(description="how often it was graded again, this one included")
@@ -236,4 +236,4 @@ class RegradedReport(ReportModel):
 
 
 HistoryReport = ListReport | ShownBatch | ShownRun | ShownCase | DiffReport | RegradedReport
-"""Every kind that there is."""
+"""Every kind."""

@@ -19,7 +19,7 @@ from workbench.reports.when import ago, local_time
 from workbench.suite.numerals import counted, decimals
 
 _ROOMY = 100
-"""From this width on, it is also told how long ago a batch was."""
+"""From this width on, the age of a batch is shown too."""
 _WHEN, _AGO, _RATE, _GAP = 16, 11, 6, 2
 _NAMES_MIN = 8
 
@@ -33,8 +33,8 @@ def batch_lines(
     width: int,
     paint: Paint,
 ) -> Iterator[str]:
-    """A line for each batch, and one more where there is something to say of it. `regraded` says how often batches were
-    graded again, by their numbers; `going` has the numbers of those that go on now; `now` has a time zone."""
+    """Yields a line for each batch, and another where there is something to add. `regraded` is how often batches were
+    regraded, by their numbers; `going` has the numbers of those that are going on; `now` has a time zone."""
     if not batches:
         return
     number = max(len(f"#{batch.number}") for batch in batches)
@@ -68,8 +68,8 @@ def batch_lines(
 def trend_lines(
     suites: Sequence[SuiteRef], trends: Mapping[TrendKey, Sequence[tuple[int, float]]], width: int, paint: Paint
 ) -> Iterator[str]:
-    """For each suite with each model how its latest whole batches did, the oldest first; `trends` as `trends_of` gives
-    them, of the oldest batch first."""
+    """Yields, for each suite with each model, the results of its latest whole batches, the oldest first; `trends` as
+    from `trends_of`, the oldest batch first."""
     known = {suite.key: suite for suite in suites}
     paths = Counter(suite.path for suite in known.values())
     names = {
@@ -97,19 +97,19 @@ def trend_lines(
 
 
 def called(batch: BatchRow) -> str:
-    """How a batch is called: its number, and its name if it has one."""
+    """Returns the name of a batch for a person: its number, and its name if it has one."""
     return f"#{batch.number} {one_line(batch.name)}" if batch.name else f"#{batch.number}"
 
 
 def rate_text(parts: Sequence[BatchPart]) -> str:
-    """The pass rate of some parts: `83.3%`, `-` where nothing was graded."""
+    """Returns the pass rate of some parts: `83.3%`, `-` where nothing was graded."""
     good, graded = rate_of(parts)
     return f"{decimals(100 * good / graded, 1, full=100)}%" if graded else "-"
 
 
 def missing_text(batch: BatchRow, *, going: bool) -> str:
-    """What of a batch has not run: `3 of 20 runs missing: stopped`; empty when all have. `going` says that some program
-    makes runs of it now."""
+    """Returns what of a batch has not run: `3 of 20 runs missing: stopped`; empty when all have. `going` tells that
+    some program is running it now."""
     if going:
         return f"running: {batch.planned - batch.missing:,} of {counted(batch.planned, 'run')} finished"
     if not batch.missing:
@@ -129,7 +129,7 @@ def _notes(batch: BatchRow, regraded: int, *, going: bool) -> Iterator[str]:
 
 
 def _signs(batch: BatchRow) -> str:
-    """How its runs ended: `✓12 ✗3`."""
+    """Returns how its runs ended: `✓12 ✗3`."""
     ended: tuple[Status, ...] = ("passed", "warned", "failed", "error", "skipped")
     return " ".join(f"{STATUS_SIGNS[status]}{count:,}" for status in ended if (count := batch.count(status)))
 

@@ -1,4 +1,4 @@
-"""What is kept in a history as the JSON of `workbench.reports.history_json`."""
+"""Converts the records of a history to the JSON of `workbench.reports.history_json`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ from workbench.reports.history_json import (
 def list_report(
     file: Path, shown: Iterable[BatchRow], batches: Sequence[BatchRow], regraded: Mapping[int, int]
 ) -> ListReport:
-    """The batches that are shown, and the trends of their suites over all `batches`, which are the newest first."""
+    """Returns the batches that are shown, and the trends of their suites over all `batches`, which are the newest
+    first."""
     listed = tuple(shown)
     shown = [batch for batch in listed if batch.damage is None]
     suites = {suite.key: suite for batch in shown for suite in batch.suites}
@@ -74,7 +75,7 @@ def shown_batch(
     runs: Iterable[RunRow],
     gates: Iterable[GateResult],
 ) -> ShownBatch:
-    """A batch with its runs, by one of its gradings, and what they reach of the `gates`."""
+    """Returns a batch with its runs, by one of its gradings, and what they reach of the `gates`."""
     return ShownBatch.model_validate(
         {
             **_batch(batch),
@@ -89,13 +90,13 @@ def shown_batch(
 
 
 def shown_run(run: RunRow, events: Iterable[JsonValue], result: Mapping[str, JsonValue]) -> ShownRun:
-    """A run with all that happened in it."""
+    """Returns a run with its events."""
     said = {"batch": run.batch, "events": tuple(events), "result": dict(result)}
     return ShownRun.model_validate({**_run(run), **said})
 
 
 def shown_case(case_id: str, runs: Iterable[RunRow]) -> ShownCase:
-    """The runs of a case."""
+    """Returns the runs of a case."""
     said = ({**_run(run), "batch": run.batch, "suite_hash": run.suite.hash} for run in runs)
     return ShownCase(case_id=case_id, runs=tuple(map(RunOfCase.model_validate, said)))
 
@@ -108,7 +109,7 @@ def diff_report(
     suites: Mapping[str, SuiteRef],
     notes: Iterable[str],
 ) -> DiffReport:
-    """What changed from one batch to another; `suites` by their keys."""
+    """Returns the changes from one batch to another; `suites` by their keys."""
     return DiffReport(
         before=_compared(before),
         after=_compared(after),
@@ -132,7 +133,7 @@ def _number(grading: Regrade | None) -> int | None:
 
 
 def _batch(batch: BatchRow) -> dict[str, object]:
-    """The values of a `KeptBatch`."""
+    """Returns the values of a `KeptBatch`."""
     return {
         "number": batch.number,
         "name": batch.name,
@@ -156,7 +157,7 @@ def _part(part: BatchPart) -> KeptPart:
 
 
 def _run(run: RunRow) -> dict[str, object]:
-    """The values of a `HistoryRun`."""
+    """Returns the values of a `HistoryRun`."""
     said: dict[str, object] = {
         "run": run.place + 1,
         "suite": str(run.suite.file),

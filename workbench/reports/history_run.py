@@ -27,7 +27,7 @@ _MODEL_MAX = 24
 
 
 def told_lines(events: Sequence[Event], result: RunResult, width: int, paint: Paint, *, verbose: bool) -> Iterator[str]:
-    """What happened in a run, as it was told when it ran, and what it came to."""
+    """Yields the steps of a run, as they were shown when it ran, and its result."""
     steps = StepLines(paint, verbose=verbose, width=width)
     for event in events:
         yield from steps.lines(event)
@@ -43,7 +43,7 @@ def told_lines(events: Sequence[Event], result: RunResult, width: int, paint: Pa
 
 
 def over_time(runs: Sequence[RunRow]) -> dict[str, dict[int, Cell]]:
-    """What a case came to with each model in each batch, the oldest batch first. Forks speak for no case."""
+    """Returns the result of a case with each model in each batch, the oldest batch first. Forks do not count."""
     figures: dict[str, dict[int, list[RunSummary]]] = {}
     for run in sorted(runs, key=lambda run: (run.batch, run.place)):
         if run.figures is not None and not run.is_fork:
@@ -60,8 +60,8 @@ def case_lines(
     width: int,
     paint: Paint,
 ) -> Iterator[str]:
-    """A case over time, `cells` as `over_time` gives them of its `runs`: for each model how it went, then batch by
-    batch, the newest first. Where the suite was another one before, it says so."""
+    """Yields a case over time, with `cells` as from `over_time` of its `runs`: for each model its trend, then batch by
+    batch, the newest first, with a note where the suite changed."""
     hashes = {run.batch: run.suite.hash for run in runs}
     names = {number: called(batches[number]) for number in hashes}
     model_width = min(max(cell_len(one_line(model)) for model in cells), _MODEL_MAX)

@@ -1,7 +1,7 @@
-"""The JSON report of a batch, version 1: models that define its schema, and how results become one.
+"""The JSON report of a batch, version 1: models that define its schema, and the conversion.
 
-The schema is committed as `docs/report.schema.json`; a test keeps it true. Keys may be added within a version; none is
-changed or taken away.
+The schema is committed as `docs/report.schema.json`, which a test keeps up to date. Keys may be added within a version;
+none is changed or removed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from workbench.trajectory.trajectory import CallRecord, Round
 
 
 class JudgementReport(ReportModel):
-    """What a judge found of one value."""
+    """A judge's finding on one value."""
 
     model: str
     criteria: str
@@ -38,7 +38,7 @@ class JudgementReport(ReportModel):
 
 
 class TotalsReport(ReportModel):
-    """Counts by status and what they add up to. Errors, skipped and stopped runs are in no mean and no rate."""
+    """Counts by status and their totals. Errors, skipped and stopped runs are in no mean and no rate."""
 
     runs: int
     passed: int
@@ -62,7 +62,7 @@ class TotalsReport(ReportModel):
 
 
 class CallReport(ReportModel):
-    """A tool call as emitted, and what answered it."""
+    """A tool call as emitted, and its result."""
 
     tool: str
     arguments: dict[str, JsonValue]
@@ -109,7 +109,7 @@ class ForkReport(ReportModel):
 
 
 class ArgumentReport(ReportModel):
-    """What one check said of one argument."""
+    """The result of one check for one argument."""
 
     argument: str
     holds: bool | None
@@ -151,7 +151,7 @@ class IssueReport(ReportModel):
 
 
 class GradeReport(ReportModel):
-    """One grader's reading of the run; the first one decides the status, the others are computed as well."""
+    """The result of one grader for the run; the first one decides the status, the others are computed as well."""
 
     grader: str
     score: Finite | None
@@ -164,7 +164,7 @@ class GradeReport(ReportModel):
 
 
 class StepReport(ReportModel):
-    """One step of a chain, from 1, judged on its own by the grader that decides. Calls are counted in the whole run."""
+    """One step of a chain, from 1, graded on its own by the deciding grader. Calls are counted in the whole run."""
 
     step: int
     status: Status | None = Field(description="null for a step that was never reached")
@@ -208,7 +208,7 @@ class RunReport(ReportModel):
 
 
 class TimingReport(ReportModel):
-    """How long the batch took, from its start to the end of its last run, and at what pace."""
+    """How long the batch took, from its start to the end of its last run, and its pace."""
 
     took_ms: float
     start_up_ms: float = Field(description="the part of it in which servers or models started up; no run has it in it")
@@ -220,7 +220,7 @@ class TimingReport(ReportModel):
 class ReportDocument(ReportModel):
     """A whole batch."""
 
-    model_config = ConfigDict(title="Report")  # as its schema has always called it
+    model_config = ConfigDict(title="Report")  # the name in the schema
 
     report: Literal["workbench"] = "workbench"
     version: Literal[1] = 1
@@ -257,8 +257,8 @@ def report_of(
     timing: Timing | None = None,
     cases: Mapping[str, Case] | None = None,
 ) -> ReportDocument:
-    """Put the results of a batch into a report. `quality` and `failures` are of those runs that count. `batch` is its
-    number in the history, if it is kept. `cases` are those by which the runs were graded, by run."""
+    """Returns the results of a batch as a report. `quality` and `failures` are of those runs that count. `batch` is its
+    number in the history, if it is recorded. `cases` are those by which the runs were graded, by run."""
     counted = that_count(results)
     return ReportDocument(
         workbench=program_version,

@@ -1,4 +1,4 @@
-"""Texts of others in GitHub Markdown, in which they mean nothing but themselves, and tables."""
+"""Foreign texts in GitHub Markdown without any effect of their characters, and tables."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from workbench.reports.visible import one_line
 
 _MARKUP = re.compile(r"[\\`*_\[\]<>~&$#]")
 _ACTED_ON = re.compile(r"@|://|www\.|#\d|\bGH-\d|:[\w+-]+:")
-"""What GitHub makes a link or a picture of even where it is escaped: only code is left alone."""
+"""What GitHub turns into a link or a picture even where it is escaped, except in code."""
 _BAR = r"\|"
 _WORDS = re.compile(r"\S+")
 _TICKS = re.compile(r"`+")
 
 
 def text(plain: str) -> str:
-    """Any text as Markdown that shows it and nothing else, on one line."""
+    """Returns any text as Markdown that shows exactly this text, on one line."""
     return _WORDS.sub(lambda word: _word(word[0]), one_line(plain).strip())
 
 
@@ -25,7 +25,7 @@ def _word(word: str) -> str:
 
 
 def code(plain: str) -> str:
-    """Any text as code."""
+    """Returns any text as code."""
     line = one_line(plain).strip()
     if not line:
         return ""
@@ -35,12 +35,11 @@ def code(plain: str) -> str:
 
 
 def table(titles: Sequence[str], rows: Iterable[Iterable[str]]) -> Iterator[str]:
-    """The lines of a table whose cells are Markdown. A bar in a cell would end it, even in code; nowhere else is it
-    anything."""
+    """Yields the lines of a table whose cells are Markdown. A bar would end a cell, even in code, and is escaped."""
     for cells in (titles, ["---"] * len(titles), *rows):
         yield f"| {' | '.join(cell.replace('|', _BAR) for cell in cells)} |"
 
 
 def text_table(titles: Sequence[str], rows: Iterable[Iterable[str]]) -> str:
-    """A table whose cells are any texts."""
+    """Yields a table whose cells are any texts."""
     return "\n".join(table(titles, (map(text, row) for row in rows)))

@@ -1,4 +1,4 @@
-"""What was measured, as parts of the JSON reports: latency, tokens, and what asking judges took."""
+"""Measurements as parts of the JSON reports: latency, tokens, and the cost of judges."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class UsageReport(ReportModel):
 
 
 class JudgeUseReport(ReportModel):
-    """What asking judges took; it is part of no other number."""
+    """The cost of asking judges; it is part of no other number."""
 
     asked: int = Field(description="judgements that were asked of a model; those that were known are not among them")
     usage: UsageReport | None

@@ -1,4 +1,4 @@
-"""What moved between two grades of the same runs, in words: how many went from which status to which."""
+"""The changes between two grades of the same runs, in words: how many moved from which status to which."""
 
 from __future__ import annotations
 
@@ -14,27 +14,28 @@ from workbench.suite.numerals import counted
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """What a run came to before, `None` when it was not graded, and what it comes to now."""
+    """The result of a run before, `None` when it was not graded, and now."""
 
     before: RunResult | RunSummary | None
     after: RunResult | RunSummary
 
     @property
     def moved(self) -> bool:
-        """Whether status or score are other ones."""
+        """Whether status or score differ."""
         return self.before is None or (self.before.status, self.before.score) != (self.after.status, self.after.score)
 
 
 def graded_text(result: RunResult | None) -> str:
-    """Status and score: `failed 0.50`."""
+    """Returns status and score: `failed 0.50`."""
     if result is None:
         return "not graded"
     return f"{result.status} {score_text(result.score)}" if result.grades else result.status
 
 
 def moves_said(moves: Iterable[Move]) -> str:
-    """What moved, the most frequent first: `15 runs: 12 passed → failed, 3 scores higher`, of a single kind `4 runs of
-    2 cases: failed → warned`; a single score with its numbers: `score 0.85 → 0.92`. Empty when nothing moved."""
+    """Returns what moved, the most frequent first: `15 runs: 12 passed → failed, 3 scores higher`, for a single kind `4
+    runs of 2 cases: failed → warned`; a single score with its numbers: `score 0.85 → 0.92`. Empty when nothing
+    moved."""
     moved = [each for each in moves if each.moved]
     if not moved:
         return ""
@@ -60,7 +61,7 @@ def _kind(move: Move) -> str:
 
 
 def _numbers(move: Move) -> str:
-    """From which score to which, where nothing else moved and two decimals show it."""
+    """Returns the two scores, where nothing else moved and two decimals show the change."""
     before = move.before
     if before is None or before.status != move.after.status:
         return ""

@@ -1,4 +1,4 @@
-"""What moved between a recorded grade and the grade of today, for reports."""
+"""The changes between the recorded grades and new ones, for reports."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from workbench.reports.visible import one_line
 
 @dataclass(frozen=True, slots=True)
 class Regraded:
-    """A recording's file with what was recorded, if anything, and what it comes to now."""
+    """A recording's file with its recorded result, if any, and the new one."""
 
     recording: str
     before: RunResult | None
@@ -31,18 +31,18 @@ class Regraded:
 
     @property
     def move(self) -> Move:
-        """From the recorded grade to that of now."""
+        """The change from the recorded grade to the new one."""
         return Move(self.before, self.after)
 
     @property
     def moved(self) -> bool:
-        """Whether status or score are other ones."""
+        """Whether status or score differ."""
         return self.move.moved
 
 
 def move_lines(regraded: Iterable[Regraded], paint: Paint) -> Iterator[str]:
-    """A line for each recording whose status or score is another one now, and how many moved from where to where; or
-    one that says that there is none."""
+    """Yields a line for each recording whose status or score changed, and how many moved from where to where; or one
+    line that none did."""
     regraded = list(regraded)
     for each in regraded:
         if each.not_regraded is not None:
@@ -63,18 +63,19 @@ class VerdictReport(ReportModel):
 
 
 class RegradedReport(ReportModel):
-    """A recording, what it was graded when it was made, and what it comes to now."""
+    """A recording with its original and its new grade."""
 
     recording: str
     before: VerdictReport | None
     after: VerdictReport
     moved: bool
     not_regraded: str | None
-    """Why the run keeps the recorded verdict: what a check looks at is not in the recording, since it is secret."""
+    """Why the run keeps the recorded verdict: a value that a check needs is not in the recording, because it is
+    secret."""
 
 
 class RegradeReport(ReportDocument):
-    """The report of `workbench grade`: that of a batch, and for each of its runs the recording."""
+    """The report of `workbench grade`: that of a batch, and the recording of each of its runs."""
 
     model_config = ConfigDict(title="RegradeReport")
 
@@ -82,7 +83,7 @@ class RegradeReport(ReportDocument):
 
 
 def regrade_report(report: ReportDocument, regraded: Iterable[Regraded]) -> RegradeReport:
-    """Put the report of the runs and their recordings together."""
+    """Returns the report of the runs combined with their recordings."""
     return RegradeReport.model_validate(
         {**dict(report), "regraded": tuple(RegradedReport.model_validate(each) for each in regraded)}
     )

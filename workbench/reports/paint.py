@@ -1,4 +1,4 @@
-"""Colour for plain terminal output, and none where it is not wanted."""
+"""Colours for plain terminal output, and none where they are not wanted."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _CODES: dict[Tone, str] = {
 
 @dataclass(frozen=True)
 class Paint:
-    """Colours a text by what it means. Call it with a text that is already safe to show."""
+    """Colours a text by its meaning. Call it with a text that is already safe to show."""
 
     enabled: bool
 
@@ -38,6 +38,6 @@ class Paint:
 
 
 def paint_for(stream: TextIO, environment: Mapping[str, str]) -> Paint:
-    """Colour on a terminal that has it, unless `NO_COLOR` is set or `TERM` is `dumb`."""
+    """Returns colours on a terminal that has them, unless `NO_COLOR` is set or `TERM` is `dumb`."""
     wanted = not environment.get("NO_COLOR") and environment.get("TERM") != "dumb"
     return Paint(wanted and stream.isatty())

@@ -1,4 +1,4 @@
-"""What the paired tests of two columns found, as JSON says it: the same wherever two are compared."""
+"""The results of the paired tests of two columns as JSON, the same wherever two are compared."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from workbench.reports.report_model import Finite, ReportModel
 
 
 class PairedReport(ReportModel):
-    """The paired tests of a first and a second column: `better` and `worse` say how the second does against the first.
-    Pass and fail is one question, scores are another; the level of 5 % is that of each by itself."""
+    """The paired tests of a first and a second column: `better` and `worse` tell how the second does against the first.
+    Pass and fail is one question, scores are another; the level of 5 % applies to each by itself."""
 
     pairs: int = Field(description="cases graded with both")
     better: int = Field(description="cases that are good with the second only")
@@ -35,7 +35,7 @@ class PairedReport(ReportModel):
 
 
 def paired_fields(found: Paired, first: str, second: str) -> dict[str, object]:
-    """The values of a `PairedReport`; `first` and `second` name the columns in its sentences."""
+    """Returns the values of a `PairedReport`; `first` and `second` name the columns in its sentences."""
     return {
         "pairs": len(found.pairs),
         "better": found.better,

@@ -1,4 +1,5 @@
-"""How far a batch is, in one line: what is under way, what is over and how, what is left and about how long."""
+"""The progress of a batch in one line: what is going on, what is over and how, what is left and about how long it
+takes."""
 
 from __future__ import annotations
 
@@ -17,12 +18,11 @@ from workbench.suite.numerals import counted
 
 ENOUGH_RUNS = 3
 ENOUGH_S = 1.0
-"""So many runs of a model must be over, and it must have been at it for so long, before a guess has something to go
-by."""
+"""How many runs of a model must be over, and for how many seconds it must have run, before the rest is estimated."""
 
 BAR_WIDTH, SHORT_BAR_WIDTH = 12, 6
 _BAR = 5
-"""What the bar is worth: what has a higher number goes before it."""
+"""The priority of the bar: parts with a higher number are kept rather than it."""
 
 MODEL_WIDTH_MAX = 20
 
@@ -38,7 +38,7 @@ _WORDS: dict[Status, str] = {
 
 @dataclass
 class _OfModel:
-    """The runs of one model. `made` were made here and took their time, unlike those that were over already."""
+    """The runs of one model. `made` were made here and took time, unlike those that were over already."""
 
     planned: int = 0
     done: int = 0
@@ -55,25 +55,25 @@ class Progress:
     cost_usd: float = 0.0
     """Of the runs whose cost is known."""
     cost_unknown: bool = False
-    """Whether there are others."""
+    """Whether there are runs of unknown cost."""
     starting: dict[int, str] = field(default_factory=dict)
-    """The servers and models that start up, such as "server weather", by a number each."""
+    """The servers and models that are starting, such as "server weather", by a number each."""
     _models: dict[str, _OfModel] = field(default_factory=dict)
     _under_way: set[str] = field(default_factory=set)
     _waiting: set[str] = field(default_factory=set)
 
     def plan(self, models: Iterable[str]) -> None:
-        """Runs that are to be made, one for each of the models named."""
+        """Add planned runs, one for each of the models named."""
         for model in models:
             self._models.setdefault(model, _OfModel()).planned += 1
 
     def over_already(self, model: str, status: Status, cost_usd: float | None) -> None:
-        """A run of the batch that was over before."""
+        """Count a run of the batch that was over before."""
         self.plan((model,))
         self._over(model, status, cost_usd)
 
     def began(self, run_id: str, model: str, now_s: float) -> None:
-        """Something happens in a run; told again, it says nothing new."""
+        """Note that a run has begun; further calls have no effect."""
         if run_id not in self._under_way:
             self._under_way.add(run_id)
             of_model = self._models[model]
@@ -82,18 +82,18 @@ class Progress:
                 of_model.began_s = now_s
 
     def waits(self, run_id: str, *, waits: bool) -> None:
-        """Whether a run waits to ask its endpoint again."""
+        """Note whether a run waits to ask its endpoint again."""
         (self._waiting.add if waits else self._waiting.discard)(run_id)
 
     def starts_up(self, number: int, what: str, *, over: bool) -> None:
-        """A server or a model begins to start up, or has done so."""
+        """Note that a server or a model begins to start, or has started."""
         if over:
             self.starting.pop(number, None)
         else:
             self.starting[number] = what
 
     def ended(self, run_id: str, model: str, status: Status, cost_usd: float | None) -> None:
-        """A run is over."""
+        """Count a finished run."""
         of_model = self._models[model]
         self._waiting.discard(run_id)
         if run_id in self._under_way:
@@ -114,7 +114,7 @@ class Progress:
 
     @property
     def waiting(self) -> int:
-        """How many of those that run wait to ask their endpoint again."""
+        """How many running runs wait to ask their endpoint again."""
         return len(self._waiting & self._under_way)
 
     @property
@@ -127,12 +127,12 @@ class Progress:
 
     @property
     def by_model(self) -> dict[str, tuple[int, int]]:
-        """Of each model, how many runs are over and how many were planned."""
+        """Returns, for each model, how many runs are over and how many were planned."""
         return {name: (model.done, model.planned) for name, model in self._models.items()}
 
     def left_s(self, now_s: float) -> float | None:
-        """About how many seconds are left: models are asked side by side, so that the slowest one decides. `None` while
-        a model with something left has not shown how fast it is, and when nothing is left."""
+        """Returns about how many seconds are left: models run in parallel, so that the slowest one decides. `None`
+        while a model with runs left has not shown its speed, and when nothing is left."""
         guesses: list[float] = []
         for model in self._models.values():
             left = model.planned - model.done
@@ -148,7 +148,7 @@ class Progress:
 
 
 def progress_line(progress: Progress, now_s: float, *, width: int, paint: Paint, only_ascii: bool = False) -> str:
-    """The line, in at most `width` cells: what matters less is left out where there is no room."""
+    """Returns the line, in at most `width` cells: less important parts are left out where there is no room."""
     done, planned = progress.done, progress.planned
     left = progress.left_s(now_s)
     parts: list[tuple[int, list[tuple[str, Tone]]]] = [(_BAR, [(_bar(done, planned, BAR_WIDTH, only_ascii), "plain")])]
@@ -179,14 +179,14 @@ def progress_line(progress: Progress, now_s: float, *, width: int, paint: Paint,
 
 
 def starting_text(what: Iterable[str]) -> str:
-    """What starts up: "starting server weather", or "starting server weather and 2 others"."""
+    """Returns what is starting: "starting server weather", or "starting server weather and 2 others"."""
     first, *others = what
     more = f" and {counted(len(others), 'other')}" if others else ""
     return f"starting {one_line(first)}{more}"
 
 
 def duration_text(seconds: float) -> str:
-    """A time that is only guessed, in one or two units: `8 s`, `3 min`, `2 h 10 min`."""
+    """Returns an estimated time in one or two units: `8 s`, `3 min`, `2 h 10 min`."""
     if seconds < 60:
         return f"{max(round(seconds), 1)} s"
     minutes = round(seconds / 60)

@@ -1,4 +1,4 @@
-"""What the published systems would report of a batch, in the text report and in the JSON one."""
+"""The reports of the published systems on a batch, in the text report and in the JSON one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from workbench.suite.model import Case
 
 
 class PublishedSummary(ReportModel):
-    """A suite as the published system behind its deciding grader reports it."""
+    """A suite as reported by the published system behind its deciding grader."""
 
     suite: SuitePath
     model: str | None = Field(description="null for the system's comparison of several models")
@@ -28,7 +28,7 @@ class PublishedSummary(ReportModel):
 def published_summaries(
     results: Sequence[RunResult], cases: Mapping[str, Case] | None = None
 ) -> tuple[PublishedSummary, ...]:
-    """The numbers for the JSON report. `cases` are those of the runs, by run."""
+    """Returns the numbers for the JSON report. `cases` are those of the runs, by run."""
     return tuple(
         PublishedSummary(
             suite=report.suite,
@@ -44,7 +44,7 @@ def published_summaries(
 def published_lines(
     results: Sequence[RunResult], suite_names: Mapping[str, str], paint: Paint, *, with_details: bool
 ) -> Iterator[str]:
-    """A quiet line for each suite and model, and all that the system says of it with `with_details`."""
+    """Yields a quiet line for each suite and model, and the system's full report with `with_details`."""
     several_models = len({result.model for result in results}) > 1
     for report in published_reports(results):
         suite = suite_names.get(report.suite, Path(report.suite).stem)

@@ -1,4 +1,4 @@
-"""What every model of the JSON report is made of."""
+"""The base of every model of the JSON reports."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from workbench.suite.disk import from_here
 
 
 def bounded(score: object) -> object:
-    """A number that JSON can say; anything else as it is."""
+    """Returns a number that JSON can express; anything else unchanged."""
     return max(min(score, sys.float_info.max), -sys.float_info.max) if isinstance(score, float) else score
 
 
 Finite = Annotated[float, BeforeValidator(bounded)]
-"""A score; with `arcade_compatible` one can be infinitely bad, which JSON cannot say."""
+"""A score; with `arcade_compatible` it can be negative infinity, which JSON cannot express."""
 
 SuitePath = Annotated[
     str,
@@ -26,7 +26,7 @@ SuitePath = Annotated[
         " recordings are graded by what they hold, that of the recording"
     ),
 ]
-"""What tells suites apart, whoever writes of them: whether a batch is running or is read in a history."""
+"""The description of the keys of suites, the same for running batches and for a history."""
 
 
 def _open(schema: dict[str, JsonValue]) -> None:
@@ -34,7 +34,7 @@ def _open(schema: dict[str, JsonValue]) -> None:
 
 
 class ReportModel(BaseModel):
-    """Immutable; made from the program's own data classes where the names agree. Its schema allows further keys, for
-    later reports may have them."""
+    """Immutable; made from the program's own data classes where the names agree. Its schema allows further keys,
+    because later reports may have them."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", from_attributes=True, json_schema_extra=_open)

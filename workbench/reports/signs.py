@@ -16,17 +16,17 @@ STATUS_SIGNS: dict[Status, str] = {
 }
 
 FORK = "↳ fork"
-"""Stands before a run that was forked from another one."""
+"""Precedes a run that was forked from another one."""
 
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 
 
 def sparkline(shares: Iterable[float], blocks: str = BLOCKS) -> str:
-    """One block for each share, its height standing for it on a scale that is always the same: the lowest is 0, the
-    highest is 1 and nothing less, since all and nearly all are not the same."""
+    """Returns one block for each share, on a fixed scale: the lowest means 0, the highest 1 and nothing less, because
+    all and nearly all are not the same."""
     return "".join(blocks[_level(share, len(blocks) - 1)] for share in shares)
 
 
 def _level(share: float, top: int) -> int:
-    return top if share >= 1 else min(int(max(share, 0.0) * top), top - 1)  # a share may be infinitely low
+    return top if share >= 1 else min(int(max(share, 0.0) * top), top - 1)  # a share may be negative infinity

@@ -39,7 +39,7 @@ _UNTIMED: Mapping[ResultSource, str] = {
     "skipped": "✎ skipped by hand",
     "replayed": "replayed",
 }
-"""What answers a call in no time of its own."""
+"""Sources of results that take no time of their own."""
 
 _EMPTY = "(empty)"
 
@@ -64,7 +64,7 @@ class StepLines:
         self._step_due: bool | None = None
 
     def lines(self, event: Event) -> list[str]:
-        """What one more event adds, cut to the width unless verbose."""
+        """Yields the lines of one more event, cut to the width unless verbose."""
         said = self._said(event)
         return said if self._verbose else [shortened(line, self._width) for line in said]
 
@@ -74,11 +74,11 @@ class StepLines:
                 self._suites = system or None
                 return [f"▲ {one_line(notice)}" for notice in notices]
             case RequestStarted(round=number):
-                # What a failed attempt said is void.
+                # The answer of a failed attempt is void.
                 self._text.clear()
                 self._reasoning.clear()
                 self._silent = True
-                # The request of no step: neither one made again, nor the first after the beginning of a step.
+                # A request outside the steps: neither a retry, nor the first one after the start of a step.
                 of_none = number != self._round and self._step_due is False
                 self._round, self._step_due = number, self._step_due and False
                 return [self._answer()] if of_none else []
@@ -109,7 +109,7 @@ class StepLines:
             case ExecutionProgress(call_id=call_id) as progress if self._verbose:
                 return [self._paint(f"· {one_line(self._tools[call_id])}: {progress_text(progress)}", "quiet")]
             case RequestFailed(error=error):
-                self._failure = error  # said with the retry; one that ends the run is said with the run's end
+                self._failure = error  # reported with the retry, or with the run's end if it ends the run
             case RetryScheduled(attempt=attempt, wait_ms=wait_ms, reason=reason):
                 why = "" if reason == self._failure else f": {one_line(reason)}"
                 return [f"▲ {one_line(self._failure)}", f"↻ retry {attempt} in {seconds(wait_ms)}{why}"]
@@ -139,13 +139,13 @@ class StepLines:
         return []
 
     def _answer(self) -> str:
-        """The request behind the last step of a chain, with its system prompt where that is another one."""
+        """Yields the request behind the last step of a chain, with its system prompt where that changed."""
         if self._suites == self._system:
             return "answer"
         return f"answer  system: {one_line(self._suites)}" if self._suites else "answer  no system prompt"
 
     def _words(self) -> list[str]:
-        """What the model has said since it was last asked for: its reasoning if verbose, and its text."""
+        """Yields the model's output since its last request: its reasoning if verbose, and its text."""
         text, reasoning = "".join(self._text).strip(), "".join(self._reasoning).strip()
         self._text.clear()
         self._reasoning.clear()

@@ -28,7 +28,7 @@ from workbench.suite.numerals import counted, decimals
 Amount = Literal["little", "normal", "much"]
 
 BASELINE = "offline"
-"""The model that is no language model, wherever it is named."""
+"""The offline model, which is marked as no language model wherever it is named."""
 
 MODEL_WIDTH_MAX = 24
 CASE_WIDTH_MIN = 12
@@ -47,10 +47,10 @@ def text_report(
     paint: Paint,
     amount: Amount = "normal",
 ) -> Iterator[str]:
-    """The lines of the report. `suite_names` gives each suite's name by its path; `width` is in terminal cells. Forks
-    are in the table and, unless all runs are forks, in no number.
+    """Yields the lines of the report. `suite_names` gives each suite's name by its path; `width` is in terminal cells.
 
-    `little` leaves out what passed; `much` shows the issues of passed runs too, and what each grader says.
+    Forks are in the table and, unless all runs are forks, in no number. `little` leaves out what passed; `much` also
+    shows the issues of passed runs, and the result of each grader.
     """
     shown = [result for result in results if amount != "little" or result.status not in ("passed", "skipped")]
     if shown:
@@ -75,7 +75,7 @@ def text_report(
 
 
 def totals_lines(totals: Totals, paint: Paint, title: str = "") -> Iterator[str]:
-    """Counts, scores, latency, tokens and cost, a line each."""
+    """Yields counts, scores, latency, tokens and cost, a line each."""
     counts: list[tuple[str, int, Tone]] = [
         ("passed", totals.passed, "good"),
         ("warned", totals.warned, "warn"),
@@ -120,7 +120,7 @@ def totals_lines(totals: Totals, paint: Paint, title: str = "") -> Iterator[str]
 
 
 def run_title(result: RunResult, suite_names: Mapping[str, str]) -> str:
-    """Suite and case on one line, with the repeat where there are several; a fork says so first."""
+    """Returns suite and case on one line, with the repeat where there are several; a fork is marked first."""
     return _title(result, suite_names).whole
 
 
@@ -172,7 +172,7 @@ def _table(
 
 
 def _ends_of_repeats(results: Sequence[RunResult], cases: Sequence[CaseResult]) -> dict[int, CaseResult]:
-    """By the id of the last one shown of several runs of a case, the case."""
+    """Returns the case of each last repeat that is shown, by the id of its run."""
     case_of = {id(run): case for case in cases if len(case.runs) > 1 for run in case.runs}
     last = {id(case): run for run in results if (case := case_of.get(id(run))) is not None}
     return {id(run): case_of[id(run)] for run in last.values()}
@@ -195,7 +195,7 @@ def _details(result: RunResult, paint: Paint, in_full: bool) -> Iterator[str]:
     if unread := unread_text(result.trajectory):
         yield paint(f"    {unread}", "quiet")
     told: set[tuple[object, ...]] = set()
-    # Steps that all passed say nothing that their chain does not.
+    # Steps that all passed add nothing to their chain.
     steps = result.steps if in_full or any(step.status != "passed" for step in result.steps) else ()
     for step, line in zip(steps, step_lines(steps, paint, ISSUE_WIDTH_MAX), strict=True):
         yield f"    {line}"
@@ -209,8 +209,8 @@ def _details(result: RunResult, paint: Paint, in_full: bool) -> Iterator[str]:
 
 
 def _of_the_whole(result: RunResult, grade: Grade, told: Container[tuple[object, ...]]) -> Iterator[Issue]:
-    """The issues of a run but for those that are `told`; of a chain, not that steps failed, which their lines say, nor
-    that calls are missing of steps to which it never came."""
+    """Returns the issues of a run except those that are `told`; for a chain, without those on failed steps, which have
+    lines of their own, and on missing calls of steps that it never reached."""
     never = {("missing call", step.expected_call) for step in result.steps if step.status is None}
     for issue in grade.issues:
         is_of_step = issue.kind == "failed step" and result.steps
@@ -219,24 +219,25 @@ def _of_the_whole(result: RunResult, grade: Grade, told: Container[tuple[object,
 
 
 def _about(issue: Issue) -> tuple[object, ...]:
-    """What tells issues apart, however they are put. Among all calls, a wrong tool may be one in the wrong order."""
+    """Returns what distinguishes issues, whatever their wording. Among all calls, a wrong tool may be one in the wrong
+    order."""
     return issue.kind.replace("wrong order", "wrong tool"), issue.call, issue.expected_call, issue.argument
 
 
 def _issue_line(issue: Issue, *, indent: int) -> str:
-    """Never cut to the width: in a log the end of the line is what someone looks for."""
+    """Returns the line of an issue, which is never cut: in a log the end of the line is what a person looks for."""
     return " " * indent + shortened(issue_text(issue), ISSUE_WIDTH_MAX)
 
 
 def _notice_lines(results: Sequence[RunResult], paint: Paint) -> Iterator[str]:
-    """What was not as the suites would have it, each thing once."""
+    """Yields what differed from the suites, each thing once."""
     notices = Counter(notice for result in results for notice in result.trajectory.notices)
     for notice, runs in notices.items():
         yield paint(f"▲ {one_line(notice)} ({counted(runs, 'run')})", "warn")
 
 
 def _fork_lines(results: Sequence[RunResult], paint: Paint) -> Iterator[str]:
-    """How many runs there are, and how many forks, which count by themselves only; nothing where there is no fork."""
+    """Yields how many runs there are, and how many forks, which count only by themselves; nothing without forks."""
     forks = sum(result.trajectory.fork is not None for result in results)
     if forks and forks == len(results):
         yield paint(f"{counted(forks, 'fork')} and no other run: the numbers below are about forks", "warn")

@@ -1,4 +1,4 @@
-"""How long a batch took, and at what pace."""
+"""The duration and the pace of a batch."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from workbench.reports.values import pace_text, seconds
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """How long a batch took. `start_up_ms` is the part of it in which servers or models started up."""
+    """How long a batch took. `start_up_ms` is the part of it in which servers or models were starting."""
 
     took_ms: float
     start_up_ms: float
     cases_a_minute: float | None
-    """Graded cases by the time in which at least one run was under way; `None` without any."""
+    """Graded cases divided by the time in which at least one run was going on; `None` without any."""
 
 
 def timing_of(took_ms: float, start_up_ms: float, runs: Iterable[RunSummary]) -> Timing:
-    """The timing of a batch with these runs."""
+    """Returns the timing of a batch with these runs."""
     runs = tuple(runs)
     graded = sum(cell.status in GRADED for cell in cells_of(runs).values())
     minutes = busy_ms(runs) / 60_000
@@ -30,7 +30,7 @@ def timing_of(took_ms: float, start_up_ms: float, runs: Iterable[RunSummary]) ->
 
 
 def timing_line(timing: Timing) -> str:
-    """The time and the pace in one line."""
+    """Returns the time and the pace in one line."""
     start_up = f", {seconds(timing.start_up_ms)} of it start-up" if timing.start_up_ms else ""
     pace = f"; {pace_text(timing.cases_a_minute)} cases a minute" if timing.cases_a_minute is not None else ""
     return f"took {seconds(timing.took_ms)}{start_up}{pace}"

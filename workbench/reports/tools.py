@@ -1,4 +1,4 @@
-"""The tools of suites as text and as JSON: where each comes from, what it is said to do, how large it is."""
+"""The tools of suites as text and as JSON: where each comes from, its description, its size."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class ToolSource:
-    """The tools of one server of a suite, or (`server` is `None`) those written out in it, or in the case with the id
+    """The tools of one server of a suite, or (`server` is `None`) those written in it, or in the case with the id
     `case`. `error` says why the server could not be asked; its tools are then those that it listed at `listed_at`, if
     that is known."""
 
@@ -32,7 +32,7 @@ class ToolSource:
 
 @dataclass(frozen=True)
 class SuiteTools:
-    """All tools of a suite. `findings` are what lint says of them, `None` when it was not asked."""
+    """All tools of a suite. `findings` are those of lint, `None` when it did not run."""
 
     path: str
     name: str
@@ -41,7 +41,7 @@ class SuiteTools:
 
 
 def tool_lines(suites: Sequence[SuiteTools], width: int, paint: Paint) -> Iterator[str]:
-    """The listing as text, at most `width` cells wide; errors are never cut."""
+    """Yields the listing as text, at most `width` cells wide; errors are never cut."""
     for number, suite in enumerate(suites):
         if number:
             yield ""
@@ -53,12 +53,12 @@ def tool_lines(suites: Sequence[SuiteTools], width: int, paint: Paint) -> Iterat
 
 
 def tools_json(suites: Sequence[SuiteTools]) -> dict[str, Any]:
-    """The listing as JSON, with the findings where lint was asked."""
+    """Returns the listing as JSON, with the findings where lint ran."""
     return {"version": VERSION, "suites": [_suite_json(suite) for suite in suites]}
 
 
 def finding_lines(suites: Sequence[SuiteTools], paint: Paint) -> Iterator[str]:
-    """The findings of lint as text, tool by tool; no line is cut."""
+    """Yields the findings of lint as text, tool by tool; no line is cut."""
     for number, suite in enumerate(suites):
         if number:
             yield ""
@@ -94,7 +94,7 @@ def _suite_json(suite: SuiteTools) -> dict[str, Any]:
 
 
 def hint(tool: ToolDefinition) -> str:
-    """What a server says that its tool does to the world."""
+    """Returns the server's hints on the effects of its tool."""
     annotations = tool.annotations
     if annotations.get("readOnlyHint") is True:
         return "read-only"
@@ -130,7 +130,7 @@ def _size(characters: int) -> str:
 
 
 def _parameters(tool: ToolDefinition) -> str:
-    """`city: string, days?: integer`: names with their types, a question mark where one may be left out."""
+    """Returns `city: string, days?: integer`: names with their types, a question mark where one may be left out."""
     must = required_names(tool.parameters)
     return ", ".join(
         f"{one_line(name)}{'' if name in must else '?'}{f': {one_line(said)}' if (said := type_text(schema)) else ''}"

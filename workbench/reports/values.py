@@ -11,22 +11,23 @@ from workbench.suite.numerals import decimals
 from workbench.trajectory.events import ExecutionProgress
 from workbench.trajectory.messages import JsonValue, Usage
 
-_LAYOUT = re.compile(r"(?<!\s)\s*\n\s*")  # begun nowhere inside of blanks: that would take the square of their number
+_LAYOUT = re.compile(r"(?<!\s)\s*\n\s*")  # never inside a run of blanks, because that would take quadratic time
 
 
 def shown_json(value: JsonValue) -> str:
-    """A value as JSON on one line, safe to show."""
+    """Returns a value as JSON on one line, safe to show."""
     return one_line(json.dumps(value, ensure_ascii=False))
 
 
 def call_text(tool: str, arguments: Mapping[str, JsonValue]) -> str:
-    """A call as `tool(name=value, …)`, safe to show."""
+    """Returns a call as `tool(name=value, …)`, safe to show."""
     inside = ", ".join(f"{one_line(name)}={shown_json(value)}" for name, value in arguments.items())
     return f"{one_line(tool)}({inside})"
 
 
 def result_text(content: str) -> str:
-    """A tool's result on one line, safe to show. The layout of what looks like JSON is folded; nothing else changes."""
+    """Returns a tool's result on one line, safe to show. The layout of text that looks like JSON is folded; nothing
+    else changes."""
     if content[:1] in ("{", "["):
         # A line break inside a JSON text is never part of a string.
         content = _LAYOUT.sub(" ", content)
@@ -34,12 +35,13 @@ def result_text(content: str) -> str:
 
 
 def score_text(score: float | None) -> str:
-    """A score with two decimals, `1.00` only when it is 1; `n/a` where a grader does not apply."""
+    """Returns a score with two decimals, `1.00` only when it is 1; `n/a` where a grader does not apply."""
     return "n/a" if score is None else decimals(score)
 
 
 def reached_text(reached: float, demanded: float) -> str:
-    """What was reached of what was demanded, with three decimals, or with as many as tell the two apart."""
+    """Returns a value that was compared with a threshold, with three decimals, or with as many as distinguish the
+    two."""
     for digits in range(3, 10):
         text = decimals(reached, digits)
         if (float(text) < demanded, float(text) > demanded) == (reached < demanded, reached > demanded):
@@ -48,31 +50,31 @@ def reached_text(reached: float, demanded: float) -> str:
 
 
 def milliseconds(value: float) -> str:
-    """A time in a unit that a person reads at a glance."""
+    """Returns a time in a unit that a person reads at a glance."""
     if value < 10:
         return f"{value:.1f} ms"
     return f"{value:.0f} ms" if value < 999.5 else f"{value / 1000:.1f} s"
 
 
 def seconds(value_ms: float) -> str:
-    """A wait, given in milliseconds, in seconds."""
+    """Returns a wait in milliseconds as seconds."""
     return f"{value_ms / 1000:.1f} s"
 
 
 def pace_text(cases_a_minute: float) -> str:
-    """Cases a minute, with a decimal where there are few."""
+    """Returns cases per minute, with a decimal where there are few."""
     return f"{cases_a_minute:,.0f}" if cases_a_minute >= 100 else f"{cases_a_minute:.1f}"
 
 
 def tokens_text(usage: Usage) -> str:
-    """Tokens in and out, with those from a cache and those spent on reasoning where there are any."""
+    """Returns tokens in and out, with those from a cache and those spent on reasoning where there are any."""
     cached = f" ({usage.cached_input_tokens:,} cached)" if usage.cached_input_tokens else ""
     reasoning = f" ({usage.reasoning_tokens:,} reasoning)" if usage.reasoning_tokens else ""
     return f"{usage.input_tokens:,} in{cached}, {usage.output_tokens:,} out{reasoning}"
 
 
 def cost_text(dollars: float) -> str:
-    """US dollars, with as many decimals as a small amount needs."""
+    """Returns US dollars, with as many decimals as a small amount needs."""
     if not dollars:
         return "$0"
     if 0 < dollars < 0.000001:
@@ -81,6 +83,6 @@ def cost_text(dollars: float) -> str:
 
 
 def progress_text(progress: ExecutionProgress) -> str:
-    """How far an execution is, safe to show: `3 of 10  reading`."""
+    """Returns the progress of an execution, safe to show: `3 of 10  reading`."""
     total = f" of {progress.total:g}" if progress.total is not None else ""
     return f"{progress.progress:g}{total}  {one_line(progress.message or '')}".rstrip()

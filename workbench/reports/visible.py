@@ -1,4 +1,5 @@
-"""Text from models, tools and files made safe to show: every character that a terminal would act on becomes visible."""
+"""Makes text from models, tools and files safe to show: every character that a terminal would act on becomes
+visible."""
 
 from __future__ import annotations
 
@@ -16,12 +17,12 @@ ACTED_ON = re.compile(
     "\U000e0000-\U000e0fff"  # tags and more variation selectors
     "\ud800-\udfff]"  # surrogates, which cannot be encoded
 )
-"""Characters that a terminal, or whoever lays text out, acts on instead of showing them."""
+"""Characters that a terminal, or a layout engine, acts on instead of showing them."""
 
 
 def visible(text: str) -> str:
-    """Show control characters as their Unicode pictures, invisible and bidirectional ones as `<U+202E>`. Tabs and
-    newlines stay."""
+    """Returns text with control characters as their Unicode pictures, invisible and bidirectional ones as `<U+202E>`.
+    Tabs and newlines stay."""
     return ACTED_ON.sub(_picture, text)
 
 
@@ -33,21 +34,22 @@ def _picture(match: re.Match[str]) -> str:
 
 
 def one_line(text: str) -> str:
-    """`text` made visible on a single line: newlines as `⏎`, tabs as blanks."""
+    """Returns `text` made visible on a single line: newlines as `⏎`, tabs as blanks."""
     return visible(text.replace("\r\n", "\n").replace("\t", " ")).replace("\n", "⏎")
 
 
 def fit(text: str, width: int) -> str:
-    """Cut or pad `text` (already one line) to exactly `width` terminal cells."""
+    """Returns `text` (already one line) cut or padded to exactly `width` terminal cells."""
     cut = shortened(text, width)
     return cut + " " * (width - cell_len(cut))
 
 
 def shortened(text: str, width: int) -> str:
-    """Cut `text` (already one line) to at most `width` terminal cells, with an ellipsis where something is missing."""
+    """Returns `text` (already one line) cut to at most `width` terminal cells, with an ellipsis where something is
+    missing."""
     if width <= 0:
         return ""
-    head = text[: width + 1]  # a megabyte is not measured to show forty cells of it
+    head = text[: width + 1]  # a megabyte need not be measured to show forty cells of it
     if len(head) == len(text) and cell_len(text) <= width:
         return text
     return set_cell_size(head, width - 1) + ELLIPSIS
