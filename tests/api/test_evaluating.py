@@ -273,6 +273,30 @@ def test_what_broke_since_a_baseline_decides_where_that_is_wanted(folder: Path) 
         workbench.evaluate("clock.toml", model=agent, history=history, baseline="last week's")
 
 
+def test_an_interrupted_batch_goes_on_with_an_agent_that_is_given_again(folder: Path) -> None:
+    history, asked = folder / "batches.sqlite3", list[str]()
+
+    async def agent(request: workbench.AgentRequest) -> workbench.AgentReply:
+        asked.append(request.case)
+        return await clock_agent(request)
+
+    def interrupt(event: BatchEvent) -> None:
+        if isinstance(event, RunDone):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        workbench.evaluate("clock.toml", model=agent, concurrency=1, history=history, on_event=interrupt)
+    assert set(asked) == {"time-in-bergen"}
+    for wrong, why in (({"model": "offline"}, "no model of batch 1"), ({}, "'agent' of batch 1 cannot be reached")):
+        with pytest.raises(workbench.UsageError, match=why):
+            workbench.evaluate("clock.toml", history=history, resume=True, **wrong)  # type: ignore[arg-type]
+    report = workbench.evaluate("clock.toml", model=agent, history=history, resume=True)
+    assert set(asked) == {"time-in-bergen", "small-talk"}
+    assert (report.batch, report.passed, len(report.runs)) == (1, True, 2)
+    with pytest.raises(workbench.UsageError, match="nothing is missing"):
+        workbench.evaluate("clock.toml", model=agent, history=history, resume=True)
+
+
 async def test_two_evaluations_share_a_loop_and_agents_run_in_it(folder: Path) -> None:
     seen: list[BatchEvent] = []
     home = threading.current_thread()

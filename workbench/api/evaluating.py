@@ -23,14 +23,13 @@ from workbench.config.program import program_in
 from workbench.config.secrets import Secrets
 from workbench.engine.thread import EngineThread
 from workbench.evaluation.approval import needs
-from workbench.evaluation.options import OptionsError, OwnModel, RunOptions
+from workbench.evaluation.options import OptionsError, OwnModel, Resume, RunOptions
 from workbench.evaluation.plan import Plan, PlanError
 from workbench.evaluation.planning import plan
 from workbench.evaluation.report import Report
 from workbench.evaluation.run import Evaluation
 from workbench.providers.function import AgentFunction, CallerLoop, FunctionModel
 from workbench.providers.model import Model
-from workbench.suite.loading import SuiteFile
 from workbench.suite.model import GraderName
 from workbench.trajectory.messages import JsonValue
 
@@ -96,6 +95,7 @@ def evaluate(
     judge_anew: bool = False,
     history: bool | SuitePath = False,
     record: SuitePath | None = None,
+    resume: bool | int | str = False,
     baseline: int | str | None = None,
     fail_on: FailOn | None = None,
     approve: Approve = approve_nothing,
@@ -119,6 +119,8 @@ def evaluate(
     - `judge` names the model that judges where a check names none; `judge_anew` asks it about known values again.
     - `history=True` records the runs in the project's history, a path in that file; `record` is a folder in which each
       run becomes a recording of its own. By default, nothing is written.
+    - `resume` goes on with a batch of that history, by its number or name, or with the latest one that lacks runs: only
+      the runs that are missing are made, and the report is about all of them. An agent has to be given again.
     - `baseline` is the number or the name of a batch in that history to compare with. With `fail_on="regression"`, what
       broke since then decides whether the report passes.
 
@@ -161,6 +163,7 @@ def evaluate(
             judge_anew=judge_anew,
             history=history,
             record=record,
+            resume=resume,
             baseline=baseline,
             fail_on=fail_on,
             approve=approve,
@@ -189,6 +192,7 @@ async def evaluate_async(
     judge_anew: bool = False,
     history: bool | SuitePath = False,
     record: SuitePath | None = None,
+    resume: bool | int | str = False,
     baseline: int | str | None = None,
     fail_on: FailOn | None = None,
     approve: Approve = approve_nothing,
@@ -209,6 +213,8 @@ async def evaluate_async(
     [2, 1]
     """
     files = tuple(suite.file for suite in loaded(suites))
+    own_history = history_file(user_folders(), files[0].path.parent, home_in(os.environ))
+    goes_on = resume is not False
     loop = CallerLoop()
     given = (*((model,) if model is not None else ()), *models)
     try:
@@ -228,7 +234,8 @@ async def evaluate_async(
             execute_all=execute_all,
             judge=judge,
             judge_anew=judge_anew,
-            history=Path(history) if not isinstance(history, bool) else _own_history(files[0]) if history else None,
+            resume=Resume(None if resume is True else str(resume)) if goes_on else None,
+            history=(own_history if history or goes_on else None) if isinstance(history, bool) else Path(history),
         )
     except OptionsError as error:
         raise UsageError(str(error)) from error
@@ -237,25 +244,32 @@ async def evaluate_async(
         planned = plan(options, program)
     except PlanError as error:
         raise UsageError(program.secrets.redact(str(error))) from None
-    approval = approval_for(needs(planned), approve, program.secrets)
-    history_of_baseline = options.history or _own_history(files[0])
-    before = _baseline(str(baseline), history_of_baseline, planned, fail_on) if baseline is not None else None
-    recordings = _recordings(Path(record), program.secrets) if record is not None else None
     try:
-        async with Evaluation(planned, approval, record=recordings) as evaluation:
-            async for event in evaluation:
-                if isinstance(event, HistorySaid):
-                    warnings.warn(program.secrets.redact(event.text), RuntimeWarning, stacklevel=1)
-                if on_event is not None:
-                    on_event(event)
-            report = await evaluation.report()
+        approval = approval_for(needs(planned), approve, program.secrets)
+        kept_in = options.history or own_history
+        before = _baseline(str(baseline), kept_in, planned, fail_on) if baseline is not None else None
+        recordings = _recordings(Path(record), program.secrets) if record is not None else None
+    except BaseException:
+        planned.abandon()
+        raise
+    try:
+        report = await _report(Evaluation(planned, approval, record=recordings), on_event)
     finally:
         await loop.settle()
-    if before is not None:
-        report = replace(report, against=before.against(report.results))
     if recordings is not None and recordings.problem is not None:
         warnings.warn(program.secrets.redact(recordings.problem), RuntimeWarning, stacklevel=1)
-    return report
+    return report if before is None else replace(report, against=before.against(report.results))
+
+
+async def _report(evaluation: Evaluation, on_event: Callable[[BatchEvent], object] | None) -> Report:
+    async with evaluation:
+        async for event in evaluation:
+            if isinstance(event, HistorySaid):
+                said = evaluation.plan.program.secrets.redact(event.text)
+                warnings.warn(said, RuntimeWarning, stacklevel=1)
+            if on_event is not None:
+                on_event(event)
+        return await evaluation.report()
 
 
 @dataclass(frozen=True)
@@ -295,11 +309,6 @@ def _named(model: AnyModel, loop: CallerLoop) -> str | OwnModel:
     raise UsageError(
         f"a model is a name, a workbench.Model, a workbench.Agent or an async function, not a {type(model).__name__}"
     )
-
-
-def _own_history(suite: SuiteFile) -> Path:
-    """The history of the project that a suite belongs to, or the user's own."""
-    return history_file(user_folders(), suite.path.parent, home_in(os.environ))
 
 
 def _baseline(which: str, history: Path, planned: Plan, fail_on: FailOn | None) -> Baseline:

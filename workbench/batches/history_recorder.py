@@ -100,7 +100,7 @@ def settings_of_batch(
     for run in runs:
         if run.model not in models:
             own = run.own_model is not None
-            models[run.model] = {"provider": "python"} if own else model_settings(partial(specs.of, run))
+            models[run.model] = OWN_MODEL_SETTINGS if own else model_settings(partial(specs.of, run))
     return {
         "concurrency": concurrency,
         "execute": execution.wanted,
@@ -128,6 +128,10 @@ def judges_of(runs: Iterable[PlannedRun], specs: Specs) -> dict[str, JsonValue]:
             else:
                 judges.setdefault(spec.name, _reached(spec))
     return judges
+
+
+OWN_MODEL_SETTINGS: dict[str, JsonValue] = {"provider": "python"}
+"""What stands for a model that the caller brings along."""
 
 
 def model_settings(find: Callable[[], ModelSpec | None]) -> dict[str, JsonValue]:

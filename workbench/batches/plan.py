@@ -62,6 +62,11 @@ class Selection:
 OpenOwnModel = Callable[[PlannedRun], Model]
 """Opens a model that the caller brings along, for one run."""
 
+OwnModels = Mapping[str, OpenOwnModel]
+"""The models that the caller brings along, by the names that runs know them by."""
+
+NO_OWN_MODELS: OwnModels = MappingProxyType({})
+
 EVERYTHING = Selection()
 
 
@@ -120,7 +125,7 @@ def plan_runs(
     tags: Iterable[str] = (),
     repeats: int | None = None,
     by: GraderName | None = None,
-    own_models: Mapping[str, OpenOwnModel] = MappingProxyType({}),
+    own_models: OwnModels = NO_OWN_MODELS,
     next_run_id: Callable[[], str] = next_run_id,
 ) -> tuple[PlannedRun, ...]:
     """Plan every selected case on every model, as often as it repeats, in the order of the files.

@@ -7,9 +7,15 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import get_args
 
-from workbench.batches.history_recorder import REACHED_BY, cases_as_stored, judges_of, model_settings
+from workbench.batches.history_recorder import (
+    OWN_MODEL_SETTINGS,
+    REACHED_BY,
+    cases_as_stored,
+    judges_of,
+    model_settings,
+)
 from workbench.batches.known_secrets import learn_secrets_of_runs
-from workbench.batches.plan import PlannedRun, decided_by, next_run_id
+from workbench.batches.plan import NO_OWN_MODELS, OwnModels, PlannedRun, decided_by, next_run_id
 from workbench.batches.specs import Specs
 from workbench.config.models import DEFAULT_CONCURRENCY
 from workbench.config.program import Program
@@ -54,14 +60,16 @@ class Resumption:
         return self.handle.places
 
 
-def claim_and_read(history: History, number: int, program: Program, named: Collection[str]) -> Resumption:
+def claim_and_read(
+    history: History, number: int, program: Program, named: Collection[str], own_models: OwnModels = NO_OWN_MODELS
+) -> Resumption:
     """Claim a batch, so that nobody else makes what is missing in it, and read what that is, as `resumable` does.
 
     Whoever does not go on releases the claim, `handle.claim`. Raises HistoryError.
     """
     taken = claim(history.file, number)
     try:
-        resumption = resumable(history, history.batch(f"#{number}"), program, named=named)
+        resumption = resumable(history, history.batch(f"#{number}"), program, named=named, own_models=own_models)
     except BaseException:
         taken.release()
         raise
@@ -75,13 +83,15 @@ def resumable(
     program: Program,
     *,
     named: Collection[str] = (),
+    own_models: OwnModels = NO_OWN_MODELS,
     next_run_id: Callable[[], str] = next_run_id,
 ) -> Resumption:
     """What is missing in a batch, ready to be run. Reads the history, suites and settings: nothing for the app's loop.
 
     A suite whose file is what it was is used as it is; of another one, the text in the history is run under the same
     path. Who named a model is believed of the user's own history alone: in another one, which may come from anywhere,
-    the suites did, but for the models that are `named` again. Raises HistoryError when nothing is missing, or when what
+    the suites did, but for the models that are `named` again. `own_models` are those that the caller brings along
+    again. Raises HistoryError when nothing is missing, or when what
     is missing cannot be run as it was meant to be.
     """
     rows = history.runs(batch.number)
@@ -113,7 +123,9 @@ def resumable(
         run_id = next_run_id()
         while run_id in taken:
             run_id = next_run_id()
-        runs.append(_planned(run_id, row, files[row.suite], cases[row.suite].get(row.case_id)))
+        planned = _planned(run_id, row, files[row.suite], cases[row.suite].get(row.case_id))
+        own = own_models.get(row.model) if not row.model_of_suite else None
+        runs.append(replace(planned, own_model=own))
     settings = batch.settings
     concurrency = settings.get("concurrency")
     execute = settings.get("execute")
@@ -189,12 +201,17 @@ def _differences(
     batch: BatchRow, rows: Sequence[RunRow], runs: Sequence[PlannedRun], program: Program, specs: Specs
 ) -> Iterator[str]:
     asked_now = {run.model for run in runs}
+    own = {run.model for run in runs if run.own_model is not None}
     # The first run of a model, missing or not, is the one whose settings were kept for it.
     models: dict[str, JsonValue] = {}
     for row in rows:
         if row.model in asked_now and row.model not in models:
             suite, by_suite = row.suite.file, row.model_of_suite
-            models[row.model] = model_settings(partial(specs.of_model, row.model, suite, by_suite=by_suite))
+            models[row.model] = (
+                OWN_MODEL_SETTINGS
+                if row.model in own and not by_suite
+                else model_settings(partial(specs.of_model, row.model, suite, by_suite=by_suite))
+            )
     for kind, today in (("model", models), ("judge", judges_of(runs, specs))):
         then = batch.settings.get(f"{kind}s")
         for name, now in program.secrets.redacted(today).items():

@@ -65,7 +65,8 @@ def _planned(options: RunOptions, resume: Resume, file: Path, program: Program) 
         suites = _suites_at(options)
         chosen = _named(history, resume.batch) if resume.batch else _lacking(history, suites, program)
         _must_have(chosen, suites, options.model_names)
-        resumption = claim_and_read(history, chosen.number, program, options.model_names)
+        own = {name: model.open for name, model in options.own_models.items()}
+        resumption = claim_and_read(history, chosen.number, program, options.model_names, own)
         try:
             return _plan_of(resumption, options, resume, history, program, in_full=in_full)
         except BaseException:
