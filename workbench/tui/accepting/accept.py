@@ -1,4 +1,4 @@
-"""Accepting what a model did as what is expected: from the run that is shown to a change of its case."""
+"""Accepting what a model did as the expectation of its case."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from workbench.tui.tree.selection import Selection
 
 
 class AcceptingCommands:
-    """Accepts the run that is shown, or one of its calls, into its case."""
+    """Accepts the displayed run, or one of its calls, into its case."""
 
     def __init__(
         self,
@@ -53,10 +53,8 @@ class AcceptingCommands:
         }
 
     def _accept(self, *, whole: bool) -> None:
-        """Show what accepting the run shown would change, and change it when that is agreed to.
-
-        It is about the call under the cursor; with `whole`, or where there is none, about all calls.
-        """
+        """Show what accepting would change, and apply it if confirmed. Accepts the selected call or, with `whole` or
+        without a selected call, all calls."""
         suite, run, outline = self._selection.suite, self._selection.run, self._selection.outline
         if suite is None or run is None or outline is None:
             return
@@ -126,7 +124,7 @@ def _pairings(suite: Suite, case: Case, result: RunResult) -> Sequence[CallPairi
 
 
 def _status_now(suite: OpenSuite, outline: CaseOutline, run: RunRecord) -> str:
-    """What the run is worth under the case as it is now, in words."""
+    """Describe the run's status under the changed case."""
     now, result = read_now(suite, outline), run.result
     if now is None or result is None:
         return "the case has errors now"

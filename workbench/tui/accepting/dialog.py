@@ -1,4 +1,4 @@
-"""Shows what accepting a run would make expected, with the check for each argument, and lets that be changed."""
+"""The dialog that shows what accepting a run changes, with a choice of checks for each argument."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from workbench.tui.terminal.theming import Ground
 LONGEST_NAME = 18
 _KIND_CELLS = 11
 _FRAME_ROWS = 4
-"""Border, title and keys."""
+"""The rows of border, title and keys."""
 
 
 class AcceptScreen(Dialog[Proposal]):
-    """Answers with what is to be accepted."""
+    """Asks for confirmation. Closes with the accepted proposal."""
 
     DEFAULT_CSS = "AcceptScreen > Vertical { width: 100; }"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -55,16 +55,16 @@ class AcceptScreen(Dialog[Proposal]):
         self.query_one("#accepted").styles.max_height = max(height - _FRAME_ROWS, 1)
 
     def action_other(self, step: int) -> None:
-        """Another check for the argument under the cursor."""
+        """Select a different check for the argument under the cursor."""
         self.query_one("#accepted", AcceptLines).other_check(step)
 
     def action_accept(self) -> None:
-        """Close with what is shown."""
+        """Close with the displayed proposal."""
         self.dismiss(self.query_one("#accepted", AcceptLines).proposal)
 
 
 class AcceptLines(LineView):
-    """The calls of a proposal, a row for each and for each of their arguments."""
+    """The calls of a proposal, with a row for each call and argument."""
 
     GROUND: ClassVar[Ground] = "panel"
 
@@ -72,8 +72,7 @@ class AcceptLines(LineView):
         super().__init__(widget_id)
         self.proposal = proposal
         self._rows: list[tuple[int, int | None]] = []
-        """The call of each row, and which of its arguments it shows, those that are lost last; behind them come the
-        calls that go."""
+        """The call of each row and the argument it shows, dropped ones last. Calls that go come after these rows."""
         for number, call in enumerate(proposal.calls):
             self._rows.append((number, None))
             self._rows += [(number, at) for at in range(len(call.arguments) + len(call.lost))]
@@ -88,7 +87,7 @@ class AcceptLines(LineView):
 
     @property
     def _others(self) -> list[Line]:
-        """What there is to say beside the calls."""
+        """The lines after the calls."""
         gone = [
             (Span(f"  {GLYPHS.missing} ", "muted"), Span(one_line(tool), "tool"), Span("  no longer expected", "muted"))
             for tool in self.proposal.gone
@@ -104,13 +103,13 @@ class AcceptLines(LineView):
         return cut_line(self._line(index), self.text_width)
 
     def other_check(self, step: int) -> None:
-        """The next check of the argument under the cursor, or the one before."""
+        """Select the next or previous check of the argument under the cursor."""
         if (argument := self._argument_at(self.cursor)) is not None:
             self.proposal = self.proposal.with_other_check(*argument, step)
             self.repaint()
 
     def _argument_at(self, row: int) -> tuple[int, int] | None:
-        """The call and the argument whose check a row shows."""
+        """Return the call and argument of a row with a choice of checks."""
         number, at = self._rows[row] if row < len(self._rows) else (0, None)
         is_argument = at is not None and at < len(self.proposal.calls[number].arguments)
         return (number, at) if at is not None and is_argument else None

@@ -1,4 +1,4 @@
-"""Breakpoints: setting one where the cursor is, and the list of all of them."""
+"""Actions for breakpoints: setting one at the cursor, and the list of all."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from workbench.tui.kit.actions import Action, Feature, Situation
 
 @dataclass(frozen=True)
 class BreakpointsNow(Situation):
-    """`count` is how many breakpoints there are."""
+    """The situation of the screen. `count` is the number of breakpoints."""
 
     count: int = 0
 
@@ -42,6 +42,6 @@ TYPING: tuple[Action, ...] = (
     Action("breakpoints.complete", "Complete", ("tab",), "breakpoints", "complete"),
     Action("breakpoints.leave.back", "Back to the list", ("escape",), "breakpoints", "back"),
 )
-"""What the bar of keys names while a breakpoint is typed."""
+"""The keys shown in the key bar while a breakpoint is typed."""
 
 FEATURE = Feature("breakpoints", ACTIONS, screens={"breakpoints": "the breakpoints"})

@@ -1,4 +1,4 @@
-"""Setting breakpoints, and the list of them."""
+"""Setting breakpoints, and listing them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from workbench.tui.lines.glyphs import GLYPHS
 
 
 class BreakingCommands:
-    """Sets breakpoints, and opens the list of them: its screen is imported when it is first wanted."""
+    """Sets breakpoints, and opens the screen with the list."""
 
     def __init__(
         self,
@@ -31,9 +31,9 @@ class BreakingCommands:
         self._breaking = breaking
         self._case_pane = case_pane
         self._in_run = in_run
-        """Returns the breakpoint at what the cursor is on in the run, or why there is none."""
+        """Returns the breakpoint for the cursor in the run, or why there is none."""
         self._key_name = key_name
-        """Returns what the keys of an action are called, empty where it has none."""
+        """Returns the names of an action's keys, empty if it has none."""
         self.methods: dict[str, Callable[[], object]] = {"break.here": self._here, "break.list": self._list}
 
     def _here(self) -> None:
@@ -49,7 +49,7 @@ class BreakingCommands:
         self._switch(found, self._stage.announce)
 
     def turn_at_tool(self, tool: str, announce: Announce) -> None:
-        """Set a breakpoint at calls of a tool, or take it away."""
+        """Set or remove a breakpoint on calls of a tool."""
         self._switch(Breakpoint("tool", tool), announce)
 
     def _switch(self, found: Breakpoint | str, say: Announce) -> None:

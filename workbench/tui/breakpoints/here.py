@@ -1,4 +1,4 @@
-"""The breakpoint that is meant by what the cursor is on: an item of a run, or a row of a case's form."""
+"""The breakpoint that the cursor refers to: an item of a run, or a row of a case's form."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NOTHING_IN_FORM = "put the cursor on an expected call, a step, a mock, or one of
 
 
 def breakpoint_in_run(item: Item | None, place: RunPlace | None, line: Line) -> Breakpoint | str:
-    """The breakpoint at an item of a run, of which the cursor is on a line; or why there is none."""
+    """Return the breakpoint for an item of a run and the selected line of it, or why there is none."""
     match item:
         case CallItem():
             judged = {verdict.argument for verdict in item.verdicts if verdict.holds is not None}
@@ -37,8 +37,8 @@ def breakpoint_in_run(item: Item | None, place: RunPlace | None, line: Line) -> 
 
 
 def breakpoint_in_form(table: Table, place: Place) -> Breakpoint | str:
-    """The breakpoint at a row of a form, or why there is none: at a tool's call, or at one of its arguments as it is
-    checked."""
+    """Return the breakpoint for a row of a form, or why there is none: on a tool's call, or on one of its checked
+    arguments."""
     length = next((length for length in range(1, len(place) + 1) if tool_of_call(table, place[:length])), 0)
     tool = tool_of_call(table, place[:length])
     if tool is None:

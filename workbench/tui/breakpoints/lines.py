@@ -1,4 +1,4 @@
-"""The list of breakpoints as lines, and what completes one while it is typed."""
+"""The lines of the screen of breakpoints, and completions while one is typed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NAMED = ("tool", "error", "failed-check")
 
 
 def point_line(point: Breakpoint, width: int) -> Line:
-    """One breakpoint: whether it is on, and how it is written."""
+    """Return one breakpoint: whether it is enabled, and its text."""
     text = one_line(breakpoint_line(point))
     if point.enabled:
         return cut_line((Span(f" {GLYPHS.breakpoint} ", "failed"), Span(text)), width)
@@ -25,7 +25,7 @@ def point_line(point: Breakpoint, width: int) -> Line:
 
 
 def kept_lines(breakpoints: Breakpoints, width: int) -> list[Line]:
-    """Where they are kept, and whether they are."""
+    """Return where breakpoints are stored, or why they are not."""
     if breakpoints.problem is not None:
         return warned_lines(breakpoints.problem, width)
     if breakpoints.file is None:
@@ -36,7 +36,7 @@ def kept_lines(breakpoints: Breakpoints, width: int) -> list[Line]:
 
 
 def typing_lines(text: str, mistake: str | None, width: int) -> list[Line]:
-    """What is wrong with what is typed; else what its first word means."""
+    """Return the error in the typed text, otherwise the meaning of its first word."""
     if mistake is not None:
         return warned_lines(mistake, width)
     kind = text.split(" ", 1)[0]
@@ -46,13 +46,12 @@ def typing_lines(text: str, mistake: str | None, width: int) -> list[Line]:
 
 
 def warned_lines(text: str | None, width: int) -> list[Line]:
-    """Something to look at; nothing where there is nothing."""
+    """Return a warning, empty if there is none."""
     return paragraph(f"{GLYPHS.warned} ", one_line(text), "warned", 1, max(width - 4, 10)) if text is not None else []
 
 
 def completions_of(text: str, tools: Sequence[str]) -> tuple[Completion, ...]:
-    """What can be meant by what is typed so far: all of the line as it would stand then. Names that begin so come
-    before names that only hold it."""
+    """Return the completions of the typed text, as complete lines. Names that begin with it come first."""
     kind, blank, name = text.lstrip().partition(" ")
     if not blank:
         begun = (each for each in KINDS if each.startswith(kind))

@@ -1,4 +1,4 @@
-"""The breakpoints of the app: where they are kept, told to whatever runs, and shown at calls and in forms."""
+"""The breakpoints of the app: stored with the project, applied to runs, and marked at calls and in forms."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Breaking:
-    """The breakpoints of the project that is opened, or those that are given for this time and kept nowhere."""
+    """The breakpoints of the open project, or those given for this session, which are not stored."""
 
     def __init__(
         self,
@@ -43,11 +43,12 @@ class Breaking:
         self.all.changed = self.tell
 
     def follow(self, *followers: Callable[[Breakpoints], object]) -> None:
-        """Tell these what the breakpoints are whenever they change: what runs, and what shows them."""
+        """Call these functions with the breakpoints on every change."""
         self._followers += followers
 
     def find(self, opened: Path) -> tuple[Breakpoints, str | None]:
-        """The breakpoints kept for the project of a file or folder, and what is wrong with their file. Reads files."""
+        """Return the stored breakpoints for the project of a file or folder, and problems with their file. Reads
+        files."""
         if self.given:
             return self.all, None
         program, folder = self._program, opened if opened.is_dir() else opened.parent
@@ -56,22 +57,22 @@ class Breaking:
         return Breakpoints(points, file, program.secrets), problem
 
     def take(self, found: Breakpoints) -> None:
-        """Hold runs at these from now on."""
+        """Apply these breakpoints from now on."""
         self.all = found
         found.changed = self.tell
         self.tell()
 
     def tools(self) -> list[ToolDefinition]:
-        """All tools that the open suites are known to have."""
+        """Return all known tools of the open suites."""
         suites, known = self._open_suites.suites, self._known_tools
         return [tool for suite in suites for tool in known.of(suite.document.table(HEAD), suite.path)]
 
     def doubt(self, point: Breakpoint) -> str | None:
-        """Why one may never hold, if anything speaks against it."""
+        """Return why a breakpoint may never hold, if so."""
         return doubt_about(point, self.tools())
 
     def tell(self) -> None:
-        """Tell all followers what the breakpoints are now, and announce why they are not kept, if they are not."""
+        """Notify all followers, and announce if the breakpoints are not stored."""
         for follower in self._followers:
             follower(self.all)
         if self.all.problem is not None:

@@ -1,4 +1,4 @@
-"""The breakpoints: each with whether it is on, and a line to type one in."""
+"""The screen of breakpoints: the list with their states, and a line to type one."""
 
 from __future__ import annotations
 
@@ -54,16 +54,16 @@ class _Points:
 
     @property
     def rows(self) -> Sequence[Breakpoint]:
-        """All of them."""
+        """All breakpoints."""
         return self._breaking.all.points
 
     def move_to(self, index: int) -> None:
-        """Put the cursor on a breakpoint."""
+        """Move the cursor to a breakpoint."""
         self.cursor = index
 
 
 class _LineField(SafeInput):
-    """The line that is typed; up and down choose a completion. Of a paste it takes the first line."""
+    """The input of one breakpoint. Up and down select a completion. Only the first line of a paste is used."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "choose(-1)", show=False),
@@ -74,19 +74,19 @@ class _LineField(SafeInput):
         super().__init__(placeholder="a breakpoint", widget_id=widget_id, select_on_focus=False)
         self._choose = choose
         self.left_out = False
-        """Whether something that was pasted is not there: it was more than one line."""
+        """Whether part of a paste was dropped, because it had several lines."""
 
     def on_paste(self, event: events.Paste) -> None:
-        """Remember what Textual's field leaves out."""
+        """Remember whether Textual's field drops part of the paste."""
         self.left_out = len(event.text.split()) > len((event.text.splitlines() or [""])[0].split())
 
     def action_choose(self, by: int) -> None:
-        """Mark another completion."""
+        """Mark a different completion."""
         self._choose(by)
 
 
 class BreakpointsScreen(SideScreen[None]):
-    """All breakpoints. Every change holds at once, for runs under way too."""
+    """All breakpoints. Changes apply at once, also to active runs."""
 
     DEFAULT_CSS = """
     BreakpointsScreen #breakpoints-body { height: 1fr; }
@@ -104,14 +104,14 @@ class BreakpointsScreen(SideScreen[None]):
         self._breaking = breaking
         self._tools = tuple(dict.fromkeys(tool.name for tool in breaking.tools()))
         self._changing: int | None = None
-        """The breakpoint in whose place the one is put that is typed; none for a new one."""
+        """The index of the breakpoint being changed, `None` for a new one."""
         self._mistake: str | None = None
         self._note: str | None = None
-        """What became of the last change, where that cannot be seen."""
+        """A note on the last change if it is not visible."""
 
     @property
     def breakpoints(self) -> Breakpoints:
-        """Those of the app."""
+        """The breakpoints of the app."""
         return self._breaking.all
 
     def compose(self) -> ComposeResult:
@@ -126,7 +126,7 @@ class BreakpointsScreen(SideScreen[None]):
     def on_mount(self) -> None:
         self._end_typing()
 
-    # What is there
+    # Content
 
     @property
     def situation(self) -> BreakpointsNow:
@@ -180,23 +180,23 @@ class BreakpointsScreen(SideScreen[None]):
     # Changing
 
     def do_switch(self) -> None:
-        """Switch the one under the cursor off, or on again."""
+        """Enable or disable the selected breakpoint."""
         self._note = None
         self.breakpoints.toggle(self._list.cursor)
         self._show()
 
     def do_delete(self) -> None:
-        """Take the one under the cursor away."""
+        """Delete the selected breakpoint."""
         self._note = f"Deleted: {breakpoint_line(self.breakpoints.points[self._list.cursor])}"
         self.breakpoints.remove(self._list.cursor)
         self._show()
 
     def do_off(self) -> None:
-        """Switch all off."""
+        """Disable all."""
         self._enable_all(False)
 
     def do_on(self) -> None:
-        """Switch all on."""
+        """Enable all."""
         self._enable_all(True)
 
     def _enable_all(self, enabled: bool) -> None:
@@ -207,11 +207,11 @@ class BreakpointsScreen(SideScreen[None]):
     # Typing
 
     def do_add(self) -> None:
-        """Type one more."""
+        """Type a new breakpoint."""
         self._type("", None)
 
     def do_edit(self) -> None:
-        """Type the one under the cursor anew."""
+        """Edit the selected breakpoint."""
         at = self._list.cursor
         self._type(breakpoint_line(self.breakpoints.points[at]), at)
 
@@ -239,7 +239,7 @@ class BreakpointsScreen(SideScreen[None]):
             self.dismiss()
 
     def do_complete(self) -> None:
-        """Take the completion that is marked, or the first one."""
+        """Use the marked completion, or the first one."""
         completions = self._completions
         found = completions.current or next(iter(completions.found), None)
         if found is not None:

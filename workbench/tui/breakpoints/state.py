@@ -1,6 +1,6 @@
-"""The breakpoints of the app: set, switched on and off, changed, and kept in a file of the project's own.
+"""The state of breakpoints: set, enabled, changed, and stored in a file for each project.
 
-A kept file has one line for each; in front of one that is off stands `off`. A line with `#` says whose they are.
+The file has one line for each breakpoint; disabled ones begin with `off`. A line with `#` names the project.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Switched = Literal["set", "switched on", "taken away"]
 
 
 class BreakpointFile:
-    """The file that keeps the breakpoints of one project. Of two programs the last one to write wins."""
+    """The file with the breakpoints of one project. If two programs write it, the last one wins."""
 
     def __init__(self, folder: Path, project: Path) -> None:
         stem = re.sub(r"[^\w-]+", "-", project.name)[:40].strip("-") or "project"
@@ -40,8 +40,8 @@ class BreakpointFile:
         self._project = project
 
     def read(self) -> tuple[tuple[Breakpoint, ...], str | None]:
-        """What is kept, and what the user should know of it. A damaged file is set aside; the lines of it that can be
-        read are kept on."""
+        """Read the breakpoints, and a notice for the user, if any. A damaged file is renamed; its readable lines are
+        kept."""
         try:
             if self.path.stat().st_size > MOST_BYTES:
                 return (), self._set_aside(())
@@ -63,7 +63,7 @@ class BreakpointFile:
         return tuple(points), self._set_aside(points) if damaged else None
 
     def write(self, points: Sequence[Breakpoint]) -> str | None:
-        """Keep these and no others; says why not, if that is impossible."""
+        """Replace the content. Returns why not, if that fails."""
         lines = [f"# Breakpoints of {one_line(str(self._project))}", *map(_kept_line, points)]
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -88,10 +88,10 @@ def _kept_line(point: Breakpoint) -> str:
 
 
 class Breakpoints:
-    """All breakpoints, in the order in which they were set. Without a `file` they are there for this time only.
+    """All breakpoints, in the order in which they were set. Without a `file`, they are for this session only.
 
-    Every change is kept at once and told to `changed`; `problem` is why it could not be kept. One whose condition holds
-    one of the `secrets` is not written into the file.
+    Every change is stored at once and reported to `changed`. `problem` is why that failed. A breakpoint with a secret
+    in its condition is not written.
     """
 
     def __init__(
@@ -108,15 +108,15 @@ class Breakpoints:
 
     @property
     def tools(self) -> frozenset[str]:
-        """The tools at whose calls or results some enabled breakpoint holds, by its name."""
+        """The tools with enabled breakpoints on their calls or results."""
         return frozenset(point.tool for point in self.points if point.enabled and point.tool is not None)
 
     def index_of(self, point: Breakpoint) -> int | None:
-        """Where one that holds at the same places stands, if there is one."""
+        """Return the index of the breakpoint at the same place, if there is one."""
         return next((index for index, known in enumerate(self.points) if known.same_place(point)), None)
 
     def switch(self, point: Breakpoint) -> Switched:
-        """Set one; where it is set already, take it away, or switch it on again if it was off."""
+        """Set a breakpoint. If it is already set, remove it, or enable it if it was disabled."""
         index = self.index_of(point)
         if index is None:
             self._become((*self.points, point))
@@ -128,8 +128,8 @@ class Breakpoints:
         return "switched on"
 
     def put(self, point: Breakpoint, index: int | None = None) -> int:
-        """Set one, in the place of the one at an index if that is given and there; where it stands then. What is there
-        already is not there twice: it is switched on."""
+        """Set a breakpoint, replacing the one at an index if given. Returns its index. One that exists already is
+        enabled instead of duplicated."""
         points = list(self.points)
         if index is not None and index < len(points):
             point = replace(point, enabled=points[index].enabled)
@@ -142,17 +142,17 @@ class Breakpoints:
         return self.index_of(point) or 0
 
     def toggle(self, index: int) -> None:
-        """Switch one off, or on again."""
+        """Enable or disable a breakpoint."""
         points = list(self.points)
         points[index] = replace(points[index], enabled=not points[index].enabled)
         self._become(points)
 
     def remove(self, index: int) -> None:
-        """Take one away."""
+        """Remove a breakpoint."""
         self._become((*self.points[:index], *self.points[index + 1 :]))
 
     def enable_all(self, enabled: bool) -> None:
-        """Switch all on, or off."""
+        """Enable or disable all breakpoints."""
         self._become([replace(point, enabled=enabled) for point in self.points])
 
     def _become(self, points: Sequence[Breakpoint]) -> None:

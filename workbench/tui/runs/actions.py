@@ -1,4 +1,4 @@
-"""Running cases and stopping them."""
+"""Actions that run and stop cases."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from workbench.tui.kit.actions import Action, Feature, MainSituation
 
 
 def why_not_run(now: MainSituation) -> str | None:
-    """Why the case under the cursor cannot be run."""
+    """Return why the selected case cannot be run."""
     if now.broken:
         return "this suite has errors: correct them (e opens the editor), then F5 reloads"
     if now.row != "case":

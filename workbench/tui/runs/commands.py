@@ -1,4 +1,4 @@
-"""Running and stopping cases, and choosing models."""
+"""Running and stopping cases, and selecting models."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 
 class RunCases(Protocol):
-    """Starts cases, `repeats` times if that is given, after asking for trust where that is needed; or with `until` one
-    case step by step."""
+    """Starts cases, `repeats` times if given, after asking for trust if necessary. With `until`, one case is run step
+    by step."""
 
     def __call__(self, cases: Cases, repeats: int | None = None, until: Until = "end") -> None: ...
 
 
 class RunningCommands:
-    """Runs and stops cases, and chooses the models."""
+    """Runs and stops cases, and selects the models."""
 
     def __init__(
         self,
@@ -108,7 +108,7 @@ class RunningCommands:
         self._stop_runs([run.run_id for run in self._selection.book.under_way(self._selection.case)])
 
     def choose_models(self, taken: Callable[[], object]) -> None:
-        """Ask on which models to run; `taken` is called when others were chosen."""
+        """Ask for the models to run on. `taken` is called if the selection changed."""
         selection, open_suites = self._selection, self._selection.open_suites
         recorded = [run.planned.model for run in open_suites.workspace.recorded]
         files = [suite.file for suite in open_suites.suites]

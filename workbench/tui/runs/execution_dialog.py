@@ -1,4 +1,4 @@
-"""Asks before a tool that may change something is really executed, showing exactly what would be called."""
+"""The dialogs before a tool that may change something is executed, with the exact call."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _LABEL_WIDTH = 8
 
 
 class ExecutionScreen(AskScreen[ExecutionAnswer]):
-    """Yes for this tool and run, no, which ends the run as an error, or a stop of the run. Answers with `None` when
-    nobody waits any more. What stops all runs and what quits mean here what they mean everywhere."""
+    """Asks for permission: yes for this tool and run, no (the run ends as an error), or stop the run. Closes with
+    `None` when the question is withdrawn. The keys for stopping all runs and quitting work as usual."""
 
     TITLE_LINE = "A run wants to execute a tool for real"
     REST_S = 0.4
@@ -50,7 +50,7 @@ class ExecutionScreen(AskScreen[ExecutionAnswer]):
 
 
 class HandExecutionScreen(AskScreen[Literal["yes", "no"]]):
-    """Asks before a tool that may change something is called by hand."""
+    """Asks before calling a tool by hand that may change something."""
 
     TITLE_LINE = "Execute this tool for real?"
 
@@ -66,7 +66,7 @@ class HandExecutionScreen(AskScreen[Literal["yes", "no"]]):
 
 
 def execution_lines(question: Question, width: int, secrets: Secrets) -> list[Line]:
-    """What would be called, word for word but for secrets."""
+    """Return the exact call, with secrets replaced."""
     run, call, tool = question.run, question.asked.call, question.asked.tool
     room = max(width - _LABEL_WIDTH - 4, 10)
     lines: list[Line] = [EMPTY]
@@ -76,7 +76,7 @@ def execution_lines(question: Question, width: int, secrets: Secrets) -> list[Li
 
 
 def hand_lines(tool: ToolDefinition, arguments: Mapping[str, JsonValue], width: int, secrets: Secrets) -> list[Line]:
-    """What would be called by hand, word for word but for secrets."""
+    """Return the exact call by hand, with secrets replaced."""
     return [EMPTY, *_call_lines(tool, arguments, width, secrets)]
 
 

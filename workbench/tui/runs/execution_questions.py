@@ -1,4 +1,4 @@
-"""What runs ask while they are held: put to the user one at a time, and taken back when nobody waits for it."""
+"""Permission questions of runs, shown one at a time and withdrawn when no longer needed."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 
 class Questions:
-    """Shows the oldest open question once nothing else has the keyboard: a key meant for another dialog, or for the
-    filter, must not answer it."""
+    """Shows the oldest open question as soon as nothing else has the focus, so that a key for a dialog or the filter
+    cannot answer it."""
 
     def __init__(
         self, stage: Stage, book: RunBook, runner: Runner, secrets: Secrets, may_ask: Callable[[], bool]
@@ -30,12 +30,12 @@ class Questions:
         self._runner = runner
         self._secrets = secrets
         self._may_ask = may_ask
-        """Returns whether a question may come up now: nothing else has the keyboard."""
+        """Returns whether a question may be shown now, because nothing else has the focus."""
         self._put_off = 0
 
     @contextmanager
     def put_off(self) -> Iterator[None]:
-        """Show none meanwhile: what the app itself is about to ask must not come up over one."""
+        """Suspend questions, so that a dialog of the app does not appear above one."""
         self._put_off += 1
         try:
             yield
@@ -44,7 +44,7 @@ class Questions:
         self.look()
 
     def look(self) -> None:
-        """Show the next question, or take back the one that is shown."""
+        """Show the next question, or withdraw the displayed one."""
         if not self._book.questions and self._stage.shows_main:
             return
         from workbench.tui.runs.execution_dialog import ExecutionScreen
@@ -58,7 +58,7 @@ class Questions:
             self._stage.show(ExecutionScreen(question, self._secrets), lambda answer: self._answered(question, answer))
 
     def withdraw(self) -> None:
-        """Ask nothing of what is open: every run is being stopped."""
+        """Withdraw all questions, because every run is being stopped."""
         from workbench.tui.runs.execution_dialog import ExecutionScreen
 
         for question in self._book.questions:
@@ -69,7 +69,7 @@ class Questions:
     def _answered(self, question: Question, answer: ExecutionAnswer | None) -> None:
         run = question.run
         if answer == "stop" and question not in self._book.questions:
-            return  # all were withdrawn, and whoever did that said so
+            return  # all questions were withdrawn, with a notice
         if answer is None or question not in self._book.questions:
             self._stage.announce(f"{run.case_name} asks no more", "text", GLYPHS.stopped)
             return

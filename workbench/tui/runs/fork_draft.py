@@ -1,4 +1,4 @@
-"""A fork that is being prepared: where it goes on by itself, on which model, and what is typed for it."""
+"""The state of a fork being prepared: its point, its model, and edited texts."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from workbench.tui.runs.model_choices import ModelChoice
 TextName = Literal["system", "result"]
 
 ForkKey = tuple[Path, str, bool, ForkPoint]
-"""Which fork is prepared: of which run, from which point."""
+"""Identifies a fork by its run and point."""
 
 
 @dataclass
 class ForkDraft:
-    """What is chosen so far. `model` is a place among the `models`, of which the first is the run's own; what ends in
-    `_was` is as it stands without a change, `result_was` `None` where no result comes right before. `is_error` says
-    that the model reads the result as a tool error."""
+    """The choices so far. `model` is an index into `models`, of which the first is the run's own. Fields ending in
+    `_was` are the unedited values; `result_was` is `None` if the point is not directly after a result. `is_error` is
+    whether the model reads the result as a tool error."""
 
     run: RunRecord
     origin: Trajectory
@@ -44,24 +44,24 @@ class ForkDraft:
     is_error: bool
 
     def text(self, name: TextName) -> str:
-        """A text as it is now."""
+        """Return the present text."""
         return self.system if name == "system" else self.result or ""
 
     def is_edited(self, name: TextName) -> bool:
-        """Whether a text is another one than it was, or a tool error where it was none."""
+        """Return whether a text, or the error flag of the result, was edited."""
         if name == "system":
             return self.system != self.system_was
         return (self.result, self.is_error) != (self.result_was, self.error_was)
 
     def type(self, name: TextName, text: str) -> None:
-        """Make a text another one."""
+        """Set a text."""
         if name == "system":
             self.system = text
         else:
             self.result = text
 
     def reset(self, name: TextName) -> None:
-        """Make a text what it was."""
+        """Restore a text."""
         if name == "system":
             self.system = self.system_was
         else:
@@ -69,11 +69,11 @@ class ForkDraft:
 
     @property
     def key(self) -> ForkKey:
-        """Which fork this is."""
+        """Identifies the fork."""
         return self.run.path, self.run.run_id, self.run.recorded, self.at
 
     def resume(self, before: ForkDraft) -> None:
-        """Take over what was chosen and typed for the same fork before."""
+        """Take over the choices and texts of an earlier draft of the same fork."""
         name = before.models[before.model].name
         self.model = next((index for index, choice in enumerate(self.models) if choice.name == name), self.model)
         if before.is_edited("system"):
@@ -83,7 +83,7 @@ class ForkDraft:
 
     @property
     def fork(self) -> Fork:
-        """The fork as it would be made now."""
+        """The fork as it would be started now."""
         result = None
         if self.result is not None and self.is_edited("result"):
             result = EditResult(self.result, self.is_error)
@@ -91,11 +91,11 @@ class ForkDraft:
         return Fork(self.origin, self.at, system, result)
 
     def choose(self, step: int) -> None:
-        """The next model, or with -1 the one before."""
+        """Select the next (1) or previous (-1) model."""
         self.model = (self.model + step) % len(self.models)
 
     def why_not(self, now: CaseNow) -> str | None:
-        """Why the run cannot be forked there, by its case as it is now; `None` when it can."""
+        """Return why the run cannot be forked there, given its case as it is now, `None` if it can."""
         if now.case.skip is not None:
             return f"its case is skipped: {now.case.skip}"
         refusal = fork_refusal(self.fork, turns_of(now.case, settings_of(now.suite, now.case).limits.max_rounds))
@@ -106,8 +106,8 @@ class ForkDraft:
         return f"step {self.at.rounds} failed, and the chain stops there (stop_on_failure)" if stops else None
 
     def planned(self, now: CaseNow, chosen: Sequence[str]) -> PlannedRun:
-        """The run, of the case as it is now. `chosen` are the models that the user has checked: another one that the
-        suite or a recording names is asked about, as in every run."""
+        """Return the planned run of the present case. `chosen` are the models that the user selected; a different one,
+        named by the suite or a recording, needs approval as in every run."""
         run, model = self.run, self.models[self.model].name
         of_suite = model == run.model and (run.recorded or run.planned.model_of_suite) and model not in chosen
         return plan_fork(
@@ -124,8 +124,8 @@ class ForkDraft:
 def fork_draft(
     run: RunRecord, place: RunPlace | None, now: CaseNow, models: Sequence[ModelChoice], likely: Sequence[str] = ()
 ) -> ForkDraft:
-    """A fork of a run at a place (`None`: its end) that changes nothing yet. It is on the first of the `likely` models
-    that there is, or else on the run's own."""
+    """Return a fork of a run at a place (`None`: its end) without changes. Its model is the first available one of
+    `likely`, otherwise the run's own."""
     origin = run.trajectory
     at = _point(origin, place)
     own = next((choice for choice in models if choice.name == run.model), ModelChoice(run.model, "", ""))
@@ -146,14 +146,14 @@ def _point(origin: Trajectory, place: RunPlace | None) -> ForkPoint:
 
 
 def _system(run: RunRecord, origin: Trajectory, at: ForkPoint, now: CaseNow) -> str:
-    """The system prompt of the request that the fork makes first."""
+    """Return the system prompt of the fork's first request."""
     step = at.rounds + 1 if at.rounds < len(now.case.steps) else None
     fork = Fork(origin, at, _kept_system(run))
     return system_prompt(now.case, settings_of(now.suite, now.case), step, fork) or ""
 
 
 def _kept_system(run: RunRecord) -> str | None:
-    """The system prompt that a fork was given, and that a fork of it keeps."""
+    """Return the system prompt of a run that is a fork itself, which its forks keep."""
     return run.planned.fork.system if run.planned.fork is not None else None
 
 

@@ -1,5 +1,6 @@
-"""The models to choose from: the offline one, those that `workbench.toml` files name, those that suites name, each with
-where it is reached and whether its key is there."""
+"""The models to choose from: the offline one, those in `workbench.toml` files, and those that suites name, each with
+its endpoint and whether its key is set.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +22,7 @@ SUITES_NAMED_MAX = 2
 
 @dataclass(frozen=True)
 class ModelChoice:
-    """One model, and what there is to know about it in one line, safe to show; `short` for where that does not fit,
-    beginning with the host that is asked."""
+    """A model and a one-line description without secrets. `short` is for narrow screens and begins with the host."""
 
     name: str
     detail: str
@@ -31,7 +31,7 @@ class ModelChoice:
 
 @dataclass(frozen=True)
 class ModelChoices:
-    """All models there are, and what keeps others from being among them."""
+    """All available models, and problems that prevented others."""
 
     choices: tuple[ModelChoice, ...]
     problems: tuple[str, ...]
@@ -40,8 +40,8 @@ class ModelChoices:
 def model_choices(
     program: Program, files: Sequence[SuiteFile], checked: Iterable[str], recorded: Iterable[str] = ()
 ) -> ModelChoices:
-    """Look at settings and suites. Models that are `checked`, or on which a run was `recorded`, are listed whatever
-    they are. Reads files; asks nobody."""
+    """Collect models from settings and suites. Models that are `checked`, or that runs were `recorded` on, are always
+    listed. Reads files only."""
     folders = list(dict.fromkeys(file.path.parent for file in files)) or [Path()]
     found: dict[str, _Known] = {OFFLINE: _Known(next(m.description for m in built_in_models() if m.name == OFFLINE))}
     problems: dict[str, None] = {}
@@ -89,7 +89,7 @@ def _described(program: Program, model: str, folder: Path, *, by_suite: bool) ->
 
 
 def _reached(program: Program, spec: ModelSpec, folder: Path) -> _Known:
-    """Whether the key of a model is there, and where it is asked."""
+    """Return whether the key of a model is set, and its endpoint."""
     if spec.api_key_env is None:
         return _Known("no key needed", spec.base_url)
     try:
@@ -101,7 +101,7 @@ def _reached(program: Program, spec: ModelSpec, folder: Path) -> _Known:
 
 @dataclass(frozen=True)
 class _Known:
-    """What is said of a model: above all what it is or needs, then where it is asked, and who names it."""
+    """The description of a model: its state first, then its endpoint, and who names it."""
 
     state: str
     url: str = ""

@@ -1,4 +1,4 @@
-"""Chooses the models to run on."""
+"""The dialog for selecting the models to run on."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from workbench.tui.runs.model_choices import ModelChoices
 _EXPLAINED = "Checked models override each suite's own. Check none to use the suites' models."
 
 LONGEST_LABEL = 28
-"""Cells of the widest name that is aligned."""
+"""Longer names are not aligned."""
 
 
 class ModelsScreen(Dialog[tuple[str, ...]]):
-    """Answers with the checked models, in the order of the list."""
+    """Asks for models. Closes with the checked ones, in the order of the list."""
 
     TITLE_LINE = "Models"
     DEFAULT_CSS = "ModelsScreen > Vertical { width: 130; }"
@@ -64,20 +64,20 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
         self.action_check()
 
     def action_check(self) -> None:
-        """Check the model under the cursor, or take the check away."""
+        """Check or uncheck the selected model."""
         choices = self.query_one("#choices", ChooseLines)
         option = choices.options[choices.cursor]
         choices.options[choices.cursor] = dataclasses.replace(option, checked=not option.checked)
         choices.repaint()
 
     def action_use(self) -> None:
-        """Close with what is checked."""
+        """Close with the checked models."""
         options = self.query_one("#choices", ChooseLines).options
         self.dismiss(tuple(model for model, option in zip(self._models, options, strict=True) if option.checked))
 
 
 class _ModelList(ChooseLines, inherit_bindings=False):
-    """Enter belongs to the dialog here, space checks."""
+    """A list in which Enter is left to the dialog and space checks."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "move('up')", show=False),

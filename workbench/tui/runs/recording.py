@@ -1,4 +1,4 @@
-"""Saving a run that was made here as a recording: one that is over, or one that is held, as far as it is."""
+"""Saves a run as a recording. A held run is saved as far as it is."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from workbench.tui.run_book.record import RunRecord
 
 
 class RunSaver:
-    """Saves one run at a time, off the loop, and says where."""
+    """Saves one run at a time, in a thread, and announces where."""
 
     def __init__(self, stage: Stage, is_bundled: Callable[[Path], bool], secrets: Secrets) -> None:
         self._stage = stage
@@ -25,7 +25,7 @@ class RunSaver:
         self._busy = asyncio.Lock()
 
     def save_soon(self, run: RunRecord, announce: Announce) -> None:
-        """Save a run, and announce where; one that is saved already, as it is now, is not saved again."""
+        """Save a run and announce where. An unchanged run is not saved again."""
         self._stage.work(self._save(run, announce), group="save")
 
     async def _save(self, run: RunRecord, announce: Announce) -> None:

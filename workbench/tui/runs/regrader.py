@@ -1,4 +1,4 @@
-"""Grading the runs at hand anew when what is expected of them changes: a few at once, many beside what else is done."""
+"""Regrades finished runs when expectations change: a few at once, many in the background."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ if TYPE_CHECKING:
 
 
 REST_S = 0.15
-"""Many runs are graded once nothing has changed for this long."""
+"""Many runs are regraded after this time without changes."""
 
 PIECE_RUNS = 25
-"""So many are graded before somebody may call that off."""
+"""The number of runs regraded between checks for cancellation."""
 
 LONG_S = 1.0
-"""What takes longer says how far it is."""
+"""After this time, the progress is shown."""
 
 
 class ShowGrades(Protocol):
-    """Shows that runs have other grades."""
+    """Shows new grades of runs."""
 
     def over_main(self, cases: set[CaseKey]) -> None:
-        """Show the grades of these cases on the screens over the main one."""
+        """Show the grades of these cases on the screens above the main one."""
         ...
 
     def everywhere(self, cases: set[CaseKey]) -> None:
@@ -53,12 +53,12 @@ class ShowGrades(Protocol):
         ...
 
     def all_graded(self) -> None:
-        """Show what depends on the grades of many runs: all that waited are graded."""
+        """Show what depends on the grades of many runs, after all were regraded."""
         ...
 
 
 class Rescorer:
-    """Keeps grades up with what the open suites say; nothing is asked of a model, a server or a tool."""
+    """Keeps grades consistent with the open suites, without asking a model, server or tool."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class Rescorer:
         self._worker: Worker[object] | None = None
 
     def follow(self, change: SuitesChanged) -> None:
-        """Grade anew what a change moves: at once, which is reported as `OpenSuites.moved`, or soon."""
+        """Regrade the runs that a change affects: at once, reported as `OpenSuites.moved`, or soon."""
         selected, outline = self._selection.suite, self._selection.outline
         for suite in change.suites:
             self._state.follow(suite, outline if selected is suite else None)
@@ -91,7 +91,7 @@ class Rescorer:
         self._open_suites.moved = self._grade()
 
     def finish(self, cases: Iterable[CaseKey]) -> None:
-        """Runs of these cases may be over; they were made of what their suites said when they began."""
+        """Check runs of these cases that may have ended. They were graded by their suites as of their start."""
         before = self._state.waiting
         for case in cases:
             if self._book.finished(case) and (suite := self._open_suites.at(case[0])) is not None:
@@ -100,21 +100,21 @@ class Rescorer:
             self._grade()
 
     def _grade(self) -> str:
-        """Grade what can be graded at once, and begin to grade the rest. What moved, in words."""
+        """Regrade what can be done at once and schedule the rest. Returns a description of moved grades."""
         first = self._state.due(AT_ONCE_RUNS + 1)
         if sum(len(case.runs) for case in first) > AT_ONCE_RUNS or self._state.waiting > len(first):
             self._begin()
             return ""
         quick = [case for case in first if all(due.pace == "at once" for due in case.runs)]
         self._state.done(quick, {id(due.run): self._graded(due) for case in quick for due in case.runs})
-        # Whoever made the change shows it on the main screen.
+        # The caller updates the main screen.
         self._show.over_main({case.key for case in quick if case.runs})
         if len(quick) < len(first):
             self._begin()
         return self._state.told()
 
     def _begin(self) -> None:
-        """Begin with what waits; what was begun before is called off, and what is left of it waits, too."""
+        """Start regrading what is due. An earlier run of this is cancelled, and the rest of it stays due."""
         self._worker = self._stage.work(self._grade_waiting, group="rescore", exclusive=True)
 
     async def _grade_waiting(self) -> None:
@@ -142,8 +142,8 @@ class Rescorer:
     async def _graded_beside(
         self, due: Sequence[Due], refused: dict[Path, str], kept: Counter[str]
     ) -> dict[int, RunResult]:
-        """What runs come to, off the loop, by the identity of their records. Those that are missing are counted in
-        `kept` by why; `refused` says why the Python of a suite, by its path, is not called any more."""
+        """Return the results of runs, computed in a thread, by the identity of their records. Missing ones are counted
+        in `kept` by reason. `refused` has, by suite, why its Python code is no longer called."""
         results: dict[int, RunResult] = {}
         codes: dict[Path, FoundCode] = {}
         quick = [each for each in due if each.pace in ("at once", "beside")]
@@ -167,7 +167,7 @@ class Rescorer:
         return results
 
     async def _graded_with_python(self, due: Due, code: FoundCode) -> RunResult | None:
-        """What a run comes to; `None` when that does not come to an end."""
+        """Return the result of a run, `None` on timeout."""
         from workbench.batches.single import GRADING_TIMEOUT_S
         from workbench.tools.python_reference import PythonFunctions, in_thread
 
@@ -181,7 +181,7 @@ class Rescorer:
     def _graded(self, due: Due, functions: PythonFunctions | None = None) -> RunResult:
         if due.known is not None:
             return due.known
-        # On first use: it takes a while to import, and whoever made runs has done so.
+        # imported on first use, because it takes a while and runs need it anyway
         from workbench.checks.evaluate import CheckContext
         from workbench.evaluation.regrade import graded_anew
 
@@ -192,7 +192,7 @@ class Rescorer:
         return replace(result, judgements=judgements)
 
     def _judge_of(self, due: Due) -> RunJudge:
-        """A judge who repeats what was said of the run, and what is remembered."""
+        """Return a judge that repeats recorded and cached judgements."""
         from workbench.batches.judgement_cache import JudgementCache
         from workbench.batches.judging import RunJudge
         from workbench.evaluation.judges import judge_for

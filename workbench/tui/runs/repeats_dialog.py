@@ -1,4 +1,4 @@
-"""Asks how often to run."""
+"""The dialog that asks how often to run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _USUAL = "3"
 
 
 class RepeatsScreen(Dialog[int]):
-    """Answers with a number from 1 to `MOST_REPEATS`."""
+    """Asks for a number from 1 to `MOST_REPEATS`."""
 
     TITLE_LINE: ClassVar[str] = "Run several times"
     DEFAULT_CSS = """

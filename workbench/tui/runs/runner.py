@@ -1,4 +1,4 @@
-"""Between the engine's thread and the screen: starts and stops runs, and brings in what they report."""
+"""Connects the engine's thread with the screen: starts and stops runs, and delivers their events."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class RunSession(Protocol):
-    """What the app needs of `workbench.evaluation.runtime.Runtime`."""
+    """The part of `workbench.evaluation.runtime.Runtime` that the app uses."""
 
     def start(
         self, plan: Plan, approval: Approval, *, record: Recordings | None = None, until: Until = "end"
@@ -45,10 +45,10 @@ OpenSession = Callable[[BatchListener], RunSession]
 
 
 class Runner:
-    """The session, opened when it is first needed, and the book of what its runs said.
+    """The session, opened on first use, and the book of its runs.
 
-    `delivered` is called on the app's loop after events were taken over, with the cases they are about, and whether
-    batches began or ended among them.
+    `delivered` is called on the app's loop after events were applied, with their cases, and whether batches began or
+    ended.
     """
 
     def __init__(
@@ -66,9 +66,9 @@ class Runner:
         self.on_delivery = delivered
         self._interval_s = interval_s
         self._open_recordings = open_recordings
-        """Where the runs of one batch are recorded as they happen, if they are."""
+        """Returns the recordings for a new batch, if runs are recorded."""
         self._recordings: list[Recordings] = []
-        """Those in which nothing has gone wrong so far."""
+        """Recordings without errors so far."""
         self._history_said: list[str] = []
         self._session: RunSession | None = None
         self._closed: RunSession | None = None
@@ -79,15 +79,15 @@ class Runner:
         self._inbox: Inbox[BatchEvent] = Inbox(self._wake)
 
     async def start(self, plan: Plan, approval: Approval, until: Until = "end") -> None:
-        """Begin a batch. The first one opens the session, which imports the engine: off the loop, to keep it free.
-        `until` is how far the runs go before they are held. Raises HistoryError as `Runtime.start` does."""
+        """Start a batch. The first one opens the session, which imports the engine in a thread. `until` is how far runs
+        go before they are held. Raises HistoryError like `Runtime.start`."""
         session = await self._open()
         record = self._open_recordings() if self._open_recordings is not None else None
         if record is not None:
             self._recordings.append(record)
-        # Off the loop, too: of thousands of runs the history stores a plan, for which suites are read.
+        # Also in a thread: the history stores the plan, which reads the suites of thousands of runs.
         batch = await asyncio.to_thread(session.start, plan, approval, record=record, until=until)
-        # Under way from now on, unless the engine's thread has said so already: a second key may come before that.
+        # The batch counts as started from here on, because a second key may arrive before the engine's event.
         self.book.apply(BatchStarted(batch, plan.runs))
 
     async def _open(self) -> RunSession:
@@ -100,44 +100,44 @@ class Runner:
 
     @property
     def serving(self) -> Serving | None:
-        """The servers by hand; `None` while there is no session, and so no server."""
+        """The servers for calls by hand, `None` without a session."""
         return self._session.serving if self._session is not None else None
 
     async def open_serving(self) -> Serving:
-        """The servers by hand, opening the session if need be."""
+        """Return the servers for calls by hand, opening the session if necessary."""
         return (await self._open()).serving
 
     def allow(self, run_id: str, call_id: str, allowed: bool) -> None:
-        """Answer what a held run asks."""
+        """Answer a permission question of a run."""
         if self._session is not None:
             self._session.allow(run_id, call_id, allowed)
 
     async def go_on(self, run_id: str, until: Until, hold: int | None) -> str | None:
-        """Let a run go on from the hold that is shown, or hold one that is not held at its next stop; says why not, if
-        it cannot."""
+        """Let a run continue from the displayed hold, or hold an active run at its next stop. Returns why not, if it
+        cannot."""
         return await self._told(lambda session: session.go_on(run_id, until, hold))
 
     async def do(self, run_id: str, command: Command, hold: int) -> str | None:
-        """Have something done to a run at the hold that is shown; says why not, if it cannot."""
+        """Apply a command to a run at the displayed hold. Returns why not, if it cannot."""
         return await self._told(lambda session: session.do(run_id, command, hold))
 
     async def _told(self, tell: Callable[[RunSession], Future[str | None]]) -> str | None:
         return await asyncio.wrap_future(tell(self._session)) if self._session is not None else "nothing runs"
 
     def problems(self) -> list[str]:
-        """What has gone wrong with recordings and the history since this was last asked."""
+        """Return problems with recordings and the history since the last call."""
         said, self._history_said = self._history_said, []
         found = [record.problem for record in self._recordings if record.problem is not None]
         self._recordings = [record for record in self._recordings if record.problem is None]
         return [*said, *found]
 
     def settle_history(self) -> None:
-        """Wait until the history holds what was run so far. Blocks, for a bounded time: call it off the loop."""
+        """Wait until the history has everything so far. Blocks for a limited time, so call it in a thread."""
         if self._session is not None:
             self._session.settle_history()
 
     def hold_at(self, breakpoints: Sequence[Breakpoint]) -> None:
-        """Have runs held at these breakpoints and no others, those under way too."""
+        """Set the breakpoints, also for active runs."""
         self._breakpoints = tuple(breakpoints)
         if self._session is not None:
             self._session.hold_at(self._breakpoints)
@@ -154,20 +154,20 @@ class Runner:
             self._session.stop_all()
 
     def close(self) -> None:
-        """End everything that runs. Blocks, for a bounded time: call it off the loop."""
+        """Stop everything. Blocks for a limited time, so call it in a thread."""
         session, self._session = self._session, None
         if session is not None:
             session.close()
             self._closed = session
 
     def number_of(self, batch: str) -> int | None:
-        """How a batch is called in the history, after the end too; `None` where it is in none."""
+        """Return a batch's number in the history, also after the end, `None` if it has none."""
         session = self._session or self._closed
         return session.number_of(batch) if session is not None else None
 
     @property
     def is_delivering(self) -> bool:
-        """Whether events have come in that the screen does not show yet."""
+        """Whether there are events that the screen does not show yet."""
         return self._inbox.is_waiting
 
     def _wake(self) -> None:

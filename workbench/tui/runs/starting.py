@@ -1,4 +1,4 @@
-"""Starting runs: suites that changed are read again, trust is asked for where it is needed, what may run is planned."""
+"""Starts runs: reloads changed suites, asks for trust if necessary, and plans what may run."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ Cases = Sequence[tuple[OpenSuite, tuple[str, ...]]]
 """Keys of cases by suite."""
 
 RunOf = tuple[Path, str, str]
-"""Suite, id of a case, model."""
+"""A suite, the id of a case, and a model."""
 
 
 class Starter:
-    """Starts cases, after asking what they may use, and remembers what was trusted until the program ends."""
+    """Starts cases, after asking what they may use, and remembers trust until the program ends."""
 
     def __init__(
         self,
@@ -78,10 +78,10 @@ class Starter:
         self._compares = compares
         self._busy = asyncio.Lock()
         self._beginning: set[CaseKey] = set()
-        """Cases that are on their way: their suites are being read, or somebody is asked about them."""
+        """Cases that are being started: their suites are being read, or a question is open."""
 
     async def begin(self, begin: Begin) -> None:
-        """Run what the app begins with."""
+        """Run what the app was started with."""
         suites = [(suite, suite.file.suite) for suite in self._open_suites.suites]
         cases = [
             (suite, tuple(case.id for case in said.cases if begin.options.selection.takes(said, case)))
@@ -107,9 +107,9 @@ class Starter:
     async def run(
         self, cases: Cases, repeats: int | None = None, until: Until = "end", *, begin: Begin | None = None
     ) -> None:
-        """Run cases, `repeats` times if that is given, or say why none was. With `until` the case is run once, on its
-        first model, and held there; `begin` says more of how. Cases that are on their way to be run already are left
-        out, and only one thing is asked at a time."""
+        """Run cases, `repeats` times if given, or announce why none was run. With `until`, the case is run once, on its
+        first model, and held there. `begin` has further options. Cases that are being started are left out, and there
+        is only one question at a time."""
         fresh = [(suite, tuple(key for key in keys if self._is_free((suite.path, key)))) for suite, keys in cases]
         fresh = [(suite, keys) for suite, keys in fresh if keys]
         if not fresh:
@@ -142,7 +142,7 @@ class Starter:
         for suite, case_ids in cases:
             if self._open_suites.at(suite.path) is not suite:
                 continue
-            # As it is edited, saved or not; cases that are being mended do not keep the others from running.
+            # Unsaved edits count. Cases with errors do not prevent others from running.
             file = suite.runnable(case_ids) or suite.file
             planned = self._planned(file, case_ids, repeats, begin.options.by if begin is not None else None)
             if planned and (refusal := self._refusal(file)) is not None:
@@ -172,8 +172,8 @@ class Starter:
         self._stage.announce(f"Nothing was run: {why}" if why else "Nothing was run", "warned", GLYPHS.warned)
 
     async def run_on(self, wanted: Sequence[RunOf], repeats: int | None) -> str | None:
-        """Run cases on single models, whatever else they are run on, `repeats` times if that is given; says why some
-        are not. What is under way already is left out."""
+        """Run cases on certain models, `repeats` times if given. Returns why some are not run. Active runs are left
+        out."""
         async with self._alone():
             busy = {(run.path, run.case_id, run.model) for run in self._book.under_way()}
             of_suites: dict[Path, dict[RunOf, None]] = {}
@@ -189,7 +189,7 @@ class Starter:
                 suite = self._open_suites.at(path)
                 case_ids = tuple(dict.fromkeys(case_id for _, case_id, _ in fresh))
                 file = (suite.runnable(case_ids) or suite.file) if suite is not None else None
-                # Of thousands of cells that takes longer than a key may.
+                # For thousands of cells this takes too long for a key.
                 planned = await asyncio.to_thread(self._planned_on, file, fresh, repeats) if file is not None else ()
                 if file is None or not planned:
                     why = why or await asyncio.to_thread(self._why_none, [path])
@@ -204,7 +204,8 @@ class Starter:
             return why or untrusted
 
     def _planned_on(self, file: SuiteFile, wanted: Collection[RunOf], repeats: int | None) -> tuple[PlannedRun, ...]:
-        """Runs on models that the suite names stay such: they are asked about. Others the user has chosen once."""
+        """Plan runs. Those on models that the suite names still need approval; other models were selected by the
+        user."""
         usual = self._planned(file, [case_id for _, case_id, _ in wanted], repeats, None)
         planned = {(file.path, run.case.id, run.model) for run in usual}
         runs = [run for run in usual if (file.path, run.case.id, run.model) in wanted]
@@ -217,7 +218,7 @@ class Starter:
         return tuple(runs)
 
     async def fork(self, draft: ForkDraft) -> str | None:
-        """Start a fork of a run, graded by its case as it is now; says why not, if it is not started."""
+        """Start a fork of a run, graded by its present case. Returns why not, if it is not started."""
         async with self._alone():
             path = draft.run.path
             await self._catch_up([suite for suite in self._open_suites.suites if suite.path == path])
@@ -235,7 +236,7 @@ class Starter:
             return None
 
     async def resume(self, resumption: Resumption) -> str | None:
-        """Make the missing runs of a batch of the history that is claimed; says why not, if they are not made."""
+        """Execute the missing runs of a claimed batch. Returns why not, if they are not executed."""
         from workbench.evaluation.resume import plan_of
 
         async with self._alone():
@@ -250,24 +251,24 @@ class Starter:
             return None
 
     async def approval_to_grade(self, cases: Sequence[tuple[SuiteFile, Case]]) -> Approval | str:
-        """What grading runs of some cases may call, after asking for trust, or which suite is not trusted."""
+        """Return what grading some cases may call, after asking for trust, or which suite is not trusted."""
         proposal = await asyncio.to_thread(Needs.of_grading, cases, self._program)
         return await self._approval(proposal, "grade nothing")
 
     def code_to_grade(self, file: SuiteFile) -> FoundCode | None:
-        """The code that grading runs of a suite may call without asking; `None` where it would have to be asked."""
+        """Return the code that grading a suite may call without asking, `None` if it needs approval."""
         assert file.suite is not None
         proposal = Needs.of_grading([(file, case) for case in file.suite.cases], self._program)
         grants = [request.grant for request in proposal.requests if self._trust.covers(request)]
         return grants[0].code if grants else None
 
     async def _catch_up(self, suites: Sequence[OpenSuite]) -> None:
-        """Read everything again if one of these suites is another one on the disk."""
+        """Reload everything if one of these suites changed on disk."""
         if await asyncio.to_thread(lambda: any(is_stale(suite.disk) for suite in suites if not suite.is_new)):
             await self._read_again()
 
     def _plan(self, runs: Sequence[PlannedRun], options: RunOptions | None = None) -> Plan:
-        """The plan of runs, made as `options` say, else as their cases say."""
+        """Return the plan of runs, by `options` or as their cases say."""
         execute, all_tools = (options.execute, options.execute_all) if options is not None else (None, False)
         return Plan.of(
             runs,
@@ -278,8 +279,8 @@ class Starter:
         )
 
     async def _approved(self, plan: Plan) -> tuple[Plan, Approval, str | None]:
-        """A plan without the suites that are not trusted, after asking where that is needed, what it may use, and which
-        suite is not trusted, if one is not. What it needs is found off the loop: there may be thousands of runs."""
+        """Return a plan without untrusted suites, its approval, and which suite is not trusted, if any. Asks if
+        necessary. The needs of thousands of runs are collected in a thread."""
         decision = await self._decided(await asyncio.to_thread(needs, plan), "do not run this suite")
         if not decision.refused:
             return plan, decision.approval(), None
@@ -287,7 +288,7 @@ class Starter:
         return trusted, decision.approval(), f"{decision.refused[0].name} is not trusted"
 
     async def _approval(self, needs: Needs, refusing: str) -> Approval | str:
-        """What may be used of some needs, after asking where that is needed, or which suite is not trusted."""
+        """Return an approval, after asking if necessary, or which suite is not trusted."""
         decision = await self._decided(needs, refusing)
         return f"{decision.refused[0].name} is not trusted" if decision.refused else decision.approval()
 
@@ -305,7 +306,7 @@ class Starter:
         return decision
 
     async def approval_of_servers(self, file: SuiteFile) -> Approval | str:
-        """What the servers of a sound suite may use, after asking for trust, or why they may not be started."""
+        """Return what the servers of a valid suite may use, after asking for trust, or why they may not be started."""
         refusal = self._refusal(file)
         if refusal is not None:
             return refusal
@@ -316,16 +317,16 @@ class Starter:
     def _planned(
         self, file: SuiteFile, case_ids: Sequence[str], repeats: int | None, by: GraderName | None
     ) -> tuple[PlannedRun, ...]:
-        """A recorded case runs on the model on which it was recorded, where that is known and no other was chosen."""
+        """Plan runs. A recorded case runs on its recorded model if that is known and no model was selected."""
         recorded = self._open_suites.workspace.recording_at(file.path)
         if self._selection.models or recorded is None or not recorded.known:
             return plan_runs([file], models=self._selection.models, case_ids=case_ids, repeats=repeats, by=by)
         planned = plan_runs([file], models=[recorded.planned.model], case_ids=case_ids, repeats=repeats, by=by)
-        # Not the user chose it: whatever the suite describes is asked about.
+        # The user did not select it, so whatever the suite describes needs approval.
         return tuple(replace(run, model_of_suite=True) for run in planned)
 
     def _refusal(self, file: SuiteFile) -> str | None:
-        """Why a recording cannot be run anew, if it cannot: what stands beside its suite does not stand beside it."""
+        """Return why a recording cannot be run again, if so: files next to the original suite are missing."""
         recorded = self._open_suites.workspace.recording_at(file.path)
         needs = needs_trust(file.suite, file.path) if file.suite is not None else None
         if recorded is None or needs is None or not (needs.commands or needs.modules or needs.python):
@@ -335,7 +336,7 @@ class Starter:
         return f"{file.path.name} is a recording, which does not hold the {what} of its suite: open {suite} itself"
 
     def _other_model(self, runs: Sequence[PlannedRun]) -> str | None:
-        """Says that a recorded case runs on another model, when nobody chose that."""
+        """Return a notice if a recorded case runs on a different model that nobody selected."""
         for run in runs if not self._selection.models else ():
             recorded = self._open_suites.workspace.recording_at(run.file.path)
             if recorded is not None and not recorded.known:

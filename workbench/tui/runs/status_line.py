@@ -1,4 +1,4 @@
-"""The status line: where we are, with which models, and how the runs stand."""
+"""The status line: the place, the models, and the state of runs."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from workbench.tui.run_book.summaries import Counts
 
 BAR_CELLS, SHORT_BAR_CELLS = 12, 6
 NARROW_CELLS = 100
-"""Below this width the bar is the short one."""
+"""Below this width, the bar is short."""
 
 BAR_AFTER_S = 1.0
-"""A progress bar is shown for batches that take longer than this."""
+"""The time after which a batch has a progress bar."""
 
 
 def models_label(models: tuple[str, ...], width: int = 40) -> str:
-    """Several models in at most about `width` cells."""
+    """Return several models in at most about `width` cells."""
     if not models:
         return ""
     text = f" {GLYPHS.dot} ".join(model_label(model) for model in models)
@@ -32,7 +32,7 @@ def models_label(models: tuple[str, ...], width: int = 40) -> str:
 def status_line(
     place: str, models: str, cases: int, counts: Counts, spend: Spend, progress: Progress, width: int
 ) -> Line:
-    """The whole line; what is least needed goes first when it is narrow."""
+    """Return the whole line. The least important parts are dropped first."""
     left: Line = (Span(f" {one_line(place)}", "strong"), Span("  "), Span(models, "accent"))
     bar = BAR_CELLS if width >= NARROW_CELLS else SHORT_BAR_CELLS
     for needed, words in _LESS_AND_LESS:
@@ -44,20 +44,20 @@ def status_line(
 
 
 _COUNTS, _LEFT, _TIME, _BAR, _TIME_LEFT, _MODELS, _TOKENS, _COST = range(8)
-"""What a part of the line is worth: the last goes first."""
+"""The importance of each part; the highest rank is dropped first."""
 
 _LESS_AND_LESS = (
     *((rank, True) for rank in range(_COST, _MODELS - 1, -1)),
     *((rank, words) for rank in (_TIME_LEFT, _BAR) for words in (True, False)),
     *((rank, False) for rank in (_TIME, _LEFT, _COUNTS)),
 )
-"""Down to which part there is room, and whether for words behind the signs."""
+"""The ranks to keep, and whether signs have words, from full to minimal."""
 
 
 def _parts(
     cases: int, counts: Counts, spend: Spend, progress: Progress, bar: int, *, words: bool
 ) -> list[tuple[int, Line]]:
-    """What stands on the right, each part with its rank."""
+    """Return the parts on the right with their ranks."""
     parts: list[tuple[int, Line]] = []
     if progress.under_way and progress.elapsed_s >= BAR_AFTER_S and progress.total:
         parts.append((_BAR, progress_bar(progress, bar)))
@@ -90,22 +90,22 @@ def _parts(
         parts.append((_TOKENS, (Span(f"{short_count(spend.tokens)} tok  ", "muted"),)))
     if cost := _cost(spend):
         parts.append((_COST, (Span(f"{cost}  ", "muted"),)))
-    if progress.total:  # else recordings, which nothing was waited for
+    if progress.total:  # recordings take no time
         took = clock(progress.elapsed_s) if progress.under_way else duration(progress.elapsed_s * 1000)
         parts.append((_TIME, (Span(f"{took} ", "muted"),)))
     return parts
 
 
 def progress_bar(progress: Progress, width: int = BAR_CELLS) -> Line:
-    """How far the batches under way are, drawn in `width` cells and in numbers."""
+    """Return the progress of batches as a bar of `width` cells and in numbers."""
     filled = width * progress.done // progress.total if progress.total else 0
     bar = (Span(GLYPHS.bar * filled, "accent"), Span(GLYPHS.rest * (width - filled), "border"))
     return (*bar, Span(f" {progress.done:,}/{progress.total:,}  ", "muted"))
 
 
 def progress_ends(progress: Progress, about: Line = EMPTY) -> tuple[Line, ...]:
-    """Ends of a title, the longest first and an empty one last: how far the batches under way are, before what the
-    title ends with anyway. That alone while there are none."""
+    """Return endings for a title, the longest first and an empty one last: the progress of batches, then `about`.
+    Without active batches, only `about`."""
     if not progress.under_way:
         return (about, EMPTY)
     statuses = tuple(
@@ -140,12 +140,12 @@ _GAP: Line = (Span("  "),)
 
 
 def _starting(progress: Progress) -> Line:
-    """What starts up, before the runs that need it begin."""
+    """Return what is starting, before the runs that need it."""
     return (Span(f"{starting_text(progress.starting)}  ", "running"),) if progress.starting else EMPTY
 
 
 def _left(progress: Progress) -> tuple[Line, Line]:
-    """How many runs are left, and about how long they take, where that is known."""
+    """Return how many runs are left and, if known, the estimated time."""
     left = progress.total - progress.done
     if not left:
         return EMPTY, EMPTY
@@ -154,7 +154,7 @@ def _left(progress: Progress) -> tuple[Line, Line]:
 
 
 def _cost(spend: Spend) -> str:
-    """What is known of the cost, and that some is not known, if it is not."""
+    """Return the known cost, and whether some of it is unknown."""
     if not spend.cost_usd:
         return "cost unknown" if spend.unknown else ""
     return cost_text(spend.cost_usd) + (" + ?" if spend.unknown else "")

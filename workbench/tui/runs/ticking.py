@@ -1,4 +1,4 @@
-"""The time that runs on in titles while runs go on."""
+"""The clock in titles while runs are active."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from workbench.tui.run_book.book import RunBook
 
 
 class StartTimer(Protocol):
-    """Starts a timer that calls a function every so many seconds, until it is stopped or the main screen is gone."""
+    """Starts a timer that calls a function periodically, until it is stopped or the main screen is gone."""
 
     def __call__(self, interval: float, callback: Callable[[], None]) -> Timer: ...
 
 
 class SecondHand:
-    """Calls `moved` every second while something runs, and not while everything waits for a person, so that nothing is
+    """Calls `moved` every second while runs are active, except while everything waits for the user, so that nothing is
     drawn then."""
 
     def __init__(self, book: RunBook, start: StartTimer, moved: Callable[[], None]) -> None:
@@ -27,7 +27,7 @@ class SecondHand:
         self._timer: Timer | None = None
 
     def follow(self) -> None:
-        """Go or stand, as the runs are now."""
+        """Start or stop the timer for the present state of runs."""
         book = self._book
         counts = book.counts()
         waits = 0 < counts.running == counts.held + counts.asking

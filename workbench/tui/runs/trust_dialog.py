@@ -1,4 +1,4 @@
-"""Asks before a suite starts anything on this machine, showing exactly what trusting it allows, all of it."""
+"""The dialog before a suite starts anything on this machine, with everything that trusting it allows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ _ANSWERS: tuple[tuple[TrustAnswer, Option], ...] = (
 
 
 class TrustScreen(AskScreen[TrustAnswer]):
-    """Once, always or no; with `mocks` also whether mocks will do. `allowed` is what trust allows, one line each."""
+    """Asks for trust: once, always or no, with `mocks` also whether to use mocks. `allowed` is what trust allows, one
+    line each."""
 
     def __init__(
         self,
@@ -46,7 +47,7 @@ class TrustScreen(AskScreen[TrustAnswer]):
 
 
 def _title(needs: SuiteNeeds) -> str:
-    """What is wanted, the most serious of it first."""
+    """Return the title for the most serious need."""
     if needs.commands or needs.modules or needs.python:
         return "This suite wants to start something"
     if needs.urls:
@@ -57,7 +58,7 @@ def _title(needs: SuiteNeeds) -> str:
 
 
 def trust_lines(path: Path, allowed: Sequence[str], width: int) -> list[Line]:
-    """What trust allows, word for word."""
+    """Return exactly what trust allows."""
     room = max(width - 4, 10)
     lines: list[Line] = [EMPTY]
     lines += [(Span("  "), Span(row, "strong")) for row in wrap(one_line(str(path.absolute())), room)]

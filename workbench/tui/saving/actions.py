@@ -1,4 +1,4 @@
-"""Putting suites on the disk."""
+"""Actions that save suites."""
 
 from __future__ import annotations
 

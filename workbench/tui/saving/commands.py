@@ -1,4 +1,4 @@
-"""Saving suites, and reading them again from the disk."""
+"""Saving suites, and reloading them from disk."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from workbench.tui.tree.selection import Selection
 
 
 class SavingCommands:
-    """Saves what is selected, or everything."""
+    """Saves the selected suite or all suites."""
 
     def __init__(self, stage: Stage, selection: Selection, saver: Saver, reader: Reader) -> None:
         self._stage = stage

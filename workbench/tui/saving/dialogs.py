@@ -1,4 +1,4 @@
-"""Asks what becomes of a suite that is something else on the disk than it was, or would be than it should."""
+"""The dialogs about a suite that changed on disk, or that saving would change more than expected."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ _LATER: _Choice = ("later", Option("later", "both stay as they are; saving asks 
 
 
 class ChangedScreen(AskScreen[ChangedAnswer]):
-    """For a suite that changed here and on the disk, or is gone there (`gone`). `found` is what the disk's text differs
-    from the text here."""
+    """Asks about a suite that changed here and on disk, or was deleted (`gone`). `found` is the difference of the text
+    on disk to that here."""
 
     TITLE_LINE = "Changed here and on disk"
     REST_S = 0.4
@@ -57,7 +57,7 @@ RewrittenAnswer = Literal["save", "no"]
 
 
 class RewrittenScreen(AskScreen[RewrittenAnswer]):
-    """Before more is written to a suite than was changed in it."""
+    """Asks before saving changes more of a suite than was edited."""
 
     TITLE_LINE = "Saving writes more than you changed"
 
@@ -71,7 +71,7 @@ class RewrittenScreen(AskScreen[RewrittenAnswer]):
 
 
 def said_lines(path: Path, said: Sequence[tuple[str, Role]], found: Difference, width: int) -> list[Line]:
-    """A suite's path, what there is to say about it, and a difference."""
+    """Return a suite's path, remarks, and a difference."""
     room = max(width - 4, 10)
     lines: list[Line] = [EMPTY]
     lines += [(Span("  "), Span(row, "strong")) for row in wrap(one_line(str(path)), room)]
@@ -84,7 +84,7 @@ LeftAnswer = Literal["take", "away", "later"]
 
 
 class LeftScreen(AskScreen[LeftAnswer]):
-    """For changes that a session before this one left: which suite, since when, and the difference they make."""
+    """Asks about unsaved changes of an earlier session: the suite, the time, and the difference."""
 
     TITLE_LINE = "Unsaved changes of before"
     REST_S = 0.4
@@ -109,7 +109,7 @@ UnsavedAnswer = Literal["save", "drafts", "discard", "stay"]
 
 
 class UnsavedScreen(AskScreen[UnsavedAnswer]):
-    """Before the end, when suites have changes that are not saved. `trouble`: why they cannot be kept as drafts."""
+    """Asks at the end about unsaved changes. `trouble` is why they cannot be stored as drafts."""
 
     TITLE_LINE = "Not everything is saved"
 
@@ -142,11 +142,11 @@ def _unsaved_lines(paths: Sequence[Path], trouble: str | None, width: int) -> li
 
 
 _OTHER_ROWS = 5
-"""Border, title, name and keys."""
+"""The rows of the border, title, name and keys."""
 
 
 class SaveAsScreen(Dialog[Path]):
-    """Answers with a path at which there is nothing yet. `refusal` says why a path will not do, or `None`."""
+    """Asks for a path where nothing exists yet. `refusal` returns why a path cannot be used, or `None`."""
 
     TITLE_LINE = "Save under another name"
     DEFAULT_CSS = """

@@ -1,4 +1,4 @@
-"""Drafts in the app: each change is journalled at once, what earlier sessions left is offered, and the end asks."""
+"""Drafts: each change is written to a journal at once, drafts of earlier sessions are offered, and the end asks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from workbench.tui.tree.selection import Selection
 
 
 class Drafting:
-    """The journals of this session, and those of sessions before it."""
+    """The journals of this session and of earlier ones."""
 
     def __init__(self, stage: Stage, open_suites: OpenSuites, selection: Selection, folder: Path) -> None:
         self._stage = stage
@@ -25,15 +25,15 @@ class Drafting:
         self._selection = selection
         self._drafts = Drafts(folder)
         self._trouble: str | None = None
-        """Why changes cannot be kept at the moment, if they cannot."""
+        """Why changes cannot be stored at the moment, if so."""
 
     def follow(self, change: SuitesChanged) -> None:
-        """Write down a change as it is made. What was read comes from the disk, and is not."""
+        """Store a change. Suites that were read come from disk and are not stored."""
         for suite in change.suites if change.how != "read" else ():
             self.keep(suite)
 
     def keep(self, suite: OpenSuite) -> None:
-        """Write down what a suite says now; that it cannot be is said once, and nothing is held up."""
+        """Store the current text of a suite. A failure is announced once and blocks nothing."""
         try:
             if suite.dirty:
                 self._drafts.keep(suite.path, suite.disk.text, suite.on_disk, suite.document.text)
@@ -48,21 +48,21 @@ class Drafting:
 
     @property
     def kept(self) -> str:
-        """What becomes of changes that are not saved, in words."""
+        """Describe where unsaved changes are."""
         return "what was typed stays as a draft" if self._trouble is None else "nor can it be kept as a draft"
 
     def forget(self, suite: OpenSuite) -> None:
-        """Nothing of a suite is to be kept."""
+        """Remove the draft of a suite."""
         self._drafts.forget(suite.path)
 
     def close(self) -> None:
-        """Let go of all journals: what they hold is offered at the next start."""
+        """Close all journals. Their content is offered at the next start."""
         self._drafts.close()
 
-    # The beginning
+    # Start
 
     async def recover(self) -> None:
-        """Offer what earlier sessions left of the suites that are open, and of those that are no longer there."""
+        """Offer the drafts of earlier sessions, for open suites and for deleted ones."""
         workspace = self._open_suites.workspace
         here = (Path(),) if workspace.samples else ()
         try:
@@ -96,7 +96,8 @@ class Drafting:
             )
 
     def _take_over(self, draft: LeftDraft, suite: OpenSuite | None) -> None:
-        """Be where the earlier session was: on its base, which is noticed as changed when the disk's is another."""
+        """Restore the state of the earlier session, on its base. If the file on disk differs from that, it counts as
+        changed."""
         if suite is None and draft.base_state is None:
             suite = OpenSuite.new(self.path_here(draft.path), draft.text)
             self._open_suites.add(suite)
@@ -110,7 +111,7 @@ class Drafting:
         self._selection.select(suite.path)
 
     def path_here(self, path: Path) -> Path:
-        """A path as the suites that are open have theirs."""
+        """Return a path in the form that open suites use."""
         known = self._drafts.known_as(path)
         for root in self._open_suites.workspace.roots:
             for place in self._drafts.places(root):
@@ -118,18 +119,15 @@ class Drafting:
                     return root / known.relative_to(place)
         return path
 
-    # The end
+    # End
 
     async def may_leave(self, save: Callable[[Sequence[OpenSuite]], Awaitable[bool]]) -> bool:
-        """Ask what becomes of changes that are not saved, and `save` them where that is the answer.
-
-        Returns whether the program may end.
-        """
+        """Ask about unsaved changes, and `save` them if wanted. Returns whether the program may end."""
         dirty = self._open_suites.dirty
         if not dirty:
             return True
         for suite in dirty:
-            self.keep(suite)  # the disk may have room again by now
+            self.keep(suite)  # the disk may have space again
         from workbench.tui.saving.dialogs import UnsavedScreen
 
         answer = await self._stage.ask(UnsavedScreen([suite.path for suite in dirty], self._trouble))

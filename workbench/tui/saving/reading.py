@@ -1,4 +1,4 @@
-"""Reading suites again: what comes from the disk is taken over unless something was changed from here meanwhile."""
+"""Reloading suites. Changes on disk are taken over unless the user has edited the suite."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from workbench.tui.saving.saver import Saver
 
 
 class Reader:
-    """Reads the suites that are open again, off the loop."""
+    """Reloads the open suites in a thread."""
 
     def __init__(
         self,
@@ -32,18 +32,18 @@ class Reader:
         self._saver = saver
         self._models = models
         self.is_typing = is_typing
-        """Returns whether letters are text now, so that a question must not come up under them."""
+        """Returns whether letters are text now, so that no question may appear."""
 
     def read_soon(
         self, failure: str | None = None, *, said: str = "Read again from disk", gently: bool = False
     ) -> None:
-        """Read all suites and say so; a failure before that is said instead. `gently`: nothing is said in the place of
-        something else. Before the suites were read for the first time, there is nothing to read again."""
+        """Reload all suites and announce it, or the given failure. With `gently`, the notice does not replace a
+        different one. Does nothing before the first reading."""
         open_suites = self._open_suites
         if not open_suites.workspace.roots:
             return
 
-        async def again() -> None:  # not a coroutine yet, for it may give way to another before it has begun
+        async def again() -> None:  # not a coroutine yet, because a newer request may replace it before it starts
             gone = await asyncio.to_thread(lost, open_suites.workspace)
             conflicts = await self.read()
             made = tuple(suite.path for suite in open_suites.suites if suite.is_new and suite.dirty)
@@ -59,22 +59,22 @@ class Reader:
         self._stage.work(again, group="read", exclusive=True)
 
     async def read(self) -> tuple[OpenSuite, ...]:
-        """Read all suites and show them; those are returned that were edited here and are others on the disk."""
+        """Reload all suites and show them. Returns those that were edited here and changed on disk."""
         open_suites = self._open_suites
         while True:
             before = open_suites.workspace
             found = await asyncio.to_thread(read_again, before, self._models)
-            # Whatever was saved, deleted or opened meanwhile made another workspace, of which this may know nothing.
+            # If something was saved, deleted or opened meanwhile, this result is out of date.
             if open_suites.workspace is before:
                 return open_suites.read(found)
 
     async def catch_up(self) -> None:
-        """Read all suites, and ask about those that were edited here and say something else on the disk."""
+        """Reload all suites, and ask about those that were edited here and changed on disk."""
         await self._saver.settle(await self.read())
 
     def put_off(self, found: Mapping[Path, str]) -> None:
-        """Leave it to saving to ask about suites that changed here and on the disk; `found` has the hash of each file,
-        empty when it is gone."""
+        """Leave the question about suites that changed here and on disk to saving. `found` has the hash of each file,
+        empty if it is gone."""
         self._saver.put_off.update(found)
         name = next(iter(found)).name
         self._stage.announce(f"{name} changed on disk too: saving asks", "warned", GLYPHS.warned)
@@ -85,7 +85,7 @@ def _hash_in(workspace: Workspace, suite: OpenSuite) -> str:
 
 
 def _outcome(workspace: Workspace, gone: Sequence[Path], made: Sequence[Path], said: str) -> tuple[str, Role, str]:
-    """What is said after suites were read again: `said` when all is well. Those `made` here are not on the disk yet."""
+    """Return the notice after reloading: `said` if all is well. Suites `made` here are not on disk yet."""
     broken = sum(file.suite is None and file.path not in (*gone, *made) for file in workspace.files)
     if gone:
         are_gone = f"{gone[0].name} is gone" if len(gone) == 1 else f"{len(gone)} suites are gone"

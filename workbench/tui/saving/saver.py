@@ -1,4 +1,4 @@
-"""Saving suites: what is written is what was checked, and nothing on the disk is overwritten without a question."""
+"""Saving suites: exactly the checked text is written, and nothing on disk is overwritten without a question."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from workbench.tui.tree.selection import Selection
 
 
 class Saver:
-    """Puts suites on the disk. Its questions are asked one at a time."""
+    """Saves suites. Questions are asked one at a time."""
 
     def __init__(
         self,
@@ -40,23 +40,23 @@ class Saver:
         self._is_bundled = is_bundled
         self._busy = asyncio.Lock()
         self._rewritten: set[Path] = set()
-        """Suites of which it was shown already that not all of their formatting could be kept."""
+        """Suites for which the loss of formatting was already shown."""
         self._wanted: frozenset[Path] = frozenset()
-        """Suites that are about to be saved, which asks all there is to ask."""
+        """Suites about to be saved, which asks all questions."""
         self.put_off: dict[Path, str] = {}
-        """Suites that are to be asked about later, with the hash of what was found on the disk, empty when gone."""
+        """Suites to ask about later, with the hash of the file on disk, empty if it is gone."""
 
     def save_soon(self, suites: Sequence[OpenSuite]) -> None:
-        """Save suites, and say where."""
+        """Save suites and announce where."""
         self._wanted = frozenset(suite.path for suite in suites)
         self._stage.work(self.save(suites), group="ask")
 
     def save_as_soon(self, suite: OpenSuite) -> None:
-        """Save a suite under a name that is asked for."""
+        """Save a suite under a different name, after asking for it."""
         self._stage.work(self._save_as_asked(suite), group="ask")
 
     async def save(self, suites: Sequence[OpenSuite]) -> bool:
-        """Save suites; whether all of them are on the disk now."""
+        """Save suites. Returns whether all of them are on disk now."""
         async with self._busy:
             saved = [suite for suite in suites if await self._save(suite)]
             self._wanted = frozenset()
@@ -68,12 +68,12 @@ class Saver:
         return len(saved) == len(suites)
 
     async def settled(self) -> None:
-        """Wait for what is being saved."""
+        """Wait until saving is done."""
         async with self._busy:
             pass
 
     async def settle(self, suites: Sequence[OpenSuite]) -> None:
-        """Ask about suites that changed here and on the disk, but for those that were put off."""
+        """Ask about suites that changed here and on disk, except those put off."""
         async with self._busy:
             for suite in suites:
                 if suite.dirty:
@@ -106,7 +106,7 @@ class Saver:
         return await self._write(suite, document, text, suite.on_disk)
 
     async def _checked(self, suite: OpenSuite, document: Document) -> SuiteText | None:
-        """What is to be written, read once more as a whole; what keeps it from being saved is said."""
+        """Return the text to write, parsed again as a whole. Announces why it cannot be saved."""
         if not document.is_sound or document.parts is None:
             first = next(iter(suite.file.errors), None)
             where = f"line {first.line} " if first is not None and first.line else "its text "
@@ -137,7 +137,7 @@ class Saver:
             if text.text != document.text:
                 suite.change(Document.of(text.text), "Written anew for saving")
             suite.saved(state)
-        else:  # more was typed while it was written
+        else:  # more was typed during writing
             suite.reloaded(await asyncio.to_thread(lambda: _taken_apart(parse_suite(text.text, suite.path))), state)
         self._follow(suite)
         if errors := len(suite.file.errors):
@@ -148,8 +148,8 @@ class Saver:
         return True
 
     async def _ask(self, suite: OpenSuite, *, again: bool) -> bool:
-        """What becomes of a suite that is another one on the disk; whether nothing is left to be saved. One that was
-        put off is asked about `again` only then."""
+        """Ask about a suite that changed on disk. Returns whether nothing is left to be saved. With `again`, a suite
+        that was put off is asked about, too."""
         from workbench.tui.lines.difference import difference
         from workbench.tui.saving.dialogs import ChangedScreen
 
@@ -162,7 +162,7 @@ class Saver:
         if self._open_suites.at(path) is not suite:  # deleted meanwhile
             return True
         if not again and theirs.hash in (self.put_off.get(path), suite.on_disk.hash if suite.on_disk else None):
-            return False  # put off, or saved from here after somebody noticed that it had changed
+            return False  # put off, or saved from here since the change was noticed
         if theirs.hash and theirs.text == suite.document.text:
             suite.reloaded(theirs, FileState(theirs.hash))
             self._follow(suite)
@@ -170,7 +170,7 @@ class Saver:
         found = await asyncio.to_thread(difference, theirs.text, suite.document.text)
         if not again and path in self._wanted:
             return False
-        self.put_off[path] = theirs.hash  # until it is settled, whatever is answered
+        self.put_off[path] = theirs.hash  # until it is settled, whatever the answer
         answer = await self._stage.ask(ChangedScreen(path, found, gone=gone))
         if answer == "mine":
             document = suite.document
@@ -227,7 +227,7 @@ class Saver:
         return True
 
     def _let_go(self, suite: OpenSuite, disk: SuiteFile, path: Path) -> None:
-        """What was changed in a suite lies in another file now: the suite is again what is on the disk."""
+        """Reset a suite to the file on disk after its changes were saved to a different file."""
         if disk.hash and suite.path != path:
             suite.reloaded(disk, FileState(disk.hash))
             suite.take_disk(f"Saved as {path.name}")
@@ -237,7 +237,7 @@ class Saver:
             self._open_suites.close(suite)
 
     def _why_not_there(self, suite: OpenSuite, path: Path) -> str | None:
-        """Why a suite cannot be saved under a name, if it cannot."""
+        """Return why a suite cannot be saved under a name, if so."""
         other = self._open_suites.at(self._drafting.path_here(path))
         if path.exists():
             return f"{path.name} exists already"
@@ -246,20 +246,20 @@ class Saver:
         return None if absolute(path).parent.is_dir() else f"there is no folder {path.parent}"
 
     def _follow(self, suite: OpenSuite) -> None:
-        """Show a suite of which the disk says something else now."""
+        """Update a suite whose file on disk changed."""
         self.put_off.pop(suite.path, None)
-        if self._open_suites.at(suite.path) is suite:  # else it was deleted while it was written
+        if self._open_suites.at(suite.path) is suite:  # otherwise it was deleted during writing
             self._open_suites.disk_changed(suite)
 
 
 def _taken_apart(file: SuiteFile) -> SuiteFile:
-    """A suite that was read, taken apart for editing, too: of long ones, neither is work for the loop."""
+    """Return a suite file with its text parsed for editing, so that long ones are parsed in the thread."""
     _ = file.parts
     return file
 
 
 def _make_folder(path: Path, roots: Sequence[Path]) -> None:
-    """Make the folders that a new suite's name speaks of, below one that is there. Raises SavingError."""
+    """Create the folders in a new suite's path, below an existing one. Raises SavingError."""
     folder = absolute(path).parent
     if any(root.is_dir() and folder.is_relative_to(absolute(root)) for root in roots):
         try:

@@ -1,4 +1,4 @@
-"""Notices what others did to the files of open suites: at each key and when the terminal has the focus again."""
+"""Detects external changes of open suites, on keys and when the terminal regains the focus."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from workbench.tui.tree.selection import Selection
 
 
 class Watch:
-    """What the files of open suites were when they were last looked at. A look costs one `stat`."""
+    """The last known states of the files of open suites. A check costs one `stat`."""
 
     def __init__(
         self, stage: Stage, open_suites: OpenSuites, selection: Selection, reader: Reader, saver: Saver
@@ -30,13 +30,13 @@ class Watch:
         self._is_looking = False
 
     def at_key(self) -> None:
-        """Look at the selected suite."""
+        """Check the selected suite."""
         suite = self._selection.suite
         if self._stage.shows_main and suite is not None and not self._is_looking and self._is_changed(suite):
             self._found([suite])
 
     def at_return(self) -> None:
-        """Look at all suites, off the loop."""
+        """Check all suites, in a thread."""
         self._stage.work(self._look(self._open_suites.suites), group="look")
 
     async def _look(self, suites: Sequence[OpenSuite]) -> None:
@@ -45,7 +45,7 @@ class Watch:
             self._found(changed)
 
     def _found(self, changed: Sequence[OpenSuite]) -> None:
-        """Suites that nobody touched here are read again; about the others the user is asked, but not while typing."""
+        """Reload unedited suites, and ask about edited ones, but not during typing."""
         touched = [suite for suite in changed if suite.dirty]
         if len(touched) < len(changed):
             name = next(suite.path.name for suite in changed if not suite.dirty)
@@ -70,7 +70,7 @@ class Watch:
         try:
             state = state_of(suite.path, self._seen.get(suite.path, suite.on_disk))
         except OSError:
-            return False  # whatever is to be done with the file will say so
+            return False  # whatever uses the file next reports this
         self._seen[suite.path] = state
         found = state.hash if state is not None else ""
         before = suite.on_disk.hash if suite.on_disk is not None else ""

@@ -1,4 +1,4 @@
-"""Stepping through a run: where it goes on to, what is changed while it is held, and what is made of that."""
+"""Actions for stepping through a run: continuing, editing while it is held, and making mocks and expectations."""
 
 from __future__ import annotations
 
@@ -72,6 +72,6 @@ TYPING: tuple[Action, ...] = (
     Action("step.error", "Tool error, or none", ("f3",), "run", "tool error"),
     Action("toml.outside", "Your editor", ("f4",), "run", "your editor"),
 )
-"""What the bar of keys names while something is typed for a run that is held."""
+"""The keys shown in the key bar while something is typed for a held run."""
 
 FEATURE = Feature("stepping", ACTIONS)

@@ -1,4 +1,4 @@
-"""Stepping through runs: going on, changing what a run is held at, and making mocks and expectations of calls."""
+"""Stepping through runs: continuing, editing at a hold, and making mocks and expectations from calls."""
 
 from __future__ import annotations
 
@@ -28,37 +28,37 @@ if TYPE_CHECKING:
 
 
 class HeldPane(Protocol):
-    """The run pane, as far as a run that is held is concerned."""
+    """The part of the run pane that concerns held runs."""
 
     @property
     def editor(self) -> HeldEditor | None:
-        """Where something is typed for a run that is held."""
+        """The editor of text for a held run."""
         ...
 
     @property
     def typing(self) -> HeldKind | None:
-        """What is typed, while the keyboard is there."""
+        """The kind of text being typed, while the editor has the focus."""
         ...
 
     @property
     def call_meant(self) -> str | None:
-        """The id of the call that the cursor is on, else of the one that the run is held at."""
+        """The id of the call under the cursor, otherwise of the one where the run is held."""
         ...
 
     def type_in(self, held: HeldText) -> None:
-        """Let something be typed; what was typed before and not sent stands there."""
+        """Open the editor with the unsent text, if any."""
         ...
 
     def end_typing(self, *, dropped: bool = False) -> None:
-        """Take the editor away; what was typed is kept for the next time unless it is `dropped`."""
+        """Close the editor. The text is stored for the next time unless `dropped`."""
         ...
 
     def has_unsent(self, run: RunRecord) -> bool:
-        """Returns whether something was typed for where a run is held, and not sent."""
+        """Return whether there is unsent text for the place where a run is held."""
         ...
 
     def sent(self, editor: HeldEditor) -> None:
-        """What was typed in an editor has done what it was for."""
+        """Close an editor whose text was applied."""
         ...
 
     def follow_run(self) -> None:
@@ -67,7 +67,7 @@ class HeldPane(Protocol):
 
 
 class SteppingCommands:
-    """Steps through the run that is shown, and changes what it is held at."""
+    """Steps through the displayed run, and edits it where it is held."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class SteppingCommands:
         self._editor = editor
         self._secrets = secrets
         self._over: RunRecord | None = None
-        """The run of which it was said that it is over."""
+        """The run that was announced as finished."""
         self.methods: dict[str, Callable[[], object]] = {
             "step": self._step,
             "step.continue": partial(self._go_on, "end"),
@@ -105,10 +105,8 @@ class SteppingCommands:
         }
 
     def take(self, action_id: str) -> bool:
-        """Do what a key means for the text that is typed for a held run, or for the run that is shown and held.
-
-        Returns whether it means that now, and not what it means everywhere else.
-        """
+        """Handle a key for the text being typed for a held run, or for the displayed held run. Returns whether the key
+        applies there, instead of having its usual meaning."""
         run, typed = self._selection.run, self._pane.editor if self._pane.typing is not None else None
         if action_id == "edit" and self._panes.pane == "run" and run is not None and run.held:
             self._edit_held(run)
@@ -124,14 +122,14 @@ class SteppingCommands:
             return False
         return True
 
-    # Going on
+    # Continuing
 
     def _step(self) -> None:
         run, row = self._selection.run, self._selection.row
         if run is not None and run.result is None:
             self._go_on("stop")
         elif run is not None and run.was_held and not run.recorded and run is not self._over:
-            self._over = run  # with all that was done to it, and its forks
+            self._over = run  # a new run would replace its edits and forks
             self._stage.announce("This run is over: s again steps the case anew", "warned", GLYPHS.warned)
         elif row is not None:
             self._run_cases(self._selection.runnable_below(row), until="stop")
@@ -158,7 +156,7 @@ class SteppingCommands:
         go_to_run(self._selection, self._panes, self._stage, held[(at + 1) % len(held)])
         self._show_held()
 
-    # Changing
+    # Editing
 
     def _skip(self) -> None:
         from workbench.engine.checkpoint import SkipCall
@@ -203,7 +201,7 @@ class SteppingCommands:
             self._stage.announce(said, "passed", GLYPHS.passed)
 
     def _taken(self, *, mock: bool) -> tuple[Taken | None, str]:
-        """Change the case; what was made of the call, and what the case is called. Raises ValueError and the like."""
+        """Change the case. Returns what was added and the case's name. Raises ValueError, SpliceError or IndexError."""
         from workbench.authoring.accepting.redaction import table_without_secrets
         from workbench.authoring.case_now import read_now
         from workbench.authoring.from_calls import expectation_of_call, index_of_call, mock_of_call
@@ -231,16 +229,16 @@ class SteppingCommands:
             self._selection.open_suites.change(suite, document, taken.said, case=outline.key)
         return taken, one_line(outline.name)
 
-    # Typing for a run that is held
+    # Typing for a held run
 
     def _show_held(self) -> None:
-        """Show where the run is held, and follow it from there: whoever steps wants to see where to."""
+        """Show where the run is held, and follow it from there."""
         if "run" not in self._panes.panes_in_sight:
             self._panes.bring("run")
         self._pane.follow_run()
 
     def _type_in(self, kind: HeldKind) -> None:
-        """Let something be typed for the run shown, where it is held."""
+        """Open the editor for the displayed run, where it is held."""
         from workbench.tui.stepping.held_text import text_for
 
         run = self._selection.run
@@ -254,18 +252,18 @@ class SteppingCommands:
         self._pane.type_in(held)
 
     def _edit_held(self, run: RunRecord) -> None:
-        """Let the arguments of the call be changed before which a run is held, or the result after which."""
+        """Edit the arguments of the call before which a run is held, or the result after which it is."""
         if run.paused is not None:
             self._type_in("arguments" if run.paused.at == "call" else "result")
 
     def _edit_outside(self, typed: HeldEditor) -> None:
         line = typed.editor.typed.cursor[0] + 1
         if (text := self._editor.changed(typed.text, typed.held.file_name, line)) is not None:
-            # An editor ends what it writes with a line end, which nobody typed.
+            # An editor adds a final line end that nobody typed.
             typed.take(text if typed.text.endswith("\n") else text.removesuffix("\n"))
 
     async def _keep_typed(self, editor: HeldEditor) -> None:
-        """Do to the run what is typed. Where that is impossible it is said why, and what is typed stays."""
+        """Apply the text to the run. If that fails, announce why; the text stays."""
         from workbench.tui.stepping.held_text import in_words
 
         if editor.is_sending:

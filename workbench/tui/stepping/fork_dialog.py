@@ -1,4 +1,4 @@
-"""Prepares a fork of a run: says where it begins, and lets model, system prompt and result be others."""
+"""The dialog that prepares a fork: where it begins, its model, system prompt and result."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from workbench.tui.runs.fork_draft import ForkDraft, TextName
 
 _TITLES: dict[TextName, str] = {"system": "System prompt", "result": "Result"}
 _LONGEST_SHOWN = 200
-"""Characters of a text in its row."""
+"""The characters of a text shown in its row."""
 
 _LEAST_ROWS = 2
 _AROUND = 6
-"""Rows of the frame, the title and the keys, and of the screen above and below."""
+"""The rows of the frame, the title, the keys, and the screen around them."""
 
 
 class ForkScreen(Dialog[bool]):
-    """Answers whether to fork; what is chosen and typed is in the draft at once."""
+    """Asks whether to fork. The draft has all choices at once."""
 
     TITLE_LINE: ClassVar[str] = "Fork"
     DEFAULT_CSS = """
@@ -101,7 +101,7 @@ class ForkScreen(Dialog[bool]):
             return keys_line(*(error if self._typing == "result" else ()), ("Esc", "back, kept as typed"))
         edited = any(self._draft.is_edited(name) for name in self._texts)
         reset = (("Del", "as it was"),) if edited else ()
-        # Esc stands where it is seen at 40 columns, too.
+        # Esc is visible at 40 columns, too.
         return keys_line(("Enter", "fork, or edit"), ("Esc", "leave"), ("←→", "model"), *reset)
 
     def _announce(self, text: str, role: Role = "text", sign: str = "") -> None:
@@ -109,7 +109,7 @@ class ForkScreen(Dialog[bool]):
 
     @property
     def _under_cursor(self) -> TextName | None:
-        """The text under the cursor; what makes the result an error counts as its own."""
+        """The selected text. The error flag belongs to the result."""
         at = self._choices.cursor - 2
         return self._texts[min(at, len(self._texts) - 1)] if at >= 0 else None
 
@@ -125,19 +125,19 @@ class ForkScreen(Dialog[bool]):
             self._edit(name)
 
     def action_choose(self, step: int) -> None:
-        """Choose the next model, or with -1 the one before."""
+        """Select the next (1) or previous (-1) model."""
         if self._typing is None:
             self._draft.choose(step)
             self._say()
 
     def action_reset(self) -> None:
-        """Take the text under the cursor back to what it was."""
+        """Restore the selected text."""
         if self._typing is None and (name := self._under_cursor) is not None:
             self._draft.reset(name)
             self._say()
 
     def action_switch_error(self) -> None:
-        """Make the result a tool error, or none."""
+        """Switch whether the result is a tool error."""
         if self._typing != "system" and "result" in self._texts:
             self._draft.is_error = not self._draft.is_error
             self._say()
@@ -169,7 +169,7 @@ class ForkScreen(Dialog[bool]):
         self.set_focus(self._choices)
 
     def _turn(self, title: str) -> None:
-        """Show the text that is typed, or everything else."""
+        """Show either the text being typed or everything else."""
         typing = self._typing is not None
         self._editor.display = typing
         self._choices.display = not typing

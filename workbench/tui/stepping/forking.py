@@ -1,4 +1,4 @@
-"""Forking the run that is shown: preparing it, and starting it."""
+"""Forking the displayed run: preparing and starting it."""
 
 from __future__ import annotations
 
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
 
 class ForkingCommands:
-    """The method of `run.fork`. What was chosen and typed for a fork that was not started stands there the next
-    time."""
+    """Handles `run.fork`. The draft of a fork that was not started is shown again the next time."""
 
     def __init__(
         self,
@@ -42,9 +41,9 @@ class ForkingCommands:
         self._panes = panes
         self._program = program
         self._place = place
-        """Returns where the cursor is in the run that is shown."""
+        """Returns the place of the cursor in the displayed run."""
         self._start_fork = fork
-        """Starts a fork, after asking what there is to ask. Returns why not, if it is not started."""
+        """Starts a fork, after asking for approval. Returns why not, if it is not started."""
         self._drafts: dict[ForkKey, ForkDraft] = {}
         self.methods: dict[str, Callable[[], object]] = {"run.fork": self._fork}
 
@@ -73,7 +72,7 @@ class ForkingCommands:
         named = [each.planned.model for each in workspace.recorded]
         models = model_choices(self._program, files, self._selection.models, named)
         recorded = workspace.recording_at(run.path) if run.recorded else None
-        # As when it is run: a text that describes a model is not known by being in a recording.
+        # As for running: a model described only by a recording is not known.
         likely = (
             ()
             if recorded is None or recorded.known
@@ -91,7 +90,7 @@ class ForkingCommands:
             return
         self._drafts.pop(draft.key, None)
         shown = [index for index, run in enumerate(self._selection.runs) if run.origin is draft.run]
-        if shown:  # else somebody has gone elsewhere meanwhile
+        if shown:  # otherwise the user has gone elsewhere
             self._panes.bring("run")
             self._selection.choose_run(shown[-1])
         self._stage.announce(f"Forked from {place_said(draft.fork)}; earlier steps are replayed", "text", GLYPHS.fork)

@@ -1,4 +1,4 @@
-"""Typing for a run that is held, below its trajectory: what stands there, and what is wrong with it as it is typed."""
+"""The editor of text for a held run, below its trajectory, with problems shown while typing."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from workbench.tui.stepping.actions import WHILE_HELD
 from workbench.tui.stepping.held_text import HeldText, in_words
 
 LEAST_ROWS = 2
-"""The text has at least so many rows, and at most half of the pane."""
+"""The minimum rows of the text. The maximum is half of the pane."""
 
 
 class HeldEditor(Vertical):
-    """A text to be typed, and for what answers a call the switch that makes it a tool error. It closes only when it is
-    told to: what is typed stays where it is, whatever the run does."""
+    """An editor with, for results, a switch for tool errors. It closes only on request: text stays, whatever the run
+    does."""
 
     DEFAULT_CSS = """
     HeldEditor { height: auto; }
@@ -38,10 +38,10 @@ class HeldEditor(Vertical):
     BINDINGS: ClassVar[list[BindingType]] = bindings_for(action for action in WHILE_HELD if action.id == "step.error")
 
     class Kept(Message):
-        """What is typed is to be sent."""
+        """Posted to send the text."""
 
     class Ended(Message):
-        """Typing is over, and nothing is to be sent."""
+        """Posted when typing ends without sending."""
 
     def __init__(self, stage: Stage, held: HeldText, text: str, is_error: bool) -> None:
         super().__init__()
@@ -49,14 +49,14 @@ class HeldEditor(Vertical):
         self.held = held
         self.is_error = is_error
         self.is_sending = False
-        """Whether it was sent, and no answer has come yet."""
+        """Whether the text was sent and not answered yet."""
         self.refused = ""
-        """What was said of why this text was not sent."""
+        """Why the text was last refused."""
         self._begun = text
         self._undoable: list[str] = []
         self._redoable: list[str] = []
         self._known = (text, 0)
-        """The text as it was told last, and the step that it came with."""
+        """The last known text, and its undo step."""
         self._gone: str | None = None
 
     def compose(self) -> ComposeResult:
@@ -69,38 +69,38 @@ class HeldEditor(Vertical):
         editor = self.editor
         editor.assist = self._assist
         editor.begin(self._begun, 1, (0, 0), 0)
-        if not self.held.original:  # a draft, to be gone on with
+        if not self.held.original:  # continue a draft at its end
             editor.typed.move("text_end")
         self._say()
         self.screen.set_focus(editor)
 
     @property
     def editor(self) -> TextEditor:
-        """Where the text is typed."""
+        """The text editor."""
         return self.query_one(TextEditor)
 
     @property
     def typing(self) -> HeldKind | None:
-        """What is typed, while the keyboard is here."""
+        """The kind of text being typed, while the editor has the focus."""
         return self.held.kind if self.editor.has_focus else None
 
     @property
     def text(self) -> str:
-        """As it is now."""
+        """The current text."""
         return self.editor.typed.text if self.is_mounted else self._begun
 
     @property
     def is_changed(self) -> bool:
-        """Whether it is something else than what stood there."""
+        """Whether the text differs from the original."""
         return (self.text, self.is_error) != (self.held.original, self.held.is_error)
 
     def follow(self) -> None:
-        """Say so when nothing can be sent any more."""
+        """Update the display if the text can no longer be sent."""
         if self.is_mounted and self.held.why_gone != self._gone:
             self._say()
 
     def undo(self, *, again: bool = False) -> None:
-        """Take back what was typed last, or do that again."""
+        """Undo or redo."""
         source, target = (self._redoable, self._undoable) if again else (self._undoable, self._redoable)
         if source:
             target.append(self._known[0])
@@ -109,17 +109,17 @@ class HeldEditor(Vertical):
             self._say()
 
     def take(self, text: str) -> None:
-        """Another text, as it came from elsewhere."""
+        """Replace the text by one from elsewhere."""
         self.editor.take(text)
         self._tell(text, -1)
 
     def switch_error(self) -> None:
-        """Make it a tool error, or none."""
+        """Switch whether it is a tool error."""
         self.is_error = not self.is_error
         self._say()
 
     def go_to_problem(self) -> None:
-        """Put the cursor on what is wrong."""
+        """Go to the error."""
         if (at := self.held.mistake_at(self.text)) is not None:
             self.editor.go_to(*at)
 
@@ -150,7 +150,7 @@ class HeldEditor(Vertical):
         return spread((Span(f" {self.held.title}", "strong"),), switch, width)
 
     def fit(self) -> None:
-        """Give the text as many rows as it needs and there is room for."""
+        """Adjust the height to the text and the available room."""
         assert isinstance(self.parent, Widget)
         most = max(self.parent.size.height // 2 - 1, LEAST_ROWS)
         rows = min(max(self.editor.line_count(), LEAST_ROWS), most)

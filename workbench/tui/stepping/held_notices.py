@@ -1,4 +1,4 @@
-"""Runs that are held out of sight: said once, with the key that goes there."""
+"""Notices about held runs that are not visible, shown once each, with the key that goes there."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from workbench.tui.tree.selection import Selection, go_to_run
 
 
 class HeldRuns:
-    """Looks for runs that are held and not shown, whenever there is news of runs or the main screen is shown again."""
+    """Checks for held runs that are not displayed, on news of runs and when the main screen is shown."""
 
     def __init__(
         self,
@@ -30,19 +30,19 @@ class HeldRuns:
         self._book = selection.book
         self._panes = panes
         self._key_name = key_name
-        """Returns what the keys of an action are called, empty where it has none."""
+        """Returns the names of an action's keys, empty if it has none."""
         self._goes_to_first = goes_to_first
-        """Whether the first run that is held is gone to, and not only told."""
+        """Whether to go to the first held run, not only announce it."""
         self._told: dict[str, Paused] = {}
-        """Where each run was held when that was said, or seen."""
+        """The hold of each run that was announced or seen."""
 
     def look(self) -> None:
-        """Say which runs have come to be held out of sight."""
+        """Announce runs that are newly held and not visible."""
         held = self._book.held_runs
         if not held and not self._told and not self._goes_to_first:
             return
         if not self._stage.shows_main:
-            return  # it would not be read; there is another look once nothing covers the screen
+            return  # the notice would not be seen; this is repeated when the main screen is shown
         if self._goes_to_first:
             self._go_to_first(held)
         fresh = [run for run in held if self._told.get(run.run_id) is not run.paused]

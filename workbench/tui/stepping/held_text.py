@@ -1,5 +1,6 @@
-"""What is typed for a run that is held, from what stands there to what is done to the run: a call's arguments, its
-result, an answer in place of the tool, or what is said to the model."""
+"""Text typed for a held run, and the command that it becomes: a call's arguments, its result, an answer in place of the
+tool, or a message to the model.
+"""
 
 from __future__ import annotations
 
@@ -22,14 +23,14 @@ from workbench.tui.lines.prose import LONGEST_LINE, LONGEST_SHOWN
 from workbench.tui.run_book.record import RunRecord
 
 _SYNTAX = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str)
-"""Takes any number: what is wrong with one is said after what is wrong with the text."""
+"""Accepts any number, so that errors in numbers are reported after syntax errors."""
 
 _TOKEN = re.compile(r'("[^"\\]*(?:\\.[^"\\]*)*")(\s*:)?|[{}\[\]]|[^\s{}\[\]:,"]+')
 
 
 def arguments_in(text: str) -> dict[str, JsonValue]:
-    """The JSON object in a text. Raises ValueError for what is none, for a key that stands twice in one object, and for
-    numbers that JSON has not or that are too large; `json.JSONDecodeError` where that has a place."""
+    """Parse a JSON object. Raises ValueError for anything else, duplicate keys, and numbers that JSON does not have or
+    that are too large; `json.JSONDecodeError` if the error has a position."""
     try:
         value = _SYNTAX.decode(text)
     except RecursionError:
@@ -42,7 +43,7 @@ def arguments_in(text: str) -> dict[str, JsonValue]:
 
 
 def _check(text: str) -> None:
-    """Look through a text that is JSON for what it leaves open. Raises JSONDecodeError for the first of that."""
+    """Check valid JSON for duplicate keys and bad numbers. Raises JSONDecodeError for the first error."""
     keys: list[set[str]] = []
     for found in _TOKEN.finditer(text):
         token, string, is_key = found[0], found[1], found[2]
@@ -66,15 +67,15 @@ def _why_no_number(token: str) -> str | None:
         return f"there is no {token} in JSON"
     try:
         fits = math.isfinite(float(token)) if set(token) & set(".eE") else int(token) is not None
-    except ValueError:  # Python reads whole numbers up to some thousands of digits
+    except ValueError:  # Python only reads integers up to a few thousand digits
         fits = False
     return None if fits else "too large a number"
 
 
 @dataclass(frozen=True)
 class HeldText:
-    """A text to be typed. `call` is the one that it is about, and `hold` where the run is held at it
-    (`RunRecord.hold`); `original` is what stands there at first, and `tool` what is known of the call's tool."""
+    """A text to be typed. `call` is what it is about, and `hold` the hold at that call (`RunRecord.hold`). `original`
+    is the initial text, `tool` the definition of the call's tool."""
 
     kind: HeldKind
     run: RunRecord
@@ -86,17 +87,17 @@ class HeldText:
 
     @property
     def key(self) -> tuple[str, HeldKind]:
-        """Where it is kept while it is not sent: a run has one of each kind."""
+        """The key of its draft: a run has one of each kind."""
         return self.run.run_id, self.kind
 
     @property
     def meant_for(self) -> int | None:
-        """The hold at which it is sent: that of its call and no other. A message is for the run, wherever it is."""
+        """The hold that the text can be sent at: only that of its call. A message fits any hold."""
         return self.hold if self.call is not None else self.run.hold
 
     @property
     def title(self) -> str:
-        """What it is called."""
+        """The title of the editor."""
         if self.call is None:
             return "To the model"
         what = {"arguments": "Arguments of", "result": "Result of", "answer": "Answer in place of"}[self.kind]
@@ -104,12 +105,12 @@ class HeldText:
 
     @property
     def file_name(self) -> str:
-        """What a file with it is called."""
+        """The name of a file with this text."""
         return "arguments.json" if self.kind == "arguments" else f"{self.kind}.txt"
 
     @property
     def too_large(self) -> str | None:
-        """Why it cannot be typed in here, if it is too large for that."""
+        """Why the text is too large to be edited here, if it is."""
         lines = self.original.split("\n")
         longest = max(map(len, lines))
         if len(lines) > LONGEST_SHOWN:
@@ -118,7 +119,7 @@ class HeldText:
 
     @property
     def why_gone(self) -> str | None:
-        """Why nothing can be done with it any more, if nothing can."""
+        """Why the text can no longer be sent, if so."""
         if self.run.result is not None:
             return "the run is over"
         if not self.run.held:
@@ -127,12 +128,12 @@ class HeldText:
 
     @property
     def gone_problems(self) -> tuple[Problem, ...]:
-        """That it cannot be sent any more, and what to do with the text."""
+        """The problem that the text can no longer be sent, and what to do with it."""
         said = f"{self.why_gone}: this was not sent, and stays here until Esc; F7 selects it, Ctrl+C copies it"
         return (_problem(None, said),)
 
     def problems(self, text: str) -> tuple[Problem, ...]:
-        """What is wrong with a text: with an error it cannot be sent, with a warning it can."""
+        """Return the problems of a text. Errors prevent sending, warnings do not."""
         if self.kind == "message":
             return () if text.strip() else (_problem(None, "there is nothing to say yet"),)
         if self.kind != "arguments":
@@ -151,7 +152,7 @@ class HeldText:
         return tuple(Problem(Path(), None, "", said.removeprefix("args: "), severity="warning") for said in refused)
 
     def mistake_at(self, text: str) -> Place | None:
-        """The line and the column, from 0, at which arguments cannot be read."""
+        """Return the line and column, from 0, of a syntax error in arguments."""
         if self.kind == "arguments":
             try:
                 arguments_in(text)
@@ -162,7 +163,7 @@ class HeldText:
         return None
 
     def says_the_same(self, text: str, is_error: bool) -> bool:
-        """Whether a text without errors changes nothing of what stands there."""
+        """Return whether a text without errors changes nothing."""
         if self.kind == "arguments" and text != self.original:
             try:
                 return repr(arguments_in(text)) == repr(arguments_in(self.original))
@@ -172,7 +173,7 @@ class HeldText:
 
     @property
     def said_once_sent(self) -> str:
-        """What was done, in words."""
+        """The notice after sending."""
         tool = one_line(self.call.tool) if self.call is not None else ""
         return {
             "arguments": f"{tool} is called with these arguments once the run goes on",
@@ -182,7 +183,7 @@ class HeldText:
         }[self.kind]
 
     def command(self, text: str, is_error: bool) -> EditArguments | EditResult | AnswerCall | AddMessage:
-        """What is to be done to the run; raises ValueError for arguments that are not a JSON object."""
+        """Return the command for the run. Raises ValueError for arguments that are not a JSON object."""
         match self.kind:
             case "arguments":
                 return EditArguments(arguments_in(text))
@@ -195,12 +196,12 @@ class HeldText:
 
 
 def in_words(problem: Problem) -> Problem:
-    """A problem whose message says where it is."""
+    """Return a problem with its line in the message."""
     return replace(problem, line=None, message=f"line {problem.line}, {problem.message}") if problem.line else problem
 
 
 def text_for(run: RunRecord, kind: HeldKind) -> HeldText:
-    """What can be typed where a run is held: in what `kind` asks for, as it stands."""
+    """Return the text to type where a run is held, for the given kind."""
     call_id = run.paused.call_id if run.paused is not None else None
     trajectory = run.trajectory
     call = next((call for call in trajectory.calls if call.call.id == call_id), None)
@@ -216,7 +217,7 @@ def text_for(run: RunRecord, kind: HeldKind) -> HeldText:
 
 
 def _written(call: CallRecord) -> str:
-    """A call's arguments as JSON, or what the model wrote where that is none."""
+    """Return a call's arguments as JSON, or the model's own text if that is invalid."""
     if call.edited is None and call.call.problem is not None:
         return call.call.raw or ""
     return json_text(dict(call.sent.arguments), indent=2)

@@ -1,4 +1,4 @@
-"""How the app looks: the themes there are, the one in force, and the user's own, read again when their files change."""
+"""The look of the app: available themes, the current one, and the user's own, reloaded when their files change."""
 
 from __future__ import annotations
 
@@ -27,45 +27,45 @@ DARK_THEME, PLAIN_THEME = "graphite", "sixteen"
 
 
 class Themed(Protocol):
-    """The app, as what its themes are put into."""
+    """The app as far as themes are concerned."""
 
     theme: str
     palette: Palette
 
     @property
     def available_themes(self) -> Mapping[str, Theme]:
-        """The themes that the app knows, by name."""
+        """The registered themes by name."""
         ...
 
     @property
     def screen_stack(self) -> Sequence[Screen[Any]]:
-        """All screens, the one over all others last."""
+        """All screens, the top one last."""
         ...
 
     def register_theme(self, theme: Theme) -> None:
-        """Let the app know a theme."""
+        """Register a theme."""
         ...
 
     def unregister_theme(self, theme_name: str) -> None:
-        """Let the app forget a theme."""
+        """Unregister a theme."""
         ...
 
     def theme_changed(self) -> None:
-        """Draw everything anew: the theme in force says something else."""
+        """Redraw everything, because the current theme changed."""
         ...
 
     def show(self, screen: Screen[str], take: Callable[[str | None], None]) -> None:
-        """Show a screen over all others."""
+        """Show a screen above all others."""
         ...
 
     def say_problems(self, problems: Sequence[str]) -> None:
-        """Announce what is wrong with the user's own files."""
+        """Announce problems with the user's own files."""
         ...
 
 
 class Appearance:
-    """The themes of one app. `wanted` is what the command line asks for; else it is the theme chosen the last time,
-    where the terminal has the colours for it."""
+    """The themes of one app. `wanted` is the theme from the command line. Otherwise it is the one chosen last, if the
+    terminal has the colours for it."""
 
     def __init__(self, folders: Folders, surroundings: Surroundings, memory: Memory, wanted: str | None) -> None:
         self._own = folders.config / "themes"
@@ -84,7 +84,7 @@ class Appearance:
         elif chosen is not None and (chosen.is_ansi or not plain):
             self.first = chosen.name
         self.unknown = wanted if wanted is not None and wanted not in self._themes.by_name else None
-        """The theme that was asked for and does not exist."""
+        """The requested theme, if it does not exist."""
         self.problems_at_start = self._themes.problems
         """Why the app does not look as the user's files and last choice say."""
         if remembered is not None and chosen is None and wanted is None:
@@ -93,22 +93,22 @@ class Appearance:
 
     @property
     def themes(self) -> tuple[ThemeFile, ...]:
-        """All themes, in the order in which they are offered."""
+        """All themes in display order."""
         return tuple(self._themes.by_name.values())
 
     def palette(self, name: str) -> Palette:
-        """The styles under one theme."""
+        """Return the styles of a theme."""
         return Palette(self._themes.by_name[name], no_colour=self._no_colour)
 
     def dress(self, app: Themed) -> None:
-        """Give the app its themes, and no others."""
+        """Register exactly these themes with the app."""
         for name in set(app.available_themes) - self._themes.by_name.keys():
             app.unregister_theme(name)
         for theme in self.themes:
             app.register_theme(textual_theme(theme))
 
     def recolour(self, app: Themed) -> None:
-        """Draw everything in the colours of the theme in force."""
+        """Redraw everything with the current theme."""
         app.palette = self.palette(app.theme)
         for screen in app.screen_stack:
             for view in screen.query(LineView):
@@ -116,7 +116,7 @@ class Appearance:
             screen.refresh()
 
     def choose(self, app: Themed) -> None:
-        """Offer the themes, each shown as the cursor stands on it."""
+        """Ask for a theme, with a preview of the one under the cursor."""
         from workbench.tui.themes.dialog import ThemesScreen
 
         self.look_again(app)
@@ -129,8 +129,8 @@ class Appearance:
         app.show(ThemesScreen(self.themes, app.theme, lambda name: self._preview(app, name)), keep)
 
     def look_again(self, app: Themed) -> bool:
-        """Read the user's themes again if one of their files changed, and show what that changes; whether it did. A
-        theme in force that cannot be used any more stays as it was."""
+        """Reload the user's themes if their files changed, and show the changes. Returns whether there were any. If the
+        current theme is no longer valid, it stays as it was."""
         if stamp_of(self._own) == self._stamp:
             return False
         before = self._themes
@@ -152,7 +152,7 @@ class Appearance:
         self._themes = themes
 
     def _preview(self, app: Themed, name: str) -> None:
-        """Show a theme, as its file is by now."""
+        """Preview a theme, reloading its file."""
         self.look_again(app)
         if name in self._themes.by_name:
             app.theme = name

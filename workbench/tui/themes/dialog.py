@@ -1,4 +1,4 @@
-"""Chooses a theme; the screen behind shows each one as the cursor stands on it."""
+"""The dialog for choosing a theme, previewed on the screen behind it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from workbench.tui.terminal.theme_files import ThemeFile
 
 
 class ThemesScreen(Dialog[str]):
-    """Answers with the name of a theme."""
+    """Asks for a theme. Closes with its name."""
 
     TITLE_LINE: ClassVar[str] = "Themes"
 
