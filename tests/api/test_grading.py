@@ -71,7 +71,7 @@ def test_given_calls_are_graded_as_those_of_a_run(suite: workbench.LoadedSuite) 
 
     wrong = workbench.grade(case, [[right, workbench.call("get_time", "{")]], by="accuracy")
     assert (wrong.status, wrong.grades[0].grader, len(wrong.result.trajectory.rounds)) == ("failed", "accuracy", 1)
-    assert wrong.result.trajectory.calls[1].call.problem == "JSON that breaks off before its end"
+    assert wrong.result.trajectory.calls[1].call.problem == "JSON that ends too early"
     with pytest.raises(AssertionError) as raised:
         wrong.assert_passed()
     assert str(raised.value) == wrong.details

@@ -146,10 +146,10 @@ def test_what_is_not_toml_is_refused_with_the_way_out() -> None:
     suite = opened()
     suite.change(suite.document.with_block(0, '[[cases]]\nname = "x'), "Typed")
     for change in (with_copy, lambda suite, index: with_name(suite, index, "y")):
-        with pytest.raises(SpliceError, match="mend it first"):
+        with pytest.raises(SpliceError, match="correct it first"):
             change(suite, 0)
     assert without(suite, 1).document.loose == suite.document.loose
-    with pytest.raises(SpliceError, match="mend"):
+    with pytest.raises(SpliceError, match="correct"):
         with_new_case(opened("a = "), 0, {"name": "x"})
 
 

@@ -102,14 +102,17 @@ def test_the_same_mock_again_changes_nothing() -> None:
 @pytest.mark.parametrize(
     ("call", "why"),
     [
-        (called("dim", {}, None), "dim has no answer yet: s goes on to it"),
-        (called("dim", {}, source="skipped"), "dim was skipped: there is no answer that a mock could give"),
+        (called("dim", {}, None), "dim has no answer yet: s steps to it"),
+        (called("dim", {}, source="skipped"), "dim was skipped: there is no result for a mock"),
         (
             replace(called("dim", {}), call=ToolCall("c1", "dim", {}, "{", "not JSON")),
             "the arguments that the model wrote for dim are broken",
         ),
         *(
-            (called("dim", {"to": 1}, text), "a mock fills {to} in the answer with that argument: only one with .* it")
+            (
+                called("dim", {"to": 1}, text),
+                "a mock fills {to} in the answer with that argument: only a mock with .* it",
+            )
             for text in ("dimmed to {to}", '{"dimmed":["{to}"]}')
         ),
     ],
@@ -131,7 +134,7 @@ def test_a_call_is_expected_as_it_was_sent_in_the_place_of_what_was_expected() -
     run = ran(called("dim", {"to": 60, "fade": 2}, edited={"to": 5, "fade": 2}))
     said = edited.take(edited.expect(run))
     assert edited.table["ordered"] == [{"tool": "dim", "args": {"to": 5, "fade": {"range": [1, 3]}}}]
-    assert said == "dim is expected as it was sent, in the place of what was expected of it"
+    assert said == "dim is expected as it was sent, in place of what was expected"
 
 
 def test_a_call_that_no_expectation_asks_for_is_one_more() -> None:
@@ -163,5 +166,5 @@ def test_the_model_that_sends_it_so_next_time_passes() -> None:
 def test_a_call_that_was_set_aside_is_not_among_those_of_the_run() -> None:
     run = ran(called("dim", {}))
     assert index_of_call(run, "c1") == 0
-    with pytest.raises(ValueError, match="this call was set aside"):
+    with pytest.raises(ValueError, match="this call was superseded"):
         index_of_call(run, "c9")

@@ -99,13 +99,13 @@ def test_a_suite_whose_file_is_gone_says_so_and_what_it_said_can_be_brought_back
         for _ in range(2):  # it is read again and again
             suite.reloaded(missing, None)
             assert suite.is_gone
-            assert [problem.message for problem in suite.file.problems] == ["the file is gone from the disk"]
+            assert [problem.message for problem in suite.file.problems] == ["the file no longer exists"]
         suite.undo()
         assert suite.dirty
         assert not suite.is_gone
         assert suite.document.text == said
         suite.redo()
-        assert suite.file.problems[0].message == "the file is gone from the disk"
+        assert suite.file.problems[0].message == "the file no longer exists"
 
 
 def test_a_case_that_came_to_a_suite_never_saved_is_not_on_the_disk() -> None:

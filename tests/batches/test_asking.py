@@ -48,7 +48,7 @@ def test_a_yes_a_no_and_a_stop_each_end_their_own_run(tmp_path: Path) -> None:
     finally:
         session.close()
     assert [results[run.run_id].status for run in runs] == ["passed", "error", "stopped"]
-    assert results[runs[1].run_id].error == "send_email of server 'office' was not allowed to be executed"
+    assert results[runs[1].run_id].error == "send_email of server 'office' was not allowed to execute"
     lines = [json.loads(line) for line in folders_in(tmp_path).audit_log.read_text().splitlines()]
     assert [(line["event"], line["run"], line["allowed"]) for line in lines] == [
         ("started", runs[0].run_id, "asked"),

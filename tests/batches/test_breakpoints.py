@@ -236,8 +236,8 @@ async def test_a_condition_that_cannot_be_judged_holds_the_run_and_says_so(tmp_p
 @pytest.mark.parametrize(
     ("case", "trusted", "said"),
     [
-        (NAMED, False, "it is Python code of a suite that is not trusted"),
-        (EVENING, True, "checks:is_odd is not called: trust covers the functions that home.toml names, and no others"),
+        (NAMED, False, "it is Python code of an untrusted suite"),
+        (EVENING, True, "checks:is_odd is not called: trust covers only the functions that home.toml names"),
     ],
 )
 async def test_python_is_not_called_before_somebody_trusts_it(

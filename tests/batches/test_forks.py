@@ -209,7 +209,7 @@ def test_a_fork_where_nothing_is_left_to_ask_is_an_error_that_says_so(house: Hou
     origin = house.run(house.model("openai"))
     before = house.requests
     forked = house.fork(Fork(origin.trajectory, ForkPoint(4)), house.model("openai"))
-    said = "the run cannot be forked there: the model answered in round 3, so nothing is left to ask"
+    said = "the run cannot be forked there: the model answered in round 3, so there is nothing left to ask"
     assert (forked.status, forked.error, house.requests) == ("error", said, before)
 
 

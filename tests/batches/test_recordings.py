@@ -246,7 +246,7 @@ def test_a_recording_without_a_result_is_a_run_in_error(make: Maker, tmp_path: P
     file = tmp_path / "weather.right.offline.1.run.jsonl"
     file.write_text("".join(file.read_text().splitlines(keepends=True)[:5]))
     result = result_of_recording(read_recording(file))
-    assert (result.status, result.error) == ("error", "the recording breaks off before the run's end")
+    assert (result.status, result.error) == ("error", "the recording ends before the run does")
 
 
 def test_a_result_of_another_kind_is_refused_with_its_file(make: Maker, tmp_path: Path) -> None:

@@ -52,8 +52,8 @@ def saved(folder: Path, happenings: Sequence[EventPayload]) -> Recording:
     [
         ((HELD,), "the recording ends where the run was held"),
         ((HELD, EDITED, MessageAdded("Wait.")), "the recording ends where the run was held"),
-        ((HELD, Resumed(1.0)), "the recording breaks off before the run's end"),
-        ((Paused("may it be executed?", "c1"),), "the recording breaks off before the run's end"),
+        ((HELD, Resumed(1.0)), "the recording ends before the run does"),
+        ((Paused("may it be executed?", "c1"),), "the recording ends before the run does"),
     ],
 )
 def test_a_run_that_was_not_over_says_so(tmp_path: Path, last: Sequence[EventPayload], why: str) -> None:

@@ -140,7 +140,7 @@ def test_a_suite_that_changed_or_is_gone_is_run_as_it_was(
     assert [run.case.user for run in going_on.runs][-1] == "Look up the word moon."
     assert going_on.files[0].path == suite
     what = "is gone" if changed is None else "has changed"
-    assert going_on.as_then == (f"{suite} {what} since batch 1: it is run as it was then",)
+    assert going_on.as_then == (f"{suite} {what} since batch 1: its old text is run",)
 
 
 def test_a_suite_whose_text_held_a_secret_cannot_be_run_as_it_was(suite: Path, history: Path, tmp_path: Path) -> None:
@@ -148,7 +148,7 @@ def test_a_suite_whose_text_held_a_secret_cannot_be_run_as_it_was(suite: Path, h
     suite.write_text(SUITE.replace("word moon", "word k7Jq9Zt3Vw5Xb2Nc"), encoding="utf-8")
     cut_off(plan_runs([load_suite(suite)]), program, history)
     suite.write_text(SUITE, encoding="utf-8")
-    with pytest.raises(HistoryError, match="secrets were not kept: put the file back"):
+    with pytest.raises(HistoryError, match="secrets in its old text were not stored: restore the old file"):
         resumption(history, program)
 
 
@@ -173,7 +173,7 @@ def test_a_suite_in_which_nothing_is_missing_may_be_another_one_by_now(
 def test_a_batch_that_lacks_nothing_cannot_go_on(suite: Path, history: Path, tmp_path: Path) -> None:
     program = program_of(tmp_path)
     cut_off(plan_runs([load_suite(suite)], case_ids=["sun"]), program, history)
-    with pytest.raises(HistoryError, match="nothing is missing in batch 1"):
+    with pytest.raises(HistoryError, match="nothing to resume in batch 1"):
         resumption(history, program)
 
 
@@ -203,7 +203,7 @@ def test_a_model_that_is_reached_otherwise_today_is_a_difference(suite: Path, hi
     assert resumption(history, then, "local").differences == ()
     (difference,) = resumption(history, reached_at(tmp_path, "http://localhost:2/v1"), "local").differences
     assert difference == (
-        "the model 'local' is reached otherwise than in batch 1: "
+        "the model 'local' has other settings than in batch 1: "
         "base_url was http://localhost:1/v1, and is http://localhost:2/v1 now"
     )
 
@@ -212,7 +212,7 @@ def test_a_model_that_nobody_knows_today_is_a_difference(suite: Path, history: P
     then = reached_at(tmp_path, "http://localhost:1/v1")
     only_planned(plan_runs([load_suite(suite)], models=["local"]), then, history)
     (difference,) = resumption(history, program_of(tmp_path)).differences
-    assert difference.startswith("the model 'local' of batch 1 cannot be reached any more: there is no model 'local'")
+    assert difference.startswith("the model 'local' of batch 1 can no longer be reached: there is no model 'local'")
 
 
 @pytest.mark.parametrize(
@@ -222,7 +222,7 @@ def test_a_model_that_nobody_knows_today_is_a_difference(suite: Path, history: P
             "openai:other@http://localhost:1/v1",
             "the judge 'openai:other@http://localhost:1/v1' was not asked in batch 1",
         ),
-        (None, "batch 1 was judged, and now not all of its checks can be: no judge is chosen"),
+        (None, "batch 1 was judged, but not all of its checks can be judged now: no judge is chosen"),
     ],
 )
 def test_another_judge_is_a_difference(

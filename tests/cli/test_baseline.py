@@ -105,7 +105,7 @@ def test_without_fail_on_a_regression_is_only_told(before: Program) -> None:
     ("words", "said"),
     [
         (("--baseline", "release"), "nothing was run: there is no batch 'release' in "),
-        (("--fail-on", "regression"), "--fail-on regression needs a batch to hold the runs against"),
+        (("--fail-on", "regression"), "--fail-on regression needs a batch to compare with"),
     ],
 )
 def test_a_baseline_that_is_none_is_said_before_any_run(before: Program, words: tuple[str, ...], said: str) -> None:
@@ -119,5 +119,8 @@ def test_a_baseline_of_another_suite_is_none(before: Program) -> None:
     before.write("other.toml", WEATHER)
     done = before.run("run", "other.toml", "--baseline", "main")
     assert (done.returncode, done.stdout) == (2, "")
-    assert "batch 1 has no run of what is selected: it cannot be the baseline of that" in done.stderr
-    assert "(Weather was at weather.toml, and is at other.toml: a suite at another path is another one)" in done.stderr
+    assert "batch 1 has no run of the selected cases, so it cannot be their baseline" in done.stderr
+    assert (
+        "(Weather was at weather.toml and is now at other.toml: a suite at a different path is a different suite)"
+        in done.stderr
+    )

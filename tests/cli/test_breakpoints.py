@@ -14,7 +14,7 @@ from tests.tui.in_terminal import Terminal
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--break", "tol x"), "--break 'tol x': column 1: \"tol\" is no kind of breakpoint (did you mean `tool`?)"),
+        (("--break", "tol x"), "--break 'tol x': column 1: \"tol\" is not a kind of breakpoint (did you mean `tool`?)"),
         (
             ("--break", "error", "--format", "json"),
             "--format is about the report of 'workbench run', and --break opens",
@@ -44,12 +44,12 @@ def test_the_app_opens_on_the_first_run_that_is_held_and_ends_with_0(tmp_path: P
         terminal.wait_for('city "Oslo" is not "Nowhere"')
         assert "Wrong" in terminal.screen
         terminal.send("B")
-        terminal.wait_for("For this time: given with --break")
+        terminal.wait_for("For this session only: given with --break")
         assert "failed-check" in terminal.screen
         assert "round 9" in terminal.screen
         terminal.send("\x1b")
         terminal.wait_for("failed-check")
-        terminal.wait_for(lambda: "For this time" not in terminal.screen)
+        terminal.wait_for(lambda: "For this session only" not in terminal.screen)
         terminal.send("c")
         terminal.wait_for("✗ failed")
         terminal.send("q")

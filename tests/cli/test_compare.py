@@ -36,7 +36,7 @@ base_url = "{url}/v1"
 price = {{ input = 1000, output = 10000 }}
 """
 
-GO_ON = "to go on, and compare all of it: workbench compare --resume 1"
+GO_ON = "to resume, and compare all of it: workbench compare --resume 1"
 
 BOTH = ("compare", "weather.toml", "--trust", "--model", "right", "--model", "lazy")
 
@@ -166,7 +166,7 @@ def test_an_interrupted_comparison_says_what_is_done_and_how_it_goes_on(program:
         rest, complaints = running.communicate(timeout=20)
     assert running.returncode == 130
     assert "stopped" in rest
-    assert complaints.splitlines() == ["stopping; what is done is kept", GO_ON]
+    assert complaints.splitlines() == ["stopping; finished runs are kept", GO_ON]
     assert "'workbench compare --resume 1' runs them" in program.run("history", "show", "1").stdout
 
 
@@ -234,7 +234,7 @@ def test_an_interrupted_comparison_goes_on_with_what_is_missing_and_compares_all
     assert [total["graded"] for total in report["totals"]] == [2, 2]
     again = program.run("compare", "--resume", "1", "--output", "all.json")
     assert again.returncode == 0
-    assert again.stderr.startswith("nothing is missing in batch #1: nothing was run\n")
+    assert again.stderr.startswith("batch #1 is complete: nothing was run\n")
     told = json.loads((program.folder / "all.json").read_text(encoding="utf-8"))
     assert [told[key] for key in ("cases", "pairs")] == [report[key] for key in ("cases", "pairs")]
 

@@ -94,4 +94,4 @@ def test_a_run_says_that_it_waits_since_its_endpoint_told_another_one_to(program
         waits = next(line for line in lines if "↻ waits" in line)
         running.send_signal(signal.SIGINT)
         running.communicate(timeout=20)
-    assert re.fullmatch(r"Wrong  ↻ waits (30|[12]?\d)\.\d s: the endpoint told another run to wait\n", waits), waits
+    assert re.fullmatch(r"Wrong  ↻ waits (30|[12]?\d)\.\d s: the endpoint asked another run to wait\n", waits), waits

@@ -73,7 +73,7 @@ def test_what_cannot_be_read_is_all_named_and_the_rest_is_graded(recorded: Progr
     done = recorded.run("grade", "out", "nowhere.run.jsonl", "empty")
     assert done.returncode == 2
     assert done.stderr.splitlines() == [
-        "empty holds no recording: *.run.jsonl",
+        "empty contains no recording: *.run.jsonl",
         "out/a.run.jsonl is not a recording: its first line is not JSON",
         "out/z.run.jsonl is empty, not a recording",
         "nowhere.run.jsonl cannot be read: No such file or directory",
@@ -126,9 +126,9 @@ def test_a_recording_that_breaks_off_is_an_error_that_was_never_graded(recorded:
     [
         (["nowhere.run.jsonl"], "nowhere.run.jsonl cannot be read"),
         (["weather.toml"], "weather.toml is not a recording"),
-        (["empty"], "empty holds no recording: *.run.jsonl"),
+        (["empty"], "empty contains no recording: *.run.jsonl"),
         ([RIGHT, "--suite", "nowhere.toml"], "there is no such file"),
-        ([RIGHT, "--suite", "other.toml"], "a run of the case 'right', and other.toml has no such case: wrong"),
+        ([RIGHT, "--suite", "other.toml"], "a run of the case 'right', but other.toml has no such case: wrong"),
     ],
 )
 def test_what_cannot_be_graded_answers_two_and_says_why(recorded: Program, words: list[str], said: str) -> None:
@@ -227,7 +227,7 @@ def test_a_suite_of_many_cases_is_not_listed_for_every_recording(recorded: Progr
     others = "".join(WRONG.replace("Wrong", f"Rigth {number}") for number in range(9))
     recorded.write("other.toml", WEATHER.replace('"Right"', '"Rigth"') + others)
     said = recorded.run("grade", RIGHT, "--suite", "other.toml").stderr
-    assert said.endswith("and other.toml has no such case among its 10: did you mean 'rigth'?\n")
+    assert said.endswith("but other.toml has no such case among its 10: did you mean 'rigth'?\n")
 
 
 def test_repeats_that_were_recorded_come_to_what_their_rule_says(program: Program) -> None:

@@ -69,8 +69,8 @@ def kept_batches(program: Program) -> list[int]:
 
 
 def test_an_empty_history_says_how_it_begins(tmp_path: Path) -> None:
-    assert "'workbench run PATH' keeps one" in said(Program(tmp_path), "list")
-    assert "no batch is kept" in complaint(Program(tmp_path), "show")
+    assert "'workbench run PATH' stores one" in said(Program(tmp_path), "list")
+    assert "there is no batch" in complaint(Program(tmp_path), "show")
     assert "there is no batch '7'" in complaint(Program(tmp_path), "diff", "7")
 
 
@@ -134,7 +134,7 @@ def test_a_case_is_looked_for_in_all_batches_unless_one_is_named(program: Progra
     assert complaint(program, "show", "4", "--case", "nowhere") == (
         "batch 4 ran no case 'nowhere': did you mean 'elsewhere'?\n"
     )
-    assert "ran a case 'x': 'workbench history list' names all" in complaint(program, "show", "--case", "x")
+    assert "ran a case 'x': 'workbench history list' lists all" in complaint(program, "show", "--case", "x")
 
 
 def test_a_fork_is_compared_with_no_batch_and_what_is_not_whole_is_said(program: Program) -> None:
@@ -144,7 +144,7 @@ def test_a_fork_is_compared_with_no_batch_and_what_is_not_whole_is_said(program:
     with closing(sqlite3.connect(program.folder / ".workbench" / "history.sqlite3")) as connection, connection:
         connection.execute("UPDATE batches SET kind = 'fork' WHERE id = 4")
     for words in (("3", "4"), ("4",)):
-        assert complaint(program, "diff", *words).startswith("batch 4 is a fork of one run, an experiment that speaks")
+        assert complaint(program, "diff", *words).startswith("batch 4 is a fork of one run, an experiment that counts")
 
 
 def test_runs_in_error_are_counted_where_cases_have_several_runs(program: Program) -> None:
@@ -163,7 +163,7 @@ def test_two_batches_are_compared_case_by_case(program: Program) -> None:
         "fixed",
         "  Weather › Nowhere  failed 0.50 → passed 1.00 (2 of 2), before: wrong argument: get_weather.city: not equal",
     ]
-    assert "batch 3 is the newest one: say with which to compare it" in complaint(program, "diff", "3")
+    assert "batch 3 is the newest one: give the batch to compare it with" in complaint(program, "diff", "3")
     markdown = said(program, "diff", "3", "1", "--format", "markdown")
     broke = "| broke | Weather › Nowhere | passed 1.00 (2 of 2) → failed 0.50: wrong argument:"
     assert broke in markdown
@@ -176,8 +176,8 @@ def test_two_batches_are_compared_case_by_case(program: Program) -> None:
 
 
 def test_a_name_stands_for_a_batch_until_another_gets_it(program: Program) -> None:
-    assert said(program, "name", "1", "good") == "#1 is good now\n"
-    assert said(program, "name", "3", "good") == "#3 is good now; #1 was, until now\n"
+    assert said(program, "name", "1", "good") == "#1 is now good\n"
+    assert said(program, "name", "3", "good") == "#3 is now good; #1 no longer is\n"
     assert said(program, "show", "good").startswith("#3 good  ")
     assert said(program, "name", "good", "--remove") == "#3, no longer good\n"
     assert "there is no batch 'good'" in complaint(program, "show", "good")
@@ -186,18 +186,18 @@ def test_a_name_stands_for_a_batch_until_another_gets_it(program: Program) -> No
 def test_old_runs_are_graded_by_what_is_expected_today_beside_what_they_were(program: Program) -> None:
     lines = said(program, "regrade", "1", "2").splitlines()
     assert lines[:3] == [
-        "#1: 2 runs graded again, grading 1",
+        "#1: 2 runs regraded, grading 1",
         "  Weather › Nowhere (offline): failed 0.50 → passed 1.00",
         "  1 run: failed → passed",
     ]
-    assert lines[3] == "#2: 2 runs graded again, grading 1"
+    assert lines[3] == "#2: 2 runs regraded, grading 1"
     assert "1 passed, 1 failed" in said(program, "show", "1")
     assert "2 passed, 0 failed" in said(program, "show", "1", "--grading", "latest")
     assert "✓ passed 1.00" in said(program, "show", "1", "--grading", "1", "--run", "2")
     assert "1 fixed" in said(program, "diff", "1", "3")
     assert "0 fixed" in said(program, "diff", "1", "3", "--grading", "latest")
-    assert "was graded again 1 time: there is no grading 2" in complaint(program, "show", "1", "--grading", "2")
-    assert "batch 3 was never graded again" in complaint(program, "show", "3", "--grading", "1")
+    assert "was regraded 1 time: there is no grading 2" in complaint(program, "show", "1", "--grading", "2")
+    assert "batch 3 was never regraded" in complaint(program, "show", "3", "--grading", "1")
 
 
 def test_what_cannot_be_graded_again_is_said(program: Program) -> None:
@@ -209,8 +209,8 @@ def test_what_cannot_be_graded_again_is_said(program: Program) -> None:
     )
     done = program.run("history", "regrade", "1", "--format", "json")
     assert done.returncode == 0
-    assert "1 run of cases that are gone from the suite keep their grades: paris" in done.stderr
-    assert "nowhere: asked something else today" in done.stderr
+    assert "1 run of cases that no longer exist in the suite keep their grades: paris" in done.stderr
+    assert "nowhere: its question has changed" in done.stderr
     (run,) = json.loads(done.stdout)["batches"][0]["runs"]
     assert (run["case_id"], run["moved"], run["asked_otherwise"]) == ("nowhere", True, True)
 
@@ -219,7 +219,7 @@ def test_a_suite_that_moved_is_named(program: Program) -> None:
     moved = (program.folder / "weather.toml").rename(program.folder / "elsewhere.toml")
     done = program.run("history", "regrade", "1")
     assert done.returncode == 2
-    assert "say where it is now with --suite FILE" in done.stderr and "nothing was graded" in done.stderr
+    assert "give its new path with --suite FILE" in done.stderr and "nothing was graded" in done.stderr
     assert "1 run: failed → passed" in said(program, "regrade", "1", "--suite", str(moved))
 
 
@@ -237,7 +237,7 @@ def test_a_batch_is_exported_as_the_report_of_its_run(program: Program) -> None:
     report = json.loads((program.folder / "out" / "batch-1.json").read_text(encoding="utf-8"))
     jsonschema.validate(report, json.loads(REPORT_SCHEMA.read_text(encoding="utf-8")))
     assert (report["totals"]["passed"], report["totals"]["failed"], report["exit_code"]) == (1, 1, 1)
-    assert "is there already" in complaint(program, "export", "1", "out", "--format", "json")
+    assert "already exists" in complaint(program, "export", "1", "out", "--format", "json")
 
 
 def test_a_key_that_a_suite_expects_is_found_in_no_new_grades(program: Program) -> None:
@@ -272,7 +272,7 @@ def test_one_damaged_run_costs_no_other_one(program: Program) -> None:
     for words, done in (
         (["export", "1", "runs"], "#1: 1 recording in runs"),
         (["export", "1", "runs", "--format", "json"], "#1: 1 run in runs"),
-        (["regrade", "1"], "#1: 1 run graded again"),
+        (["regrade", "1"], "#1: 1 run regraded"),
     ):
         told = program.run("history", *words)
         assert told.returncode == 2
@@ -286,9 +286,9 @@ def test_a_batch_that_is_going_on_is_not_graded_again(program: Program) -> None:
         connection.execute("UPDATE batches SET ended_at = NULL WHERE id = 1")
         connection.commit()
     going = claim(history, 1)
-    assert "batch 1 is going on: grade it again when it is over" in complaint(program, "regrade", "1")
+    assert "batch 1 is still running: regrade it when it is finished" in complaint(program, "regrade", "1")
     going.release()
-    assert "graded again" in said(program, "regrade", "1")
+    assert "regraded" in said(program, "regrade", "1")
 
 
 def test_a_name_is_one_line_of_text(program: Program) -> None:
@@ -322,7 +322,7 @@ def test_nothing_is_removed_before_somebody_said_yes(program: Program) -> None:
     assert [line.split()[0] for line in done.stdout.splitlines()] == ["#2", "#1"]
     assert kept_batches(program) == [3, 2, 1]
     assert said(program, "prune", "--older-than", "30d") == "there is nothing to remove\n"
-    assert "say what, with --keep N" in complaint(program, "prune", "--yes")
+    assert "choose batches with --keep N" in complaint(program, "prune", "--yes")
 
 
 def test_batches_with_a_name_stay(program: Program) -> None:
@@ -349,7 +349,7 @@ def going_on(program: Program) -> Iterator[None]:
 def test_a_batch_that_goes_on_stays(program: Program) -> None:
     assert "running: 2 of 2 runs finished" in said(program, "list")
     done = program.run("history", "prune", "--keep", "0", "--yes")
-    assert "batch 2 is going on and stays" in done.stderr
+    assert "batch 2 is still running and was not removed" in done.stderr
     assert kept_batches(program) == [2]
 
 
@@ -401,7 +401,7 @@ def test_a_history_is_for_its_owner_only(program: Program) -> None:
 
 def test_another_history_can_be_named(program: Program, tmp_path: Path) -> None:
     elsewhere = tmp_path / "other.sqlite3"
-    assert f"no batch is kept in {elsewhere}" in said(program, "list", "--history", str(elsewhere))
+    assert f"there is no batch in {elsewhere}" in said(program, "list", "--history", str(elsewhere))
     (program.folder / ".workbench" / "history.sqlite3").rename(elsewhere)
     assert "3 batches" in said(program, "list", "--history", "other.sqlite3")
 

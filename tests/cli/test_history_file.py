@@ -51,7 +51,7 @@ def test_what_is_not_in_the_file_itself_yet_counts_to_its_size(tmp_path: Path, f
 
 
 def test_what_is_named_and_goes_on_is_no_success_and_the_others_are_removed(tmp_path: Path, file: Path) -> None:
-    program, going = Program(tmp_path), "batch 2 is going on and stays: stop it first\n"
+    program, going = Program(tmp_path), "batch 2 is still running and was not removed: stop it first\n"
     with closing(sqlite3.connect(file)) as connection:
         connection.execute("UPDATE batches SET ended_at = NULL WHERE id = 2")
         connection.commit()

@@ -62,7 +62,7 @@ def test_grading_again_asks_nobody_unless_a_judge_is_given(program: Program, ser
     program.run("run", "weather.toml", "--judge", judge_at(server), "--record", "runs")
     suite.write_text(HEAD + CASE.replace("is polite", "names a city"))
     reworded = ("grade", "runs", "--suite", "weather.toml")
-    assert "none is asked here: give --judge MODEL" in program.run(*reworded).stdout
+    assert "no judge is asked here: give --judge MODEL" in program.run(*reworded).stdout
     assert len(server.requests) == 1
     done = program.run(*reworded, "--judge", judge_at(server))
     assert (done.returncode, len(server.requests)) == (0, 2)
@@ -135,7 +135,10 @@ def test_a_judge_that_cannot_be_one_is_wrong_usage(program: Program, judge: str)
     done = program.run("run", "weather.toml", "--judge", judge)
     assert done.returncode == 2
     assert done.stdout == ""
-    assert "offline is none: it cannot judge" in done.stderr or "there is no model 'nobody': name it in" in done.stderr
+    assert (
+        "offline is not one, so it cannot judge" in done.stderr
+        or "there is no model 'nobody': name it in" in done.stderr
+    )
 
 
 def test_the_judges_of_suites_and_settings_are_listed_among_the_models(program: Program) -> None:

@@ -77,7 +77,7 @@ def test_the_list_as_json(program: Program, server: Server) -> None:
 def test_variables_that_are_ignored_are_named(program: Program) -> None:
     program = replace(program, variables={"OPENAI_BASE_URL": "http://elsewhere.test"})
     done = program.run("models")
-    assert "OPENAI_BASE_URL is set, and not used: write base_url in workbench.toml" in done.stdout
+    assert "OPENAI_BASE_URL is set but not used: write base_url in workbench.toml" in done.stdout
 
 
 def test_broken_settings_are_said_whole_and_answer_two(program: Program) -> None:
@@ -156,11 +156,11 @@ def test_a_name_can_say_it_all(program: Program, server: Server) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--base-url", "http://localhost:1"], "--base-url: say for which model"),
-        (["--param", "a=1", "--api-key-env", "K"], "--api-key-env, --param: say for which model"),
+        (["--base-url", "http://localhost:1"], "--base-url: for which model?"),
+        (["--param", "a=1", "--api-key-env", "K"], "--api-key-env, --param: for which model?"),
         (["--model", "m", "--base-url", "localhost:1"], "--base-url must be an http or https address"),
         (["--model", "m", "--api-key-env", "sk-hidden"], "--api-key-env must be the name of an environment variable"),
-        (["--model", "m", "--param", "stream=true"], "--param must not hold 'stream'"),
+        (["--model", "m", "--param", "stream=true"], "--param must not contain 'stream'"),
         (["--model", "m", "--param", "temperature"], "write NAME=VALUE"),
         (["--model", "offlin"], "there is no model 'offlin': did you mean 'offline'?"),
         (["--model", "m@http://localhost"], "there is no model 'm@http://localhost'"),
@@ -189,11 +189,11 @@ def test_a_dotenv_that_cannot_be_read_is_an_error_of_the_runs_that_need_it(progr
     (program.folder / ".env").write_bytes(b"\0")
     done = program.run("run", "suite.toml", "--model", f"openai:m@{server.url}/v1")
     assert done.returncode == 3
-    assert ".env: is no text of lines NAME=value" in done.stdout
+    assert ".env: is not text with NAME=value lines" in done.stdout
     offline = program.run("run", "suite.toml", "--model", "offline")
     assert offline.returncode == 0, offline.stdout + offline.stderr
     assert "▲" in offline.stdout
-    assert ".env: is no text of lines NAME=value" in offline.stdout
+    assert ".env: is not text with NAME=value lines" in offline.stdout
 
 
 # Trust

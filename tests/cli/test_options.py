@@ -130,12 +130,15 @@ def test_several_models_stand_between_commas_wherever_models_are_named() -> None
             "cannot write x.md: 'workbench run' has no markdown report; end the name in .txt",
         ),
         (["run", "-o", "x.md", "--format", "text"], "'workbench run' has no markdown report"),
-        (["run", "-o", "x.json", "--format", "text"], "it ends as a json file, and --format says text"),
-        (["run", "-o", "x.html"], "cannot write x.html: .html says nothing of a form; give --format, or end it in"),
+        (["run", "-o", "x.json", "--format", "text"], "its ending means json, but --format is text"),
+        (
+            ["run", "-o", "x.html"],
+            "cannot write x.html: .html is not the ending of a format; give --format, or end it in",
+        ),
         (["compare", "-o", "x.jsonl"], "'workbench compare' has no jsonl report; end the name in .txt, .json, .md"),
-        (["compare", "-o", "x.md", "--format", "json"], "it ends as a markdown file, and --format says json"),
+        (["compare", "-o", "x.md", "--format", "json"], "its ending means markdown, but --format is json"),
         (["grade", "-o", "x.md"], "'workbench grade' has no markdown report; end the name in .txt, .json"),
-        (["grade", "-o", "x.json", "--format", "text"], "it ends as a json file, and --format says text"),
+        (["grade", "-o", "x.json", "--format", "text"], "its ending means json, but --format is text"),
     ],
 )
 def test_a_file_gets_no_report_of_another_form_than_its_name_says(
@@ -167,4 +170,4 @@ def test_the_form_of_a_report_follows_the_name_of_its_file(program: Program) -> 
     assert "2 runs: 1 passed, 1 failed" in written("graded.txt", "grade", "runs", "-v")
     refused = program.run("history", "export", "1", "out.json", "--format", "json")
     assert refused.returncode == 2
-    assert "out.json is named as a file: name the folder to export into" in refused.stderr
+    assert "out.json looks like a file name: give the folder to export into" in refused.stderr

@@ -111,5 +111,5 @@ def test_they_are_exported(program: Program) -> None:
 
 
 def test_they_are_graded_again(program: Program) -> None:
-    assert "nothing moved" in history(program, "regrade", "1")
+    assert "no grade changed" in history(program, "regrade", "1")
     assert "-98.50" in history(program, "show", "1", "--grading", "1")

@@ -72,7 +72,7 @@ def test_a_replay_of_what_is_no_recording_is_refused_before_anything_runs(progra
     assert done.stderr.splitlines() == [
         "nowhere.run.jsonl cannot be read: No such file or directory",
         "weather.toml is not a recording: its first line is not JSON",
-        "empty holds no recording: *.run.jsonl",
+        "empty contains no recording: *.run.jsonl",
     ]
 
 
@@ -87,7 +87,7 @@ def test_a_recording_replays_its_own_case_and_a_folder_those_that_it_has(program
     program.write("weather.toml", WEATHER + WRONG + WRONG.replace('"Wrong"', '"New"'))
     all_of_them = program.run("run", "weather.toml", "--model", "replay:kept")
     assert "3 runs: 1 passed, 1 failed, 1 in error" in all_of_them.stdout
-    assert "kept holds no recording of the case 'new'" in all_of_them.stdout
+    assert "kept contains no recording of the case 'new'" in all_of_them.stdout
 
 
 def test_a_folder_with_recordings_of_several_models_is_refused_until_one_is_chosen(program: Program) -> None:
@@ -99,7 +99,8 @@ def test_a_folder_with_recordings_of_several_models_is_refused_until_one_is_chos
     assert (mixed.returncode, mixed.stdout, mixed.stderr) == (
         2,
         "",
-        "kept holds recordings of several models, offline and replay:kept: choose one, as with replay:kept#offline\n",
+        "kept contains recordings of several models, offline and replay:kept: "
+        "choose one, as with replay:kept#offline\n",
     )
     for model in ("offline", "replay:kept"):
         done = program.run(*words, f"replay:kept#{model}")
@@ -108,13 +109,13 @@ def test_a_folder_with_recordings_of_several_models_is_refused_until_one_is_chos
     assert (gone.returncode, gone.stdout, gone.stderr) == (
         2,
         "",
-        "kept holds no recording of the model 'other', but of offline and replay:kept\n",
+        "kept contains no recording of the model 'other', but of offline and replay:kept\n",
     )
     # Where a suite names it, the run says so.
     program.write("weather.toml", WEATHER.replace("[[tools]]", 'models = ["replay:kept"]\n[[tools]]', 1))
     named = program.run("run", "weather.toml")
     assert named.returncode == 3
-    assert "kept holds recordings of several models, offline and replay:kept: choose one" in named.stdout
+    assert "kept contains recordings of several models, offline and replay:kept: choose one" in named.stdout
 
 
 def test_a_recording_in_place_of_a_suite_is_told_what_it_is_good_for(program: Program) -> None:
@@ -125,12 +126,12 @@ def test_a_recording_in_place_of_a_suite_is_told_what_it_is_good_for(program: Pr
     one = program.run("run", "renamed.jsonl")
     assert (one.returncode, one.stderr) == (
         2,
-        "renamed.jsonl is a recording, no suite: 'workbench grade renamed.jsonl' grades it again, and the model "
+        "renamed.jsonl is a recording, not a suite: 'workbench grade renamed.jsonl' regrades it, and the model "
         "'replay:renamed.jsonl' plays it\n",
     )
     many = program.run("run", "out")
     assert many.returncode == 2
-    assert "no suite at out: there are recordings, which 'workbench grade out' grades again" in many.stderr
+    assert "no suite at out: there are recordings, which 'workbench grade out' regrades" in many.stderr
 
 
 def test_a_replay_takes_its_time_only_when_that_is_wanted(program: Program) -> None:
@@ -176,7 +177,7 @@ def test_the_stream_is_nothing_but_recordings_line_by_line(program: Program) -> 
     ("words", "said"),
     [
         (["--record", "weather.toml"], "cannot record in weather.toml: it is a file"),
-        (["--record-failed", ""], "an empty text is no folder"),
+        (["--record-failed", ""], "an empty path is not allowed"),
     ],
 )
 def test_what_cannot_be_recorded_is_said_before_anything_runs(program: Program, words: list[str], said: str) -> None:

@@ -21,11 +21,11 @@ from workbench.config.resources import bundled
 def test_an_interrupted_batch_says_how_to_go_on_and_goes_on(program: Program) -> None:
     cut = interrupted(program)
     assert cut.returncode == 130
-    assert "to go on: workbench run --resume 1\n" in cut.stderr
+    assert "to resume: workbench run --resume 1\n" in cut.stderr
     done = program.run("run", "--resume", "1", "--format", "json")
     report = json.loads(done.stdout)
     assert done.returncode == 1
-    assert done.stderr == "going on with batch #1: 2 of 3 runs are missing\n"
+    assert done.stderr == "resuming batch #1: 2 of 3 runs are missing\n"
     assert [(run["case_id"], run["status"]) for run in report["runs"]] == [
         ("right", "passed"),
         ("waiting", "passed"),
@@ -42,14 +42,14 @@ def test_a_killed_batch_goes_on_without_being_named(program: Program) -> None:
     assert "Right  →" not in done.stdout, "only what is missing is run"
     again = program.run("run", "--resume")
     assert again.returncode == 2
-    assert again.stderr.startswith("nothing was run: nothing is missing in any batch of ")
+    assert again.stderr.startswith("nothing was run: nothing to resume: no run is missing in any batch of ")
 
 
 def test_a_suite_that_changed_meanwhile_is_run_as_it_was_and_that_is_said(program: Program) -> None:
     interrupted(program, signal.SIGKILL)
     suite = program.write("weather.toml", WEATHER)
     done = program.run("run", "--resume", "--quiet")
-    assert done.stderr == f"{suite} has changed since batch 1: it is run as it was then\n"
+    assert done.stderr == f"{suite} has changed since batch 1: its old text is run\n"
     assert "3 runs: 2 passed, 1 failed" in done.stdout
 
 
@@ -78,7 +78,7 @@ def test_paths_beside_it_must_be_of_the_batch(program: Program) -> None:
     program.write("other.toml", WEATHER)
     done = program.run("run", "other.toml", "--resume", "1")
     assert done.returncode == 2
-    assert "other.toml is no suite of batch 1: paths can be left out behind --resume" in done.stderr
+    assert "other.toml is not a suite of batch 1: paths can be left out after --resume" in done.stderr
 
 
 def test_a_path_where_the_number_of_a_batch_belongs_is_explained(program: Program) -> None:
@@ -86,7 +86,7 @@ def test_a_path_where_the_number_of_a_batch_belongs_is_explained(program: Progra
     done = program.run("run", "--resume", "weather.toml")
     assert done.returncode == 2
     assert "there is no batch 'weather.toml'" in done.stderr
-    assert "paths stand before --resume, or behind the number of a batch" in done.stderr
+    assert "put paths before --resume, or after the number of a batch" in done.stderr
 
 
 def test_without_a_path_and_without_a_batch_nothing_is_run(program: Program) -> None:
@@ -108,9 +108,9 @@ def test_a_model_that_is_reached_otherwise_is_refused_but_for_anyway(program: Pr
     done = program.run("run", "--resume", "--trust")
     assert done.returncode == 2
     assert done.stderr == (
-        "the model 'near' is reached otherwise than in batch 1: model was m, and is n now\n"
-        "nothing was run: give the options of then again (--model, --base-url, --param, --judge), or --anyway to go on "
-        "all the same\n"
+        "the model 'near' has other settings than in batch 1: model was m and is now n\n"
+        "nothing was run: give the original options again (--model, --base-url, --param, --judge), or --anyway to "
+        "resume regardless\n"
     )
 
 
@@ -127,7 +127,7 @@ def test_a_history_in_a_project_goes_where_the_project_goes(tmp_path: Path) -> N
     assert (done.stderr.count("\n"), "3 runs: 2 passed, 1 failed" in done.stdout) == (1, True), done.stderr
     again = after.run("history", "regrade", "1")
     assert (again.returncode, again.stderr) == (0, "")
-    assert "3 runs graded again" in again.stdout
+    assert "3 runs regraded" in again.stdout
 
 
 SAMPLES = bundled("sample_suites")
@@ -152,7 +152,7 @@ def test_a_suite_of_which_no_whole_path_is_known_is_not_run(program: Program, su
     foreign_history(history, suite, starting("touch started"))
     done = program.run("run", "--resume", "--trust", "--history", str(history))
     assert done.returncode == 2
-    assert done.stderr == (f"nothing was run: batch 1 is damaged: the path of its suite {str(suite)!r} is not whole\n")
+    assert done.stderr == (f"nothing was run: batch 1 is damaged: the path of its suite {str(suite)!r} is incomplete\n")
 
 
 @pytest.mark.parametrize("named_by_suite", [False, True])
@@ -203,13 +203,13 @@ def test_without_a_number_it_is_the_latest_batch_of_the_paths_or_of_the_project(
     third = lacking_in(tmp_path / "third", tmp_path / "data")
     of_project = first.run("run", "--resume")
     today = datetime.now(UTC).astimezone().date()
-    assert of_project.stderr.startswith(f"going on with batch #1 of {today} "), "and it says how old that is"
+    assert of_project.stderr.startswith(f"resuming batch #1 of {today} "), "and it says how old that is"
     assert of_project.stderr.endswith(", now: 1 of 1 runs are missing\n")
     of_path = third.run("run", str(second.folder / "weather.toml"), "--resume")
-    assert of_path.stderr.startswith("going on with batch #2 of ")
+    assert of_path.stderr.startswith("resuming batch #2 of ")
     none = first.run("run", "--resume")
     assert none.returncode == 2
     assert none.stderr == (
-        f"nothing was run: nothing is missing in any batch of {first.folder}; of others, batch 3 lacks runs: "
-        "--resume 3\n"
+        f"nothing was run: nothing to resume: no run is missing in any batch of {first.folder}; "
+        "batch 3 has missing runs: --resume 3\n"
     )

@@ -1,4 +1,4 @@
-"""A batch goes on although something of it cannot be read any more in which nothing is missing, and that is said."""
+"""A batch goes on although something of it can no longer be read in which nothing is missing, and that is said."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_a_damaged_run_that_is_over_is_left_out_of_the_report_and_what_is_missin
         ("wrong", "failed"),
     ]
     assert done.returncode == report["exit_code"] == 2, "whether the demand is met is not known"
-    assert program.run("run", "--resume", "1").stderr.startswith("nothing was run: nothing is missing in batch 1")
+    assert program.run("run", "--resume", "1").stderr.startswith("nothing was run: nothing to resume in batch 1")
 
 
 def test_a_run_of_a_case_that_its_suite_did_not_have_is_left_out(program: Program) -> None:
@@ -102,7 +102,7 @@ def test_a_comparison_needs_no_more_of_a_run_that_is_over_than_what_it_came_to(p
         damage(program, "outcome", 1)
         damage(program, "events", 3)
         done = program.run("compare", "--resume", "1", *words, "--format", "json")
-    assert (done.returncode, done.stderr) == (0, "going on with batch #1: 1 of 4 runs are missing\n")
+    assert (done.returncode, done.stderr) == (0, "resuming batch #1: 1 of 4 runs are missing\n")
     assert [total["graded"] for total in json.loads(done.stdout)["totals"]] == [2, 2]
     assert json.loads(done.stdout)["pairs"] == json.loads(before.stdout)["pairs"]
 
@@ -167,4 +167,4 @@ def test_a_suite_of_which_something_is_missing_must_be_what_it_was(program: Prog
     lose(program, 0)
     done = program.run("run", "--resume")
     assert (done.returncode, done.stdout) == (2, "")
-    assert "a.toml has changed since batch 1, and of what it was then, secrets were not kept" in done.stderr
+    assert "a.toml has changed since batch 1, and secrets in its old text were not stored" in done.stderr

@@ -129,7 +129,7 @@ def test_an_infrastructure_error_wins_over_a_failed_case(program: Program) -> No
     program.write("weather.toml", WEATHER + WRONG + TOO_LATE)
     done = program.run("run", "weather.toml")
     assert done.returncode == 3
-    assert "no end within 0.05 s" in done.stdout
+    assert "not finished within 0.05 s" in done.stdout
     assert "1 in error" in done.stdout
 
 
@@ -150,7 +150,7 @@ def test_an_unknown_model_is_refused_before_anything_runs(program: Program) -> N
         (["weather.toml", "--case", "left"], "no case selected: there is no case 'left'; there are right"),
         (["weather.toml", "--tag", "none"], "there is no tag 'none'; there are demo, easy"),
         (["weather.toml", "--case", "right", "--case", "renamed"], "there is no case 'renamed'"),
-        ([""], "an empty text is no path"),
+        ([""], "an empty path is not allowed"),
         (["weather.toml", "--output", "no/such/folder.json"], "cannot write"),
         (["empty"], "no suite at empty"),
     ],
@@ -211,7 +211,7 @@ def test_an_interrupted_batch_reports_what_is_done(program: Program, number: sig
     rest, complaints = running.communicate(timeout=20)
     assert running.returncode == 130
     assert "3 runs: 1 passed, 0 failed, 2 stopped" in rest
-    assert complaints.splitlines() == ["stopping; what is done is kept", "to go on: workbench run --resume 1"]
+    assert complaints.splitlines() == ["stopping; finished runs are kept", "to resume: workbench run --resume 1"]
 
 
 def test_what_the_caller_ignores_stays_ignored(program: Program) -> None:
@@ -259,7 +259,7 @@ def test_a_wrong_number_is_refused_in_plain_words(program: Program, option: tupl
     program.write("weather.toml", WEATHER)
     done = program.run("run", "weather.toml", *option)
     assert done.returncode == 2
-    assert f"is needed, not '{option[1]}'" in done.stderr
+    assert f", not '{option[1]}'" in done.stderr
 
 
 @pytest.mark.parametrize("words", [["run", "weather.toml"], ["validate", "weather.toml"]])
@@ -275,7 +275,7 @@ def test_closed_and_full_outputs_are_no_crash(program: Program, words: list[str]
 
     assert (run(">&-").returncode, run(">&- 2>&-").returncode) == (0, 0)
     full = run(">/dev/full")
-    assert (full.returncode, full.stderr) == (2, "cannot go on: [Errno 28] No space left on device\n")
+    assert (full.returncode, full.stderr) == (2, "cannot continue: [Errno 28] No space left on device\n")
 
 
 def test_a_reader_that_goes_away_is_no_crash(program: Program) -> None:

@@ -138,8 +138,8 @@ def test_what_cannot_be_called_answers_two_and_says_why(shop: Program, words: li
         (["weather.toml", "--call", "get_weather"], "get_weather is written out in the suite"),
         (["shop.toml", "--server", "other"], "there is no server 'other'; there are shop"),
         (["shop.toml", "--trust", "--call", "add", "--args", "[1]"], "--args must be a JSON object"),
-        (["shop.toml", "--trust", "--args", "{}"], "--args are the arguments of a call: say of which tool with --call"),
-        (["shop.toml", "--trust", "--call", "add", "--args", '{"a": NaN}'], "NaN is no number of JSON"),
+        (["shop.toml", "--trust", "--args", "{}"], "--args are the arguments of a call: name the tool with --call"),
+        (["shop.toml", "--trust", "--call", "add", "--args", '{"a": NaN}'], "NaN is not a JSON number"),
         (["shop.toml"], "not trusted"),
         (["nowhere.toml"], "nowhere.toml"),
     ],
@@ -206,7 +206,7 @@ def test_lint_names_what_is_hard_to_use_by_tool_and_place(program: Program) -> N
     assert lines[1] == "  get.user"
     assert lines[2].startswith("    warning: OpenAI and Anthropic accept only A-Z, a-z, 0-9, _ and -")
     assert lines[3] == "    warning: id: it has no description (describe it)"
-    assert lines[4] == "  3 tools: no errors, 2 warnings"
+    assert lines[4] == "  3 tools: 0 errors, 2 warnings"
     program.write("linted.toml", LINTED.replace("Opens the door for this case.", ""))
     assert "  case a: unlock" in program.run("tools", "linted.toml", "--lint").stdout.splitlines()
     assert "  written out in case a: 1 tool" in program.run("tools", "linted.toml").stdout
@@ -226,4 +226,4 @@ def test_lint_answers_one_for_an_error_and_is_part_of_the_json(program: Program)
 def test_lint_and_a_call_are_not_asked_for_at_once(program: Program) -> None:
     done = program.run("tools", OFFICE, "--lint", "--call", "create_task")
     assert done.returncode == 2
-    assert "--lint and --call are two things" in done.stderr
+    assert "--lint and --call cannot be used together" in done.stderr

@@ -69,13 +69,13 @@ def typed(program: Program, said: str) -> subprocess.CompletedProcess[str]:
 def test_the_way_out_of_a_mistake_leads_into_the_same_history(program: Program, words: list[str]) -> None:
     done = typed(program, said_of(program, "history", *words))
     assert done.returncode == 0, done.stderr
-    assert "2 of 3 runs" in done.stdout or "2 runs never came" in done.stderr
+    assert "2 of 3 runs" in done.stdout or "2 runs never finished" in done.stderr
 
 
 def test_a_batch_that_lacks_runs_goes_on_where_it_is(program: Program) -> None:
     missing = next(line for line in said_of(program, "history", "show", "1").splitlines() if "missing" in line)
     done = typed(program, missing)
-    assert done.stderr == "going on with batch #1: 2 of 3 runs are missing\n"
+    assert done.stderr == "resuming batch #1: 2 of 3 runs are missing\n"
 
 
 def test_a_run_is_told_of_the_same_batch(program: Program) -> None:
@@ -90,7 +90,7 @@ def test_what_came_after_a_grading_is_graded_there(program: Program, words: list
     program.run("run", "--resume", "1", "--history", HISTORY)
     said = said_of(program, *words, "--grading", "1").splitlines()
     note = next(line for line in said if "ended after it was graded again" in line)
-    assert "3 runs graded again, grading 2" in typed(program, note).stdout
+    assert "3 runs regraded, grading 2" in typed(program, note).stdout
 
 
 def test_a_fork_is_told_where_it_is_kept(program: Program) -> None:
@@ -109,5 +109,5 @@ def test_an_empty_history_is_filled_by_what_it_says(program: Program, word: str)
 
 def test_the_users_own_history_needs_no_naming(program: Program) -> None:
     said = program.run("history", "show", "1").stdout
-    assert said.endswith("'workbench history show 1 --run N' tells a run step by step\n")
-    assert program.run("history", "show", "99").stderr.endswith(": 'workbench history list' names all\n")
+    assert said.endswith("'workbench history show 1 --run N' shows a run step by step\n")
+    assert program.run("history", "show", "99").stderr.endswith(": 'workbench history list' lists all\n")

@@ -87,7 +87,7 @@ def test_an_audit_says_what_cases_cannot_find_out_and_what_none_covers(program: 
 def test_an_audit_looks_at_the_tools_that_servers_listed_last_and_starts_none(program: Program) -> None:
     program.write("asks.toml", AUDITED.replace("[[tools]]", '[[servers]]\nname = "s"\ncommand = ["s"]\n\n[[tools]]', 1))
     done = program.run("validate", "--audit", "asks.toml")
-    assert "the tools of the server 's' are not known" in done.stdout
+    assert "the tools of the server 's' are unknown" in done.stdout
     assert done.returncode == 0
 
 

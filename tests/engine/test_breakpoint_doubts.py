@@ -30,7 +30,7 @@ UNTOLD = ToolDefinition("ping")
         ("tool set_lights when { rom = 1 }", '"set_lights" has no argument "rom" (did you mean `room`?)'),
         (
             "tool set_lights when { brightness = { rang = [50, 10] } }",
-            '"rang" is no check, so the table is a value to be equal to (did you mean `range`?)',
+            '"rang" is not a check, so the table is compared as a value (did you mean `range`?)',
         ),
     ],
 )

@@ -94,7 +94,7 @@ def test_any_other_text_is_refused_in_words(text: str) -> None:
     ("line", "said"),
     [
         ("", "column 1: there is no breakpoint here (write one of tool, error, failed-check, round, not-read-only)"),
-        ("tol send", 'column 1: "tol" is no kind of breakpoint (did you mean `tool`?)'),
+        ("tol send", 'column 1: "tol" is not a kind of breakpoint (did you mean `tool`?)'),
         ("tool", "column 5: the name of the tool is missing (write tool NAME)"),
         ("tool 'x", "column 6: the name of the tool has no end (close it with ')"),
         ("tool x wen { a = 1 }", "did you mean `when`?"),
@@ -103,7 +103,7 @@ def test_any_other_text_is_refused_in_words(text: str) -> None:
         ("tool x when { a = { range = [3, 2] } }", "when.a.range: must be [low, high] with low ≤ high (swap the"),
         ("tool x when { a = { near = 3, tolerence = 2 } }", "(did you mean `tolerance`?)"),
         ("error a b", 'column 9: "b" is too much'),
-        ("round two", 'column 7: "two" is no round (write round N, from 1 to 999999999)'),
+        ("round two", 'column 7: "two" is not a round (write round N, from 1 to 999999999)'),
         ("round 0", "(write round N, from 1 to 999999999)"),
         ("not-read-only send_email", "not-read-only takes no name: tool NAME holds runs at one tool"),
         ("tool a\ntool b", "a breakpoint is one line"),

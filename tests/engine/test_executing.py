@@ -176,7 +176,7 @@ async def test_a_tool_is_asked_about_once_in_a_run(tmp_path: Path) -> None:
 async def test_a_no_ends_the_run_and_executes_nothing(tmp_path: Path) -> None:
     making = Making(tmp_path, says=False)
     finish = ending(await making.run(call("send"), ask=making.ask))
-    assert (finish.reason, finish.error) == ("error", "send of server 'office' was not allowed to be executed")
+    assert (finish.reason, finish.error) == ("error", "send of server 'office' was not allowed to execute")
     assert kinds(making) == [Paused, Resumed]
     assert making.audited == []
 

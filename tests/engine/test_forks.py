@@ -93,8 +93,8 @@ async def test_what_is_replayed_counts_neither_tokens_nor_time() -> None:
     ("at", "why"),
     [
         (ForkPoint(4), "the run has no whole answer in round 3"),
-        (ForkPoint(3), "the model answered in round 2, so nothing is left to ask"),
-        (ForkPoint(2, answered=0), "the model answered in round 2, so nothing is left to ask"),
+        (ForkPoint(3), "the model answered in round 2, so there is nothing left to ask"),
+        (ForkPoint(2, answered=0), "the model answered in round 2, so there is nothing left to ask"),
         (ForkPoint(2, answered=1), "round 2 has 0 calls"),
         (ForkPoint(0), "the run has no whole answer in round -1"),
         (ForkPoint(1, answered=2), None),
@@ -115,7 +115,7 @@ async def test_no_request_comes_beyond_the_last_round_that_the_case_allows() -> 
 
 async def test_no_request_comes_after_the_last_step_unless_an_answer_is_wanted() -> None:
     origin = (await chain_before()).trajectory
-    said = "the chain has no step after round 3, so nothing is left to ask"
+    said = "the chain has no step after round 3, so there is nothing left to ask"
     assert why_not(origin, ForkPoint(4), steps=STEPS) == said
     assert why_not(origin, ForkPoint(2, answered=1), steps=STEPS[:2]) == said.replace("3", "2")
     assert why_not(origin, ForkPoint(2, answered=1), steps=STEPS[:2], response_contains=["x"]) is None
@@ -123,15 +123,13 @@ async def test_no_request_comes_after_the_last_step_unless_an_answer_is_wanted()
 
 async def test_a_case_that_became_another_kind_cannot_be_taken_up_again() -> None:
     origin = (await chain_before()).trajectory
-    assert why_not(origin, ForkPoint(3)) == (
-        "the case does not make its request 1 as this run did: it is another one now"
-    )
+    assert why_not(origin, ForkPoint(3)) == ("the case no longer makes request 1 as this run did: the case has changed")
 
 
 async def test_nothing_is_asked_after_a_refusal() -> None:
     made = await make(ScriptedModel([Say("No.", calls=[CALL], stop_reason="refused")]))
     assert why_not(made.trajectory, ForkPoint(1, answered=0)) == (
-        "the model refused to answer in round 1, so nothing is left to ask"
+        "the model refused to answer in round 1, so there is nothing left to ask"
     )
 
 
@@ -147,7 +145,7 @@ async def test_a_fork_that_is_made_nevertheless_ends_at_once_and_says_why() -> N
     model = ScriptedModel([])
     made = await make(model, fork=Fork((await made_before()).trajectory, ForkPoint(3)))
     assert finish_of(made).error == (
-        "the run cannot be forked there: the model answered in round 2, so nothing is left to ask"
+        "the run cannot be forked there: the model answered in round 2, so there is nothing left to ask"
     )
     assert model.requests == []
 

@@ -168,7 +168,7 @@ async def test_a_stepper_holds_until_it_is_let_go() -> None:
     stepper.go_on("end", second)
     made = await running
     assert stepper.holds.empty()
-    assert stepper.do(Continue(), second) == "the run has gone on"
+    assert stepper.do(Continue(), second) == "the run has continued"
     assert [event.sequence for event in made.events if isinstance(event.payload, Paused)] == [first, second]
 
 
@@ -187,9 +187,9 @@ async def test_what_lets_a_run_go_on_does_so_once_however_often_it_is_said() -> 
     stepper = Watched()
     running = asyncio.create_task(make(model, control=stepper))
     hold = await stepper.held_at("request 1")
-    assert [stepper.go_on("stop", hold), stepper.go_on("end", hold)] == [None, "the run has gone on"]
+    assert [stepper.go_on("stop", hold), stepper.go_on("end", hold)] == [None, "the run has continued"]
     hold = await stepper.held_at("call 1")
-    assert [stepper.do(Regenerate(), hold), stepper.do(Regenerate(), hold)] == [None, "the run has gone on"]
+    assert [stepper.do(Regenerate(), hold), stepper.do(Regenerate(), hold)] == [None, "the run has continued"]
     made = await running
     assert finish_of(made).reason == "answered"
     assert made.trajectory.final_answer == "Rain."
@@ -207,7 +207,7 @@ async def test_what_is_meant_for_one_stop_is_not_done_at_another() -> None:
     at_result = await stepper.held_at("result 1")
     stepper.go_on("stop", at_result)
     now = await stepper.held_at("call 1")
-    elsewhere = "the run has gone on to another stop"
+    elsewhere = "the run has moved on to another stop"
     assert stepper.do(EditArguments({"city": "Rome"}), seen) == elsewhere
     assert [stepper.go_on(until, seen) for until in UNTIL] == [elsewhere] * 3
     assert stepper.held is not None and stepper.held.hold == now
@@ -221,7 +221,7 @@ async def test_a_run_that_was_held_before_that_was_seen_is_not_let_go() -> None:
     running = asyncio.create_task(make(weather(), control=stepper))
     hold = await stepper.held_at("request 1")
     assert stepper.go_on("stop", None) is None, "it is held, as was wanted"
-    assert stepper.go_on("end", None) == "the run has gone on to another stop"
+    assert stepper.go_on("end", None) == "the run has moved on to another stop"
     assert stepper.held is not None and stepper.held.hold == hold
     stepper.go_on("end", hold)
     await running
@@ -266,6 +266,6 @@ async def test_what_is_said_to_a_model_that_is_asked_nothing_more_is_known_to_be
     person = Scripted(result_1=[AddMessage("In Celsius."), Continue()])
     made = await make(ScriptedModel([Say(calls=[CALL])]), control=person, steps=steps, name="Chain")
     assert (finish_of(made).reason, made.trajectory.touched) == ("steps done", False)
-    assert unread_text(made.trajectory).startswith("what a person said to the model last was never read")
+    assert unread_text(made.trajectory).startswith("the last message of a person was never read")
     read, _ = await stepped(weather(), result_1=[AddMessage("In Celsius."), Continue()])
     assert unread_text(read.trajectory) == ""

@@ -95,5 +95,5 @@ def test_what_cannot_be_planned_is_said_before_anything_runs(tmp_path: Path, pro
     with pytest.raises(PlanError, match="there is no case 'sun'; there are"):
         plan(RunOptions(suites=(tmp_path / "weather.toml",), cases=("sun",)), program)
     (tmp_path / "broken.toml").write_text("format = 1\n[[cases]]\nusr = 1\n", encoding="utf-8")
-    with pytest.raises(PlanError, match="put these suites right first"):
+    with pytest.raises(PlanError, match="correct these suites first"):
         plan(RunOptions(suites=(tmp_path / "broken.toml",)), program)

@@ -124,7 +124,7 @@ def test_a_case_without_expectations_is_not_for_this_grader() -> None:
 
 
 def test_broken_arguments_count_as_none() -> None:
-    broken = ToolCall("call-0", "a", raw='{"x": ', problem="JSON that breaks off before its end")
+    broken = ToolCall("call-0", "a", raw='{"x": ', problem="JSON that ends too early")
     grade = grade_decision(case_of(call("a", {"x": 1})), Grading(), trajectory_of(broken))
     assert grade.pairings[0].parts["arguments"] == 0
 
@@ -173,7 +173,7 @@ def test_a_round_that_is_no_step_s_shifts_none() -> None:
 
 def test_a_step_that_expects_no_call_is_wrong_with_one() -> None:
     grade = chain([("a", {"x": 1})], [("c", {"x": 1})], [("b", {})])
-    assert outcomes(grade) == ["right", "called when no call was expected", "right"]
+    assert outcomes(grade) == ["right", "called where nothing should be", "right"]
     assert grade.score == pytest.approx(2 / 3)
     assert [(issue.kind, issue.call) for issue in grade.issues] == [("extra call", 1)]
 

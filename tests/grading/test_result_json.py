@@ -58,5 +58,5 @@ def test_what_is_no_result_is_refused(broken: dict[str, object]) -> None:
 
 def test_a_grade_by_no_grader_of_this_program_is_refused() -> None:
     written = outcome_to_json(outcome_of(result("failed", grade=GRADE._replace(grader="mine"))))
-    with pytest.raises(ValueError, match="a grade is by 'mine', which is none of critics, decision"):
+    with pytest.raises(ValueError, match="a grade is by 'mine', which is not one of critics, decision"):
         outcome_from_json(written)

@@ -96,7 +96,11 @@ CALLED: list[EventPayload] = [RequestStarted(1), *ROUND, CARRIED, ResultReceived
     [
         ([*ANSWERED, RunFinished("answered")], 2, r"no answer for request 2, the recorded run ended \(answered\)"),
         ([*CALLED, RunFinished("error", "server gone")], 2, "^server gone$"),
-        ([*CALLED, RequestStarted(2), RunFinished("timed out", "no end within 1 s")], 2, "^no end within 1 s$"),
+        (
+            [*CALLED, RequestStarted(2), RunFinished("timed out", "not finished within 1 s")],
+            2,
+            "^not finished within 1 s$",
+        ),
         ([*CALLED, RunFinished("stopped")], 2, "no whole answer for request 2: the recorded run was stopped"),
         ([RequestStarted(1), *CALL[:2]], 1, "no whole answer for request 1: the recorded run breaks off"),
         ([], 1, "no whole answer for request 1"),
@@ -147,7 +151,7 @@ async def test_it_is_opened_by_name_relative_to_a_folder(tmp_path: Path) -> None
         ("no.run.jsonl", "No such file"),
         ("n" * 300, "nnn cannot be read: File name too long"),
         ("a.toml", "not a recording"),
-        (".", r"holds no recording: \*\.run\.jsonl; .*junk\.run\.jsonl is not a recording"),
+        (".", r"contains no recording: \*\.run\.jsonl; .*junk\.run\.jsonl is not a recording"),
     ],
 )
 def test_what_is_no_recording_is_named_when_it_is_checked_and_when_it_is_opened(
@@ -181,7 +185,9 @@ async def test_a_folder_plays_the_newest_recording_of_each_case(tmp_path: Path) 
         model = models.open("replay:.", tmp_path, case_id)
         pieces = [piece async for piece in model.stream(ModelRequest(1, None, (), ()))]
         assert pieces[0] == TextDelta(1, text)
-    with pytest.raises(ModelError, match=r"holds no recording of the case 'third'; .*junk\.run\.jsonl is not a recor"):
+    with pytest.raises(
+        ModelError, match=r"contains no recording of the case 'third'; .*junk\.run\.jsonl is not a recor"
+    ):
         models.open("replay:.", tmp_path, "third")
 
 
@@ -201,7 +207,7 @@ HTTP = "openai:llama-3.1@http://localhost:1234/v1"
 def test_a_folder_with_recordings_of_several_models_is_refused_and_names_them(tmp_path: Path) -> None:
     says(tmp_path, "quick's", "a", "case", "quick")
     says(tmp_path, "the other's", "b", "another", HTTP)
-    said = rf"holds recordings of several models, {re.escape(HTTP)} and quick: choose one, as with replay:\.#{HTTP}$"
+    said = rf"contains recordings of several models, {re.escape(HTTP)} and quick: choose one, as with replay:\.#{HTTP}$"
     with pytest.raises(ModelError, match=said):
         BuiltInModels().check("replay:.", tmp_path)
     with pytest.raises(ModelError, match=said):
@@ -230,7 +236,7 @@ async def test_one_of_the_models_is_chosen_behind_the_folder(tmp_path: Path) -> 
 @pytest.mark.parametrize("wanted", ["slow", ""])
 def test_a_model_of_which_there_is_no_recording_is_named_with_those_that_there_are(tmp_path: Path, wanted: str) -> None:
     says(tmp_path, "", "a", "case", "quick")
-    said = rf"holds no recording of the model '{wanted}', but of quick$"
+    said = rf"contains no recording of the model '{wanted}', but of quick$"
     with pytest.raises(ModelError, match=said):
         BuiltInModels().check(f"replay:.#{wanted}", tmp_path)
     with pytest.raises(ModelError, match=said):
@@ -240,7 +246,7 @@ def test_a_model_of_which_there_is_no_recording_is_named_with_those_that_there_a
 def test_a_case_that_the_chosen_model_was_not_recorded_on_is_named_with_the_model(tmp_path: Path) -> None:
     says(tmp_path, "", "a", "case", "quick")
     says(tmp_path, "", "b", "other", "slow")
-    with pytest.raises(ModelError, match=r"holds no recording of the case 'other' on quick$"):
+    with pytest.raises(ModelError, match=r"contains no recording of the case 'other' on quick$"):
         BuiltInModels().open("replay:.#quick", tmp_path, "other")
 
 

@@ -79,7 +79,7 @@ def test_recordings_are_graded_and_replayed(program: Program) -> None:
     graded = program.run("grade", "recordings")
     assert graded.returncode == 0, graded.stderr
     assert graded.stdout.count("1 run: 1 passed, 0 failed") == 2
-    assert "nothing moved against the recorded grades" in graded.stdout
+    assert "no grade differs from the recorded one" in graded.stdout
     chain = "replay:recordings/weather.chain.offline.1.run.jsonl"
     replayed = program.run("run", "weather.toml", "--case", "chain", "--model", chain, "--history", "history.sqlite3")
     assert replayed.returncode == 0, replayed.stdout + replayed.stderr
@@ -92,7 +92,7 @@ def test_a_history_is_shown_compared_and_graded_again(program: Program) -> None:
     assert [run["status"] for run in shown["runs"]] == ["passed", "passed", "passed"]
     regraded = program.run("history", "regrade", "1", *history)
     assert regraded.returncode == 0, regraded.stderr
-    assert "3 runs graded again, grading 2" in regraded.stdout
+    assert "3 runs regraded, grading 2" in regraded.stdout
     run = program.run("history", "show", "1", "--run", "2", *history)
     assert run.returncode == 0, run.stderr
     assert "get_weather" in run.stdout

@@ -140,7 +140,7 @@ async def test_a_fastmcp_is_listed_and_called_within_its_lifespan(pool: ServerPo
         ("import sys; sys.exit(3)", {}, "broken:mcp cannot be loaded from .*: SystemExit: 3"),
         ("import no_such_module", {}, "No module named 'no_such_module'"),
         ("", {}, "broken:mcp does not exist: name an MCPServer, a Server or a FastMCP with the key `object`"),
-        ("app = object()", {"object": "app"}, "broken:app is no MCP server but of type object: name an MCPServer"),
+        ("app = object()", {"object": "app"}, "broken:app is not an MCP server but of type object: name an MCPServer"),
     ],
 )
 async def test_what_holds_no_server_is_one_plain_sentence(

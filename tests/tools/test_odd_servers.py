@@ -62,7 +62,9 @@ async def test_half_characters_and_nul_are_replaced(open_server: OpenServer, sai
 async def test_an_answer_that_is_no_message_is_hinted_at_when_the_call_is_given_up(open_server: OpenServer) -> None:
     server = open_server("python", "antique.py", "mute", limits=replace(QUICK, call_s=0.3))
     await server.start()
-    with pytest.raises(ServerError, match=r"within 0\.3 s; it writes to standard output what is no MCP message"):
+    with pytest.raises(
+        ServerError, match=r"within 0\.3 s; it writes to standard output something that is not an MCP message"
+    ):
         await say(server, text("hello"))
 
 
@@ -116,7 +118,7 @@ async def test_a_result_that_is_none_is_a_tool_error_that_says_where(
     server = open_server("python", "antique.py")
     await server.start()
     assert await say(server, result) == ToolAnswer(
-        f"The tool's answer is no MCP result: look at {place}", is_error=True
+        f"The tool's answer is not an MCP result: look at {place}", is_error=True
     )
     assert await say(server, text("still there")) == ToolAnswer("still there")
 

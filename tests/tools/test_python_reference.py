@@ -155,7 +155,7 @@ def test_what_cannot_be_loaded_is_named_with_its_reason(tmp_path: Path, referenc
 
 def test_nothing_is_imported_without_trust(tmp_path: Path) -> None:
     folder = suite_folder(tmp_path, "suite", mocks="import pathlib\npathlib.Path(__file__).with_name('ran').touch()")
-    with pytest.raises(UntrustedError, match="mocks:run is not run: it is Python code of a suite that is not trusted"):
+    with pytest.raises(UntrustedError, match="mocks:run is not run: it is Python code of an untrusted suite"):
         PythonFunctions(None).function("mocks:run")
     assert not (folder / "ran").exists()
 

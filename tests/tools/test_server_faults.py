@@ -78,7 +78,7 @@ async def test_a_server_that_prints_no_end_of_junk_is_given_up_with_a_hint(
 ) -> None:
     junk = "while True: print('x' * 100, flush=True)"
     error = await start_error(open_server("python", "-c", junk, limits=IMPATIENT))
-    assert "did not answer within 0.5 s; it writes to standard output what is no MCP message" in error
+    assert "did not answer within 0.5 s; it writes to standard output something that is not an MCP message" in error
     assert "[stdout] xxx" in log_file.read_text()
     assert log_file.stat().st_size < 100_000
 

@@ -279,7 +279,7 @@ async def test_all_servers_are_closed_together_even_stubborn_ones(pool: ServerPo
     await asyncio.gather(pool.close(), pool.close())
     assert time.monotonic() - began < 3 * (QUICK.polite_s + QUICK.terminate_s)
     assert all(map(group_is_gone, processes))
-    with pytest.raises(ServerError, match="server 's0' is not started: the program is ending"):
+    with pytest.raises(ServerError, match="server 's0' is not started: the program is quitting"):
         await open_(pool, suite)
 
 

@@ -213,7 +213,7 @@ async def test_a_value_that_no_header_can_hold_is_reported_by_its_header(tmp_pat
     pool = ServerPool(program_of(tmp_path, {"SHOP_TOKEN": f"{PLANTED}\n"}), QUICK)
     with RawServer([]) as raw:
         error = await start_error(pool, f"{raw.url}/mcp", headers={"X-Token": "$SHOP_TOKEN"})
-        assert "the header 'X-Token' holds what a header cannot hold" in error
+        assert "the header 'X-Token' contains what a header cannot contain" in error
         assert PLANTED not in error
 
 
@@ -241,7 +241,7 @@ async def test_a_certificate_that_nobody_vouches_for_is_one_plain_sentence(pool:
         error = await start_error(pool, f"{raw.url}/mcp")
         assert "cannot be reached: its TLS certificate is not accepted (" in error
     with RawServer([]) as raw:
-        assert "no TLS connection comes about" in await start_error(pool, f"https://127.0.0.1:{raw.port}/mcp")
+        assert "no TLS connection could be made" in await start_error(pool, f"https://127.0.0.1:{raw.port}/mcp")
 
 
 ANSWERS: dict[str, tuple[Callable[[Request], Answer], str]] = {

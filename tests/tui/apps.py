@@ -196,7 +196,7 @@ class ScriptedSession:
         return self._answered(elsewhere)
 
     def _elsewhere(self, run_id: str, hold: int | None) -> str | None:
-        return None if self.held.get(run_id) == hold else "the run has gone on to another stop"
+        return None if self.held.get(run_id) == hold else "the run has moved on to another stop"
 
     def _answered(self, why_not: str | None) -> Future[str | None]:
         answered: Future[str | None] = Future()

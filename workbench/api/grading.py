@@ -62,7 +62,7 @@ def call(tool: str, arguments: Mapping[str, JsonValue] | str | None = None, /, *
     >>> workbench.call("search", '{"from": "Oslo"}').arguments
     {'from': 'Oslo'}
     >>> workbench.call("search", '{"from": "Os').problem
-    'JSON that breaks off before its end'
+    'JSON that ends too early'
     """
     if isinstance(arguments, str):
         read, problem = read_arguments(arguments)

@@ -121,10 +121,10 @@ def loaded(suites: SuitePath | LoadedSuite | Iterable[SuitePath | LoadedSuite]) 
 
 def _read(path: SuitePath) -> Iterator[SuiteFile]:
     if not os.fspath(path):
-        raise UsageError("an empty text is no path: give '.' for the current folder")
+        raise UsageError("an empty path is not allowed: give '.' for the current folder")
     found = find_suites([Path(path)])
     if not found:
-        raise UsageError(f"there is no suite in {path}: a suite is a TOML file that says 'format = 1'")
+        raise UsageError(f"there is no suite in {path}: a suite is a TOML file with 'format = 1'")
     return map(load_suite, found)
 
 

@@ -182,7 +182,7 @@ def _with_free_id(case: Table, taken: Collection[str]) -> Table:
 def _sound(document: Document, index: int) -> Table:
     """Return the table of a case. Raises SpliceError while its text is not TOML, because that text would be lost."""
     if index in document.loose:
-        raise SpliceError("the text of this case is not TOML: mend it first, or Ctrl+Z takes it back")
+        raise SpliceError("the text of this case is not TOML: correct it first, or undo it with Ctrl+Z")
     return document.table(index)
 
 
@@ -202,6 +202,6 @@ def named_path(folder: Path, text: str, why_not: Callable[[Path], str | None]) -
     except RuntimeError:  # from expanduser
         return f"there is no home folder for {Path(text).parts[0]}"
     except ValueError:
-        return f"{text} names no file"
+        return f"{text} is not a file name"
     except OSError as error:
-        return f"{text} cannot be looked at: {error.strerror or error}"
+        return f"{text} cannot be read: {error.strerror or error}"

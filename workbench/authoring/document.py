@@ -157,7 +157,7 @@ class Document:
         Raises IndexError if there is no such case, and SpliceError if cases are not in blocks of their own: such a file
         is edited as a whole."""
         if self.parts is None or not self.in_blocks:
-            raise SpliceError("the cases of this file do not stand in [[cases]] blocks: edit it as a whole")
+            raise SpliceError("the cases of this file are not written as [[cases]] blocks: edit the whole file")
         loose = {at: other for at, other in self.loose.items() if at != index}
         try:
             parts = self.parts.with_head(text) if index == HEAD else self.parts.with_case_text(index, text)
@@ -173,7 +173,7 @@ class Document:
         """Replace a value of the head. Raises like `SuiteText.with_header`, and while the text of the head is not TOML,
         because that text would be lost."""
         if HEAD in self.loose:
-            raise SpliceError("the head of this suite is not TOML: mend it first, or Ctrl+Z takes it back")
+            raise SpliceError("the head of this suite is not TOML: correct it first, or undo it with Ctrl+Z")
         return self._with(self._sound_parts().with_header(key, value), {})
 
     def with_new_case(self, index: int, case: Table) -> Document:
@@ -207,7 +207,7 @@ class Document:
 
     def _sound_parts(self) -> SuiteText:
         if self.parts is None:
-            raise SpliceError("the file is not TOML: mend its text first")
+            raise SpliceError("the file is not TOML: correct its text first")
         return self.parts
 
     def _inserted(self, index: int, parts: SuiteText) -> Document:

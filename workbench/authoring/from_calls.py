@@ -68,7 +68,7 @@ def case_expecting(case: Table, tool: str, arguments: Mapping[str, JsonValue], s
     if "steps" in case:
         raise ValueError("the case is a chain, whose steps expect one call each: put the call into a step")
     if case.get("expect_no_calls"):
-        raise ValueError("the case expects that nothing is called: take that out first")
+        raise ValueError("the case expects no calls: remove that first")
     return with_item(case, ("ordered", len(items_at(case, ("ordered",)))), call)
 
 
@@ -107,7 +107,9 @@ def _result(content: str, arguments: Mapping[str, JsonValue]) -> JsonValue:
     result = _shortest(content)
     filled = (name for name in arguments if mock_answer(result, {name: arguments[name]}).content != content)
     if (name := next(filled, None)) is not None:
-        raise ValueError(f"a mock fills {{{name}}} in the answer with that argument: only one with `python` can say it")
+        raise ValueError(
+            f"a mock fills {{{name}}} in the answer with that argument: only a mock with `python` can return it"
+        )
     return result
 
 
@@ -143,7 +145,7 @@ def index_of_call(trajectory: Trajectory, call_id: str) -> int:
     for index, call in enumerate(trajectory.calls):
         if call.call.id == call_id:
             return index
-    raise ValueError("this call was set aside: its round was asked again")
+    raise ValueError("this call was superseded: its round was asked again")
 
 
 def mock_of_call(table: Table, trajectory: Trajectory, index: int) -> Taken:
@@ -152,9 +154,9 @@ def mock_of_call(table: Table, trajectory: Trajectory, index: int) -> Taken:
     record = trajectory.calls[index]
     tool, answer = record.tool, record.result
     if answer is None:
-        raise ValueError(f"{tool} has no answer yet: s goes on to it")
+        raise ValueError(f"{tool} has no answer yet: s steps to it")
     if answer.source == "skipped" and record.unedited is None:  # nobody wrote a replacement result
-        raise ValueError(f"{tool} was skipped: there is no answer that a mock could give")
+        raise ValueError(f"{tool} was skipped: there is no result for a mock")
     _check(record)
     step = step_of(trajectory, index)
     table = case_with_mock(table, tool, record.arguments, ToolAnswer(answer.content, answer.is_error), step)
@@ -180,7 +182,7 @@ def expectation_of_call(
     if case.steps:
         said = f"Step {step_of(trajectory, index)} expects {tool} as it was sent"
     else:
-        replaced = "as one more call" if proposal.added_at is not None else "in the place of what was expected of it"
+        replaced = "as one more call" if proposal.added_at is not None else "in place of what was expected"
         said = f"{tool} is expected as it was sent, {replaced}"
     return None if same(changed, table) else Taken(changed, said)
 

@@ -16,7 +16,7 @@ from workbench.suite.saving import FileState
 from workbench.suite.splice import SuiteText
 
 _CASE = re.compile(r"cases\[(\d+)\]")
-_GONE = ("the file is gone from the disk", "Ctrl+Z brings back what it said, Ctrl+S then writes it again")
+_GONE = ("the file no longer exists", "Ctrl+Z restores its text, Ctrl+S then saves it again")
 
 
 @dataclass(frozen=True)
@@ -311,7 +311,7 @@ class OpenSuite:
         self._made_here = self._made_here and self.on_disk is None
         if follows and self._history:
             self._readings = max(self._readings, self._history[self._at].readings) + 1
-            self.take_disk("Read again from the disk")
+            self.take_disk("Reloaded from disk")
 
     def take_disk(self, said: str) -> bool:
         """Replace the document with the file on disk, as a step that can be undone. Returns whether it changed."""

@@ -41,7 +41,7 @@ def undo(suite: OpenSuite, open_suites: OpenSuites) -> list[Went] | str:
         ):
             return _told([*_undone(move.target), *_undone(move.source)], open_suites)
         if suite is move.target and move.source.stands(move):
-            return f"{move.source.path.name}, where the case was, has changed since: Ctrl+Z there first"
+            return f"{move.source.path.name}, which the case came from, has changed since: undo there first (Ctrl+Z)"
     return _told(_undone(suite), open_suites)
 
 
@@ -53,7 +53,7 @@ def redo(suite: OpenSuite, open_suites: OpenSuites) -> list[Went] | str:
         if is_open and _is(move, move.source.next) and _is(move, move.target.next):
             return _told([*_redone(move.source), *_redone(move.target)], open_suites)
         if suite is move.source and not move.target.stands(move):
-            return f"{move.target.path.name}, where the case went, has changed since: M moves it anew"
+            return f"{move.target.path.name}, which the case went to, has changed since: M moves it again"
     return _told(_redone(suite), open_suites)
 
 

@@ -102,9 +102,9 @@ def trouble(workspace: Workspace, path: Path) -> str | None:
     """Return why the suite at `path` cannot run: it is gone, or its first error."""
     file = next((file for file in workspace.files if file.path == path), None)
     if _is_gone(path):
-        return f"{path.name} is gone"
+        return f"{path.name} no longer exists"
     if file is None:
-        return f"{path.name} is no suite any more"
+        return f"{path.name} is no longer a suite"
     if not file.errors:
         return None
     first = file.errors[0]

@@ -30,7 +30,7 @@ def suite_of_recording(recording: Recording) -> SuiteFile:
     graders: tuple[GraderName, ...] = get_args(GraderName)
     by = next((name for name in graders if name == header.by), None)
     if by is None:
-        raise RecordingError(f"{recording.path} was graded by {header.by!r}, which is none of {', '.join(graders)}")
+        raise RecordingError(f"{recording.path} was graded by {header.by!r}, which is not one of {', '.join(graders)}")
     cases = tuple(decided_by(case, by) if case.id == header.case else case for case in file.suite.cases)
     return replace(file, suite=file.suite.model_copy(update={"cases": cases}))
 
@@ -81,7 +81,7 @@ def result_of_recording(recording: Recording) -> RunResult:
 
 _CUT: dict[str, JsonValue] = {
     "status": "error",
-    "error": "the recording breaks off before the run's end",
+    "error": "the recording ends before the run does",
     "score": None,
     "grades": [],
 }

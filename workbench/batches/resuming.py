@@ -97,8 +97,8 @@ def resumable(
     rows = history.runs(batch.number)
     missing = [row for row in rows if row.missing and not row.is_fork]
     if not missing:
-        forks = "a fork is not made again" if batch.missing else "all of its runs came to their end"
-        raise HistoryError(f"nothing is missing in batch {batch.number}: {forks}")
+        forks = "a fork cannot be resumed" if batch.missing else "all of its runs are finished"
+        raise HistoryError(f"nothing to resume in batch {batch.number}: {forks}")
     if history.file.resolve() != program.folders.history.resolve():
         rows = [replace(row, model_of_suite=_as_of_suite(row, named)) for row in rows]
         missing = [row for row in rows if row.missing and not row.is_fork]
@@ -151,7 +151,7 @@ def _as_of_suite(row: RunRow, named: Collection[str]) -> bool:
 def _check_path(batch: BatchRow, suite: SuiteRef, others: Collection[SuiteRef]) -> None:
     """What a suite is trusted to do goes by its path, which is to be a whole one, and that of one suite alone."""
     if not suite.file.is_absolute() or "\0" in str(suite.file):
-        raise HistoryError(f"batch {batch.number} is damaged: the path of its suite {str(suite.file)!r} is not whole")
+        raise HistoryError(f"batch {batch.number} is damaged: the path of its suite {str(suite.file)!r} is incomplete")
     if suite.file in {other.file for other in others}:
         raise HistoryError(f"batch {batch.number} is damaged: it has two suites at {suite.file}")
 
@@ -170,18 +170,18 @@ def suite_of(history: History, batch: BatchRow, suite: SuiteRef) -> tuple[SuiteF
     if today.suite is not None and today.hash == suite.hash:
         return today, []
     then = replace(parse_suite(history.suite_text(suite), suite.file), as_then=True)
-    changed = "is gone" if today.is_missing else "has changed"
+    changed = "was removed" if today.is_missing else "has changed"
     if then.hash != suite.hash:
         raise HistoryError(
-            f"{suite.file} {changed} since batch {batch.number}, and of what it was then, secrets were not kept: put "
-            "the file back as it was, or begin a new batch"
+            f"{suite.file} {changed} since batch {batch.number}, and secrets in its old text were not stored: "
+            "restore the old file, or start a new batch"
         )
     if then.suite is None:
         raise HistoryError(
-            f"{suite.file} {changed} since batch {batch.number}, and as it was then it is no suite any more: "
-            f"{then.errors[0] if then.errors else 'begin a new batch'}"
+            f"{suite.file} {changed} since batch {batch.number}, and its old text is no longer a valid suite: "
+            f"{then.errors[0] if then.errors else 'start a new batch'}"
         )
-    return then, [f"{suite.file} {changed} since batch {batch.number}: it is run as it was then"]
+    return then, [f"{suite.file} {changed} since batch {batch.number}: its old text is run"]
 
 
 def _planned(run_id: str, row: RunRow, file: SuiteFile, case: Case | None) -> PlannedRun:
@@ -192,7 +192,7 @@ def _planned(run_id: str, row: RunRow, file: SuiteFile, case: Case | None) -> Pl
     by = next((name for name in _GRADERS if name == row.by), None)
     if row.by is not None:
         if by is None:
-            raise HistoryError(f"batch {row.batch} was graded by {row.by!r}, which is none of {', '.join(_GRADERS)}")
+            raise HistoryError(f"batch {row.batch} was graded by {row.by!r}, which is not one of {', '.join(_GRADERS)}")
         case = decided_by(case, by)
     return PlannedRun(run_id, file, case, row.model, row.repeat, row.model_of_suite, by)
 
@@ -222,11 +222,11 @@ def _differences(
 def _difference(which: str, batch: int, then: JsonValue, now: JsonValue) -> Iterator[str]:
     assert isinstance(now, dict)
     if not isinstance(then, dict) and "problem" in now:
-        yield f"batch {batch} was judged, and now not all of its checks can be: {now['problem']}"
+        yield f"batch {batch} was judged, but not all of its checks can be judged now: {now['problem']}"
     elif not isinstance(then, dict):
         yield f"{which} was not asked in batch {batch}"
     elif "problem" in now and "problem" not in then:
-        yield f"{which} of batch {batch} cannot be reached any more: {now['problem']}"
+        yield f"{which} of batch {batch} can no longer be reached: {now['problem']}"
     elif "problem" not in then and (other := [name for name in REACHED_BY if then.get(name) != now.get(name)]):
-        said = "; ".join(f"{name} was {then.get(name)}, and is {now.get(name)} now" for name in other)
-        yield f"{which} is reached otherwise than in batch {batch}: {said}"
+        said = "; ".join(f"{name} was {then.get(name)} and is now {now.get(name)}" for name in other)
+        yield f"{which} has other settings than in batch {batch}: {said}"

@@ -118,5 +118,5 @@ class _Conditions:
         """Calls only functions that the suite names: whoever trusts it has been asked about those and no others."""
         if reference not in needs_trust(self._planned.suite, self._planned.file.path).python:
             name = self._planned.file.path.name
-            raise CheckError(f"{reference} is not called: trust covers the functions that {name} names, and no others")
+            raise CheckError(f"{reference} is not called: trust covers only the functions that {name} names")
         return self._grading.call_python(reference, value)

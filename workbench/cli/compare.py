@@ -29,14 +29,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--format",
         choices=FORMS,
-        help="print a report of this form instead of opening the app (default: as --output ends, else text)",
+        help="print a report in this format instead of opening the app (default: by the ending of --output, else text)",
     )
     parser.add_argument(
         "-o",
         "--output",
         type=Path,
         metavar="FILE",
-        help="write the report to a file, without the app, in the form that its ending says: .md, .json or .txt",
+        help="write the report to a file, without the app, in the format of its ending: .md, .json or .txt",
     )
     parser.add_argument(
         "--only-differences", action="store_true", help="report only the cases that differ between the models"
@@ -44,7 +44,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_history_options(parser)
     add_resume_options(parser)
     parser.add_argument("--record", type=folder, metavar="DIR", help="record every run into a file of its own")
-    parser.add_argument("-q", "--quiet", action="store_true", help="no warnings, and no word on where the report is")
+    parser.add_argument(
+        "-q", "--quiet", action="store_true", help="no warnings, and no message about where the report is"
+    )
 
 
 def execute(arguments: argparse.Namespace) -> int:

@@ -76,8 +76,8 @@ def _say_what_was_seen(
         for number in sorted(unfinished)[-_NAMED_MAX:]:
             warn(way_to_go_on(history, number, stored.batch(str(number)).resumed_by), program.secrets)
         if (more := len(unfinished) - _NAMED_MAX) > 0:
-            names_all = f"'workbench history list{history_option(history)}' names all"
-            warn(f"runs are missing in {batches_text(more)} more: {names_all}", program.secrets)
+            names_all = f"'workbench history list{history_option(history)}' lists all"
+            warn(f"runs are also missing in {batches_text(more)}: {names_all}", program.secrets)
 
 
 def _opens_app(output: Output) -> bool:
@@ -123,7 +123,7 @@ class _Comparing:
         if not self._output.can_write():
             return USAGE
         if not quiet:
-            warn(f"nothing is missing in batch {called(batch)}: nothing was run", program.secrets)
+            warn(f"batch {called(batch)} is complete: nothing was run", program.secrets)
         names = {str(suite.file): suite.name for suite in batch.suites}
         comparison = compared(cells_of(complete.figures), batch.models, names, complete.gates)
         return self._report(comparison, complete.figures, Outcome(batch=batch.number, started_at=batch.started_at))

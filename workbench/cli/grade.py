@@ -20,18 +20,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--suite",
         type=Path,
         metavar="FILE",
-        help="grade by the cases of this suite as they are now, not by those in the recordings",
+        help="grade by the current cases of this suite, not by those in the recordings",
     )
     add_by_option(parser)
     add_min_score_option(parser)
     add_judging_options(parser)
-    parser.add_argument("--format", choices=FORMS, help="form of the report (default: as --output ends, else text)")
+    parser.add_argument(
+        "--format", choices=FORMS, help="format of the report (default: by the ending of --output, else text)"
+    )
     parser.add_argument(
         "-o",
         "--output",
         type=Path,
         metavar="FILE",
-        help="write the report to a file instead of standard output, in the form that its ending says: .json or .txt",
+        help="write the report to a file instead of standard output, in the format of its ending: .json or .txt",
     )
     amount = parser.add_mutually_exclusive_group()
     amount.add_argument("-q", "--quiet", action="store_true", help="only what did not pass")

@@ -19,11 +19,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     words = parser.add_subparsers(dest="word", required=True, metavar="WORD")
     _list(_word(words, "list", "list the batches, the newest first"))
     _show(_word(words, "show", "show a batch, one of its cases over time, or one of its runs"))
-    _diff(_word(words, "diff", "say what broke, was fixed and moved from one batch to another"))
+    _diff(_word(words, "diff", "show what broke, was fixed or changed from one batch to another"))
     _name(_word(words, "name", "give a batch a name, such as that of a baseline"))
-    _regrade(_word(words, "regrade", "grade batches again by what their suites expect today, without asking a model"))
+    _regrade(_word(words, "regrade", "regrade batches by what their suites expect today, without asking a model"))
     _export(_word(words, "export", "write the runs of a batch into a folder, as recordings or as a JSON report"))
-    _prune(_word(words, "prune", "remove batches, and give their room back"))
+    _prune(_word(words, "prune", "remove batches and free their space"))
 
 
 def execute(arguments: argparse.Namespace) -> int:
@@ -48,7 +48,7 @@ def _list(parser: argparse.ArgumentParser) -> None:
         "--suite", metavar="SUITE", help="only batches of this suite: its name, or the path of its file"
     )
     parser.add_argument(
-        "--limit", type=_natural, default=20, metavar="N", help="at most so many batches (default %(default)s)"
+        "--limit", type=_natural, default=20, metavar="N", help="the maximum number of batches (default %(default)s)"
     )
     _format(parser)
 
@@ -56,7 +56,9 @@ def _list(parser: argparse.ArgumentParser) -> None:
 def _show(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("batch", nargs="?", metavar="BATCH", help=f"{_BATCH} (default: the newest)")
     what = parser.add_mutually_exclusive_group()
-    what.add_argument("--case", metavar="ID", help="this case over time, in all batches; with BATCH, of its suites")
+    what.add_argument(
+        "--case", metavar="ID", help="show this case over time, in all batches; with BATCH, in its suites"
+    )
     what.add_argument("--run", type=_natural, metavar="N", help="this run of the batch, step by step")
     parser.add_argument("-v", "--verbose", action="store_true", help="all runs; of a single one, every step in full")
     _grading(parser)
@@ -66,21 +68,21 @@ def _show(parser: argparse.ArgumentParser) -> None:
 def _diff(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("before", metavar="BEFORE", help=_BATCH)
     parser.add_argument("after", nargs="?", metavar="AFTER", help="the later one (default: the newest)")
-    _grading(parser, "compare them as they were graded again: the N-th time, or the latest")
+    _grading(parser, "compare the grades of their N-th regrade, or of the latest")
     _format(parser, "text", "json", "markdown")
 
 
 def _name(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("batch", metavar="BATCH", help=_BATCH)
     which = parser.add_mutually_exclusive_group(required=True)
-    which.add_argument("name", nargs="?", metavar="NAME", help="its name from now on; a batch that has it loses it")
-    which.add_argument("--remove", action="store_true", help="take its name away")
+    which.add_argument("name", nargs="?", metavar="NAME", help="its new name; a batch that has this name loses it")
+    which.add_argument("--remove", action="store_true", help="remove its name")
 
 
 def _regrade(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("batches", nargs="+", metavar="BATCH", help=_BATCH)
     parser.add_argument(
-        "--suite", type=Path, metavar="FILE", help="grade by this suite, not by the one where the batch's suite was"
+        "--suite", type=Path, metavar="FILE", help="grade by this suite, not by the one at the old path"
     )
     add_by_option(parser)
     add_judging_options(parser)
@@ -89,16 +91,20 @@ def _regrade(parser: argparse.ArgumentParser) -> None:
 
 def _export(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("batch", metavar="BATCH", help=_BATCH)
-    parser.add_argument("folder", type=Path, metavar="DIR", help="the folder, which is made if need be")
+    parser.add_argument("folder", type=Path, metavar="DIR", help="the folder, created if needed")
     _grading(parser)
     _format(parser, "recordings", "json")
 
 
 def _prune(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--keep", type=_count, metavar="N", help="remove all but the newest N")
-    parser.add_argument("--older-than", type=_days, metavar="AGE", help="remove those that are older: 30d, 8w, 12h")
+    parser.add_argument("--older-than", type=_days, metavar="AGE", help="remove those older than this: 30d, 8w, 12h")
     parser.add_argument(
-        "--batch", action="append", default=[], metavar="BATCH", help="remove this one, also if named; may be repeated"
+        "--batch",
+        action="append",
+        default=[],
+        metavar="BATCH",
+        help="remove this one, even if it has a name; may be repeated",
     )
     parser.add_argument("--named", action="store_true", help="also remove batches that have a name")
     parser.add_argument("--yes", action="store_true", help="do not ask")
@@ -110,7 +116,7 @@ def _format(parser: argparse.ArgumentParser, *forms: str) -> None:
 
 
 def _grading(
-    parser: argparse.ArgumentParser, purpose: str = "as it was graded again: the N-th time, or the latest"
+    parser: argparse.ArgumentParser, purpose: str = "the grades of its N-th regrade, or of the latest"
 ) -> None:
     parser.add_argument("--grading", type=_which_grading, metavar="N|latest", help=purpose)
 

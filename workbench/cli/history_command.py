@@ -99,7 +99,7 @@ def newest(history: History) -> BatchRow:
         if batch.kind != "fork":
             return batch
     keeps_one = f"'workbench run PATH{history_option(history.file)}' keeps one"
-    raise HistoryError(f"no batch is kept in {history.file}: {keeps_one}")
+    raise HistoryError(f"there is no batch in {history.file}: {keeps_one}")
 
 
 def grading_of(history: History, batch: BatchRow, wanted: int | str | None) -> Regrade | None:
@@ -113,7 +113,7 @@ def grading_of(history: History, batch: BatchRow, wanted: int | str | None) -> R
     for grading in gradings:
         if grading.number == wanted:
             return grading
-    was = f"was graded again {counted(len(gradings), 'time')}" if gradings else "was never graded again"
+    was = f"was regraded {counted(len(gradings), 'time')}" if gradings else "was never regraded"
     raise HistoryError(
         f"batch {batch.number} {was}: there is no grading {wanted}; "
         f"'workbench history regrade {batch.number}{history_option(history.file)}' makes one"

@@ -59,7 +59,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
         before = _side(history, history.batch(options.before), options.grading)
         after_batch = history.batch(options.after) if options.after is not None else newest(history)
         if options.after is None and after_batch.number == before.batch.number:
-            raise HistoryError(f"batch {after_batch.number} is the newest one: say with which to compare it")
+            raise HistoryError(f"batch {after_batch.number} is the newest one: give the batch to compare it with")
         after = _side(history, after_batch, options.grading)
     command.learn_secrets(before.batch, after.batch)
     same = same_suites(before.batch.suites, after.batch.suites)
@@ -88,8 +88,8 @@ def execute(options: Options, command: HistoryCommand) -> int:
 def _side(history: History, batch: BatchRow, wanted: int | str | None) -> _Side:
     if batch.kind == "fork":
         raise HistoryError(
-            f"batch {batch.number} is a fork of one run, an experiment that speaks for no case: "
-            f"'workbench history show {batch.number} --run 1{history_option(history.file)}' tells it"
+            f"batch {batch.number} is a fork of one run, an experiment that counts for no case: "
+            f"'workbench history show {batch.number} --run 1{history_option(history.file)}' shows it"
         )
     grading = grading_of(history, batch, wanted)
     return _Side(batch, grading, history.runs(batch.number, grading))

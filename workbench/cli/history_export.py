@@ -41,7 +41,7 @@ class Options:
 def execute(options: Options, command: HistoryCommand) -> int:
     """Export; returns an exit code."""
     if is_named_as_report(options.folder) and not options.folder.is_dir():
-        command.warn(f"{options.folder} is named as a file: name the folder to export into")
+        command.warn(f"{options.folder} looks like a file name: give the folder to export into")
         return USAGE
     with command.history() as history:
         batch = history.batch(options.batch)
@@ -50,7 +50,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
         runs = history.runs(batch.number, grading)
         over = [run for run in runs if run.figures is not None]
         if missing := len(runs) - len(over):
-            command.warn(f"{counted(missing, 'run')} of batch {batch.number} never happened, and cannot be exported")
+            command.warn(f"{counted(missing, 'run')} of batch {batch.number} never ran and cannot be exported")
         if not over:
             command.warn("nothing was exported")
             return USAGE
@@ -112,7 +112,7 @@ def _report(
         with file.open("x", encoding="utf-8") as written:
             written.write(text)
     except FileExistsError:
-        command.warn(f"{file} is there already: move it away, or export into another folder")
+        command.warn(f"{file} already exists: move it away, or export into another folder")
         return USAGE
     except OSError as error:
         command.warn(f"cannot write {file}: {error.strerror}")
@@ -131,7 +131,7 @@ def _exit_code(batch: BatchRow, *, met: bool) -> int:
 
 
 def _suites(history: History, batch: BatchRow, damaged: Say) -> Mapping[str, Suite]:
-    """The suites of a batch as they were, by their paths; without those that cannot be read any more, for a secret that
+    """The suites of a batch as they were, by their paths; without those that can no longer be read, for a secret that
     was taken out of them, or for damage, which `damaged` is told."""
     files = []
     for suite in batch.suites:

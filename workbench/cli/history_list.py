@@ -36,7 +36,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
         ids = {suite.id for batch in batches for suite in batch.suites if _is(suite, options.suite)}
         if batches and not ids:
             names = ", ".join(dict.fromkeys(suite.path for batch in batches for suite in batch.suites))
-            command.warn(f"no batch of a suite {options.suite!r} is kept in {command.file}; there are {names}")
+            command.warn(f"there is no batch of a suite {options.suite!r} in {command.file}; there are {names}")
             return USAGE
         batches = [batch for batch in batches if any(suite.id in ids for suite in batch.suites)]
     runs, forks = _apart(batches)
@@ -61,14 +61,14 @@ def _lines(
 ) -> Iterator[str]:
     now = datetime.now(UTC)
     if not batches:
-        keeps_one = f"'workbench run PATH{history_option(command.file)}' keeps one"
-        yield one_line(f"no batch is kept in {command.file} yet: {keeps_one}, and so does the app")
+        keeps_one = f"'workbench run PATH{history_option(command.file)}' stores one"
+        yield one_line(f"there is no batch in {command.file} yet: {keeps_one}, and so does the app")
         return
     runs, forks = _apart(batches)
     yield from batch_lines(runs[:limit], regraded, going, now=now, width=command.width, paint=command.paint)
     if forks:
         yield ""
-        yield "forks of single runs, which speak for no case"
+        yield "forks of single runs, which count for no case"
         yield from batch_lines(forks[:limit], regraded, going, now=now, width=command.width, paint=command.paint)
     suites = tuple(dict.fromkeys(suite for batch in runs[:limit] for suite in batch.suites))
     trends = list(trend_lines(suites, trends_of(reversed(runs)), command.width, command.paint))

@@ -20,7 +20,7 @@ class Options:
 
 
 def execute(options: Options, command: HistoryCommand) -> int:
-    """Name the batch, or take its name away; returns an exit code."""
+    """Name the batch, or remove its name; returns an exit code."""
     with command.history() as history:
         batch = history.batch(options.batch)
         loses = next((each for each in history.all_batches() if options.name and each.name == options.name), None)
@@ -30,6 +30,6 @@ def execute(options: Options, command: HistoryCommand) -> int:
         command.write([f"#{batch.number}{had}"])
         return OK
     assert options.name is not None  # one of the two is given
-    lost = f"; #{loses.number} was, until now" if loses is not None and loses.number != batch.number else ""
-    command.write([f"#{batch.number} is {one_line(options.name)} now{lost}"])
+    lost = f"; #{loses.number} no longer is" if loses is not None and loses.number != batch.number else ""
+    command.write([f"#{batch.number} is now {one_line(options.name)}{lost}"])
     return OK

@@ -33,7 +33,7 @@ class Options:
 def execute(options: Options, command: HistoryCommand) -> int:
     """Remove, after asking; returns an exit code."""
     if options.keep is None and options.older_than is None and not options.batch:
-        command.warn("nothing was removed: say what, with --keep N, --older-than AGE or --batch BATCH")
+        command.warn("nothing was removed: choose batches with --keep N, --older-than AGE or --batch BATCH")
         return USAGE
     now = datetime.now(UTC)
     with command.history() as history:
@@ -41,10 +41,10 @@ def execute(options: Options, command: HistoryCommand) -> int:
         chosen = _chosen(history, known, options, now)
         if options.keep is not None or options.older_than is not None:
             for batch in (batch for batch in known if batch.damage is not None and batch not in chosen):
-                command.warn(f"batch {batch.number} is damaged and stays: --batch {batch.number} removes it")
+                command.warn(f"batch {batch.number} is damaged and was not removed: --batch {batch.number} removes it")
         going = [batch for batch in chosen if command.is_going(batch)]
         for batch in going:
-            command.warn(f"batch {batch.number} is going on and stays: stop it first")
+            command.warn(f"batch {batch.number} is still running and was not removed: stop it first")
         # What was asked for by its name and stays is no success, whatever else is removed.
         code = USAGE if _named(history, options).intersection(batch.number for batch in going) else OK
         chosen = [batch for batch in chosen if batch not in going]
@@ -56,7 +56,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
     command.learn_secrets(*chosen)
     command.write(batch_lines(chosen, regraded, (), now=now, width=command.width, paint=command.paint))
     what = f"{batches_text(len(chosen))}, about {bytes_text(size)}"
-    if not (options.yes or _confirmed(f"Remove {what}, for good?")):
+    if not (options.yes or _confirmed(f"Remove {what} permanently?")):
         command.warn(f"nothing was removed ({what}): answer 'yes' on a terminal, or give --yes")
         return USAGE
     before = bytes_on_disk(command.file)

@@ -92,7 +92,7 @@ def _suite(options: Options, command: HistoryCommand) -> SuiteFile | None:
     file = load_suite(options.suite)
     if file.suite is None:
         warn_of_problems(file.errors, command.program.secrets)
-        raise HistoryError(f"nothing was graded: put {file.path} right first")
+        raise HistoryError(f"nothing was graded: correct {file.path} first")
     return file
 
 
@@ -101,17 +101,17 @@ def _left_out(plan: RegradingPlan, suite: SuiteFile | None) -> Iterator[str]:
     yield from plan.problems
     missing = plan.batch.missing
     if missing:
-        yield f"{counted(missing, 'run')} never came to an end, and {'has' if missing == 1 else 'have'} no grades"
+        yield f"{counted(missing, 'run')} never finished, and {'has' if missing == 1 else 'have'} no grades"
     gone = dict.fromkeys(run.case_id for run in plan.gone)
     if gone:
         where = f" of {suite.path}" if suite is not None else ""
-        cases = f"{counted(len(plan.gone), 'run')} of cases that are gone"
+        cases = f"{counted(len(plan.gone), 'run')} of cases that no longer exist"
         yield f"{cases} from the suite{where} keep their grades: {', '.join(gone)}"
     others = dict.fromkeys(run.row.case_id for run in plan.runs if run.asked_otherwise)
     if others:
         yield (
-            f"{', '.join(others)}: asked something else today than when it ran; the old runs are graded by what is "
-            "expected of the new question"
+            f"{', '.join(others)}: its question has changed since it ran; the old runs are graded by what "
+            "the new question expects"
         )
 
 
@@ -125,7 +125,7 @@ def _keep(history: History, batch: BatchRow, again: Sequence[GradedAgain], comma
 def _lines(graded: Sequence[tuple[BatchRow, int, Sequence[GradedAgain]]], command: HistoryCommand) -> Iterator[str]:
     for batch, number, again in graded:
         moves = [(each, Move(each.before, each.after)) for each in again]
-        yield command.paint(f"{called(batch)}: {counted(len(again), 'run')} graded again, grading {number}", "strong")
+        yield command.paint(f"{called(batch)}: {counted(len(again), 'run')} regraded, grading {number}", "strong")
         for each, move in moves:
             if move.moved:
                 what = f"{run_title(each.run.row)} ({one_line(each.run.row.model)})"
@@ -136,7 +136,7 @@ def _lines(graded: Sequence[tuple[BatchRow, int, Sequence[GradedAgain]]], comman
             if each.after.not_regraded is not None:
                 what = f"{run_title(each.run.row)} ({one_line(each.run.row.model)})"
                 yield f"  {what} {one_line(each.after.not_regraded)}"
-        yield f"  {moves_said(move for _, move in moves) or 'nothing moved'}"
+        yield f"  {moves_said(move for _, move in moves) or 'no grade changed'}"
 
 
 def _report(graded: Sequence[tuple[BatchRow, int, Sequence[GradedAgain]]]) -> RegradedReport:

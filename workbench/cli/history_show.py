@@ -81,7 +81,7 @@ def _show_batch(
     names = {str(suite.file): suite.name for suite in batch.suites}
     command.write((*gate_lines(reached, names, paint, with_model=len(batch.models) > 1), ""))
     command.write(runs_lines(runs, command.cut_at, paint, every=options.verbose))
-    shows_run = f"'workbench history show {batch.number} --run N{option}' tells a run step by step"
+    shows_run = f"'workbench history show {batch.number} --run N{option}' shows a run step by step"
     command.write(["", paint(one_line(shows_run), "quiet")])
 
 
@@ -136,7 +136,7 @@ def _show_case(history: History, which: str | None, case_id: str, form: str, com
         if cells := over_time(of_suite):
             command.write(case_lines(cells, of_suite, batches, command.width, command.paint))
         else:
-            command.write(["  no run of it came to an end"])
+            command.write(["  none of its runs finished"])
     return USAGE if damaged else OK
 
 
@@ -155,8 +155,8 @@ def _no_such_case(history: History, batches: Sequence[BatchRow], which: str | No
     if which is not None:
         number = batches[0].number
         said = f"batch {number} ran no case {case_id!r}"
-        way_out = f"'workbench history show {number} --verbose{option}' names all"
+        way_out = f"'workbench history show {number} --verbose{option}' lists all"
     else:
         said = f"no batch in {history.file} ran a case {case_id!r}"
-        way_out = f"'workbench history list{option}' names all batches"
+        way_out = f"'workbench history list{option}' lists all batches"
     return f"{said}: did you mean {near[0]!r}?" if near else f"{said}: {way_out}"

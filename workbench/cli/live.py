@@ -136,7 +136,7 @@ def _watch(
                     printer.put_off(event)
             case _Signalled() if not outcome.interrupted:
                 outcome.interrupted = True
-                warn("stopping; what is done is kept")
+                warn("stopping; finished runs are kept")
                 runtime.stop_all()
             case _Signalled() | BatchDone():
                 return

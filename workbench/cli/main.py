@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 COMMANDS = {
     "run": "run the cases of suites and grade them",
-    "grade": "grade recorded runs again, without asking a model",
+    "grade": "regrade recorded runs, without asking a model",
     "compare": "run suites on several models and show them side by side",
     "tools": "list the tools of suites, lint them, or call one",
-    "history": "list, compare, regrade and export the batches that were run",
-    "models": "list the models, and ask whether they answer",
-    "validate": "check suite files, and say what is wrong where",
+    "history": "list, compare, regrade and export stored batches",
+    "models": "list the models, and check whether they answer",
+    "validate": "check suite files, and show what is wrong where",
 }
 """Every command and what it does; its code is the module of that name, with `add_arguments` and `execute`."""
 
@@ -39,7 +39,7 @@ _EPILOG = """commands:
 
 Without a command the app opens on the paths: suite files, or folders of them.
 No path means the current folder if it holds suites, else the bundled samples.
-'workbench COMMAND --help' says more; a folder named like a command is written './run'.
+'workbench COMMAND --help' shows more; write a folder named like a command as './run'.
 """
 
 
@@ -61,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _write_nothing_more()
         from workbench.cli.door import warn
 
-        warn(f"cannot go on: {error}")
+        warn(f"cannot continue: {error}")
         return USAGE
 
 
@@ -111,7 +111,7 @@ def parser_of_app() -> Parser:
     parser.add_argument("--record", type=Path, metavar="DIR", help="record every run into a file of its own")
     add_history_options(parser)
     parser.add_argument("--trust", action="store_true", help="trust the suites for this session, without asking")
-    parser.add_argument("--theme", metavar="NAME", help="begin with this theme")
+    parser.add_argument("--theme", metavar="NAME", help="start with this theme")
     parser.add_argument("--ascii", action="store_true", help="draw with ASCII signs only (also WORKBENCH_ASCII=1)")
     parser.add_argument("--version", action="version", version=f"workbench {__version__}")
     return parser

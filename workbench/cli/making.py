@@ -76,5 +76,5 @@ def make_runs(
 
 def way_to_go_on(history: Path, number: int, command: ResumedBy) -> str:
     """Tells the command that goes on with a batch that was interrupted."""
-    purpose = "to go on, and compare all of it" if command == "compare" else "to go on"
+    purpose = "to resume, and compare all of it" if command == "compare" else "to resume"
     return f"{purpose}: workbench {command} --resume {number}{history_option(history)}"

@@ -52,7 +52,7 @@ def list_models(options: ModelList, program: Program) -> int:
     missing = [path for path in paths if not path.exists()]
     if missing or "" in options.paths:
         there = f"there is no {', '.join(map(str, missing))}: to list a model give --model NAME"
-        warn(there if missing else "an empty text is no path: write '.'")
+        warn(there if missing else "an empty path is not allowed: write '.'")
         return USAGE
     found = chosen_models(options.model, paths, program) if options.model else named_models(paths, program)
     know_suites(program, found.files)
@@ -62,7 +62,7 @@ def list_models(options: ModelList, program: Program) -> int:
         if not (options.trust or _may_ask(found, program)):
             return USAGE
         asyncio.run(check_models(found.models, program))
-    notes = [f"{name} is set, and not used: {hint}" for name, hint in _NOT_USED.items() if os.environ.get(name)]
+    notes = [f"{name} is set but not used: {hint}" for name, hint in _NOT_USED.items() if os.environ.get(name)]
     if options.format == "json":
         write_json(_as_json(found.models, notes))
     else:
@@ -76,7 +76,7 @@ def _may_ask(found: FoundModels, program: Program) -> bool:
     asking = untrusted(found, program)
     if not asking:
         return True
-    warn("trusting the suites and the workbench.toml beside them allows this, for this time:")
+    warn("trusting the suites and the workbench.toml beside them allows this, for this command:")
     for need in dict.fromkeys(asking):
         warn(f"  ask the model {need}", program.secrets)
     if sys.stdin.isatty() and sys.stderr.isatty():

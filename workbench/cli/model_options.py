@@ -23,14 +23,14 @@ _COMMA = re.compile(r"(?<!\\),")
 def add_model_options(parser: argparse.ArgumentParser, purpose: str = _RUN_ON) -> None:
     """`purpose` says what the models of `--model` are for."""
     parser.add_argument("--model", action="extend", type=_models, default=[], metavar="M", help=purpose)
-    parser.add_argument("--base-url", metavar="URL", help="where the models of --model are reached")
-    parser.add_argument("--api-key-env", metavar="NAME", help="the variable that holds the key for them")
+    parser.add_argument("--base-url", metavar="URL", help="the address of the models of --model")
+    parser.add_argument("--api-key-env", metavar="NAME", help="the environment variable with their key")
     parser.add_argument(
         "--param",
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="put this into each request to the models of --model; VALUE is JSON, else text; may be repeated",
+        help="add this parameter to each request to the models of --model; VALUE is JSON, else text; may be repeated",
     )
 
 
@@ -41,11 +41,11 @@ def add_judge_option(parser: argparse.ArgumentParser, purpose: str) -> None:
 
 def add_judging_options(parser: argparse.ArgumentParser) -> None:
     """For runs that are over: who judges what nobody has judged, and what grading may call."""
-    add_judge_option(parser, "have this model judge what was not judged before; without it no model is asked")
+    add_judge_option(parser, "let this model judge what was not judged before; without it, no model is asked")
     parser.add_argument(
         "--trust",
         action="store_true",
-        help="for this once, let checks call the Python functions that they name, and judges be asked that a suite or "
+        help="for this command, let checks call the Python functions that they name, and ask judges that a suite or "
         "the workbench.toml beside it describes",
     )
 
@@ -54,7 +54,7 @@ def _models(text: str) -> list[str]:
     """The models of one word, which stand between commas; one that is part of a name has a backslash before it."""
     names = [name.strip().replace("\\,", ",") for name in _COMMA.split(text)]
     if "" in names:
-        raise argparse.ArgumentTypeError("a model has no name there: write A, or A,B for two")
+        raise argparse.ArgumentTypeError("a model name is empty: write A, or A,B for two")
     return names
 
 
@@ -69,7 +69,7 @@ def says_for_which_model(arguments: argparse.Namespace) -> bool:
     )
     given = [name for name, value in about_models if value]
     if given and not arguments.model:
-        warn(f"{', '.join(given)}: say for which model: give --model too")
+        warn(f"{', '.join(given)}: for which model? Give --model too")
         return False
     return True
 

@@ -21,10 +21,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--check", action="store_true", help="ask each endpoint whether it answers, accepts the key and has the model"
     )
     parser.add_argument(
-        "--trust", action="store_true", help="let --check ask the endpoints that suites and their workbench.toml name"
+        "--trust", action="store_true", help="let --check ask the endpoints named by suites and their workbench.toml"
     )
     parser.add_argument(
-        "--format", choices=("text", "json"), default="text", help="form of the list (default %(default)s)"
+        "--format", choices=("text", "json"), default="text", help="format of the list (default %(default)s)"
     )
 
 

@@ -43,7 +43,7 @@ class Parser(argparse.ArgumentParser):
 
 def add_history_options(parser: argparse.ArgumentParser, *, may_be_none: bool = True) -> None:
     """Which file the history is; without `may_be_none`, for reading one."""
-    purpose = "keep batches in" if may_be_none else "use"
+    purpose = "store batches in" if may_be_none else "use"
     which = parser.add_mutually_exclusive_group()
     which.add_argument(
         "--history",
@@ -52,7 +52,7 @@ def add_history_options(parser: argparse.ArgumentParser, *, may_be_none: bool = 
         help=f"{purpose} this history, instead of the one in the project's '.workbench' folder or your own",
     )
     if may_be_none:
-        which.add_argument("--no-history", action="store_true", help="keep nothing of these runs in a history")
+        which.add_argument("--no-history", action="store_true", help="store nothing of these runs in a history")
 
 
 def history_of(arguments: argparse.Namespace, paths: Sequence[str | Path]) -> Path | None:

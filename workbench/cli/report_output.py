@@ -114,11 +114,13 @@ def output_of(arguments: argparse.Namespace, command: str, forms: Sequence[str])
         return Output(form, file, quiet, verbose)
     endings = ", ".join(_ENDINGS[each] for each in forms)
     if form is None:
-        warn(f"cannot write {file}: {ending} says nothing of a form; give --format, or end it in {endings}")
+        warn(
+            f"cannot write {file}: {ending} is not the ending of a format; give --format, or end the name in {endings}"
+        )
     elif form not in forms:
         warn(f"cannot write {file}: 'workbench {command}' has no {form} report; end the name in {endings}")
     else:
-        warn(f"cannot write {file}: it ends as a {form} file, and --format says {asked}; change one of them")
+        warn(f"cannot write {file}: its ending means {form}, but --format is {asked}; change one of them")
     return None
 
 

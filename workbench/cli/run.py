@@ -37,14 +37,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--format",
         choices=FORMS,
-        help="form of the report (default: as --output ends, else text); jsonl streams the events of all runs instead",
+        help="format of the report (default: by the ending of --output, else text); jsonl streams the events of all "
+        "runs instead",
     )
     parser.add_argument(
         "-o",
         "--output",
         type=Path,
         metavar="FILE",
-        help="write the report to a file instead of standard output, in the form that its ending says: .json, .jsonl "
+        help="write the report to a file instead of standard output, in the format of its ending: .json, .jsonl "
         "or .txt",
     )
     add_history_options(parser)
@@ -78,7 +79,7 @@ def execute(arguments: argparse.Namespace) -> int:
         history = history_to_read(arguments, arguments.paths)
         baseline = BaselineOptions(arguments.baseline, history, arguments.fail_on)
     elif arguments.fail_on is not None:
-        warn(f"--fail-on {arguments.fail_on} needs a batch to hold the runs against: give --baseline NAME too")
+        warn(f"--fail-on {arguments.fail_on} needs a batch to compare with: give --baseline NAME too")
         return USAGE
     to, only_failed = arguments.record or arguments.record_failed, arguments.record is None
     record = Record(to, only_failed) if to is not None else None
@@ -118,29 +119,27 @@ def add_resume_options(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         const="",
         metavar="BATCH",
-        help="go on with a batch of the history, a number or a name: exactly its missing runs are made (default: the "
-        "latest one of the paths, or of this project, that lacks some)",
+        help="resume a batch of the history, a number or a name: only its missing runs are run (default: the "
+        "latest one of the paths, or of this project, with missing runs)",
     )
-    parser.add_argument(
-        "--anyway", action="store_true", help="resume although models are reached otherwise than they were then"
-    )
+    parser.add_argument("--anyway", action="store_true", help="resume even if models have other settings than before")
 
 
 def _add_baseline_options(parser: argparse.ArgumentParser) -> None:
     """Holding a batch against another one of the history."""
     parser.add_argument(
-        "--baseline", metavar="BATCH", help="say what broke, was fixed and moved since this batch, a number or a name"
+        "--baseline", metavar="BATCH", help="show what broke, was fixed or changed since this batch, a number or a name"
     )
     parser.add_argument(
         "--fail-on",
         choices=("regression",),
-        help="decide by the baseline, not by statuses: a regression is a case that broke or is gone",
+        help="decide by the baseline, not by statuses: a regression is a case that broke or is missing",
     )
 
 
 def add_by_option(parser: argparse.ArgumentParser) -> None:
     """Which grader decides."""
-    parser.add_argument("--by", choices=GRADERS, help="let this grader decide, whatever the cases say")
+    parser.add_argument("--by", choices=GRADERS, help="let this grader decide, overriding the cases")
 
 
 def add_min_score_option(parser: argparse.ArgumentParser) -> None:
@@ -159,5 +158,5 @@ def _unit(text: str) -> float:
     except ValueError:
         number = math.nan
     if not 0 <= number <= 1:
-        raise argparse.ArgumentTypeError(f"a number from 0 to 1 is needed, not {text!r}")
+        raise argparse.ArgumentTypeError(f"must be a number from 0 to 1, not {text!r}")
     return number

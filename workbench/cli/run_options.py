@@ -37,7 +37,7 @@ def add_case_options(parser: argparse.ArgumentParser) -> None:
         "--repeats",
         type=_repeats,
         metavar="N",
-        help="run every case so many times, whatever the suites say",
+        help="run every case this many times, overriding the suites",
     )
     parser.add_argument(
         "--concurrency",
@@ -53,14 +53,14 @@ def add_way_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--execute",
         action="store_true",
-        help="really execute tools marked read-only on their servers, whatever the suites say",
+        help="execute tools marked read-only on their servers, overriding the suites",
     )
     parser.add_argument(
-        "--execute-all", action="store_true", help="really execute all tools, those that change something too"
+        "--execute-all", action="store_true", help="execute all tools, including those that change something"
     )
     add_judge_option(parser, "model that judges where a check names none, instead of the one in workbench.toml")
     parser.add_argument(
-        "--no-judge-cache", action="store_true", help="ask judges anew about values that they have judged before"
+        "--no-judge-cache", action="store_true", help="ask judges again about values that they have already judged"
     )
     parser.add_argument(
         "--trust", action="store_true", help="let the suites start and import what they name, for this run"
@@ -76,7 +76,7 @@ def add_way_options(parser: argparse.ArgumentParser) -> None:
 def folder(text: str) -> Path:
     """A folder, as the type of an option."""
     if not text:
-        raise argparse.ArgumentTypeError("an empty text is no folder: write '.' for the current one")
+        raise argparse.ArgumentTypeError("an empty path is not allowed: write '.' for the current one")
     return Path(text)
 
 
@@ -135,11 +135,11 @@ def _repeats(text: str) -> int:
     from workbench.suite.model import MOST_REPEATS  # on use: `--help` loads no pydantic
 
     if not text.isdecimal() or not 1 <= int(text) <= MOST_REPEATS:
-        raise argparse.ArgumentTypeError(f"a whole number from 1 to {MOST_REPEATS:,} is needed, not {text!r}")
+        raise argparse.ArgumentTypeError(f"must be a whole number from 1 to {MOST_REPEATS:,}, not {text!r}")
     return int(text)
 
 
 def _positive(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"a whole number of at least 1 is needed, not {text!r}")
+        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, not {text!r}")
     return int(text)

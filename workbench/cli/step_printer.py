@@ -95,7 +95,7 @@ class StepPrinter:
 
     def put_off(self, event: RequestPutOff) -> None:
         if self._show.steps:
-            self._print(event.run_id, f"↻ waits {seconds(event.wait_s * 1000)}: the endpoint told another run to wait")
+            self._print(event.run_id, f"↻ waits {seconds(event.wait_s * 1000)}: the endpoint asked another run to wait")
 
     def done(self, result: RunResult) -> None:
         steps, door = self._steps.pop(result.run_id, None), self._doors.pop(result.run_id, None)
@@ -159,6 +159,6 @@ class EventStream:
         try:
             text = line()
         except (ValueError, TypeError, RecursionError) as error:
-            warn(f"a line is missing in the stream, for it cannot be said in JSON: {error}")
+            warn(f"a line is missing in the stream, because it cannot be written as JSON: {error}")
         else:
             write_redacted(f"{text}\n", self._stream)

@@ -45,7 +45,7 @@ def parsed_arguments(text: str) -> dict[str, JsonValue]:
     """The arguments of a call; raises ValueError when the text is no JSON object."""
 
     def refuse(name: str) -> None:
-        raise ValueError(f"{name} is no number of JSON")
+        raise ValueError(f"{name} is not a JSON number")
 
     try:
         arguments = json.loads(text, parse_constant=refuse)
@@ -125,7 +125,7 @@ def _found(tool: str, listed: Sequence[tuple[SuiteFile, SuiteTools]], program: P
     if errors:
         return INFRASTRUCTURE
     if any(definition.name == tool for source in sources if source.server is None for definition in source.tools):
-        warn(f"{tool} is written out in the suite, and has no server that could be called", program.secrets)
+        warn(f"{tool} is written out in the suite, so it has no server to call", program.secrets)
         return USAGE
     names = sorted({definition.name for source in sources if source.server for definition in source.tools})
     warn(f"there is no tool {tool!r}; there are {', '.join(names) or 'none'}", program.secrets)
@@ -136,7 +136,7 @@ def _arguments_fit(by_hand: ByHand, tool: ToolDefinition, program: Program) -> b
     try:
         problems = argument_problems(by_hand.arguments, tool.parameters)
     except BrokenSchemaError as error:
-        warn(f"the arguments were not checked, for the schema of {tool.name} is broken: {error}", program.secrets)
+        warn(f"the arguments were not checked, because the schema of {tool.name} is broken: {error}", program.secrets)
         return True
     for problem in problems:
         warn(problem, program.secrets)

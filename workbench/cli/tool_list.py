@@ -134,11 +134,11 @@ def _linted(file: SuiteFile, suite: SuiteTools) -> SuiteTools:
 def _by_hand(options: ToolOptions) -> ByHand | None:
     """What is to be called, if anything is; raises RefusedError or ValueError."""
     if options.call is None and options.args is not None:
-        raise RefusedError("--args are the arguments of a call: say of which tool with --call TOOL")
+        raise RefusedError("--args are the arguments of a call: name the tool with --call TOOL")
     if options.call is None:
         return None
     if options.lint:
-        raise RefusedError("--lint and --call are two things: ask for one of them")
+        raise RefusedError("--lint and --call cannot be used together: give one of them")
     arguments = parsed_arguments("{}" if options.args is None else options.args)
     return ByHand(options.call, arguments, options.format)
 
@@ -148,7 +148,7 @@ def _suites(options: ToolOptions) -> list[SuiteFile]:
     files = load_suites(options.paths)
     warn_of_problems(problem for file in files for problem in file.errors)
     if any(file.suite is None for file in files):
-        raise RefusedError("nothing was started: put these suites right first")
+        raise RefusedError("nothing was started: correct these suites first")
     if options.server is None:
         return list(files)
     kept = [file for file in files if any(server.name == options.server for server in _suite(file).servers)]

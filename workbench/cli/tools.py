@@ -11,14 +11,14 @@ from workbench.cli.parser import options_as
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paths", nargs="+", metavar="PATH", help="suite files, or folders that hold them")
     parser.add_argument("--server", metavar="NAME", help="only the tools of the server of this name")
-    parser.add_argument("--call", metavar="TOOL", help="really execute this tool once, and print what it answers")
+    parser.add_argument("--call", metavar="TOOL", help="execute this tool once, and print its result")
     parser.add_argument("--args", metavar="JSON", help="the arguments of the call, a JSON object (default {})")
-    parser.add_argument("--lint", action="store_true", help="say what makes the tools hard to use, or unusable")
+    parser.add_argument("--lint", action="store_true", help="show what makes the tools hard to use, or unusable")
     parser.add_argument(
-        "--trust", action="store_true", help="let the suites start and import their servers, for this time"
+        "--trust", action="store_true", help="let the suites start and import their servers, for this command"
     )
     parser.add_argument(
-        "--format", choices=("text", "json"), default="text", help="form of what is printed (default %(default)s)"
+        "--format", choices=("text", "json"), default="text", help="format of the output (default %(default)s)"
     )
 
 

@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--audit",
         action="store_true",
-        help="also say which cases ask too little, what in them can never be met, and which tools no case covers",
+        help="also show which cases check too little, what in them can never be met, and which tools no case covers",
     )
 
 

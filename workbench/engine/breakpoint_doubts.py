@@ -60,5 +60,5 @@ def _misspelt(check: Equals) -> str | None:
     for key in check.equals:
         hint = did_you_mean(key, CHECK_CLASSES)
         if hint:
-            return f"{quoted(key)} is no check, so the table is a value to be equal to ({hint})"
+            return f"{quoted(key)} is not a check, so the table is compared as a value ({hint})"
     return None

@@ -49,13 +49,13 @@ class BreakpointError(Exception):
 def breakpoint_of(line: str) -> Breakpoint:
     """Read a breakpoint. Raises BreakpointError."""
     if len(line.splitlines()) > 1:
-        raise BreakpointError("a breakpoint is one line: give each one by itself")
+        raise BreakpointError("a breakpoint is one line: give each one separately")
     kind, start, rest = _word(line, 0)
     if kind not in KINDS:
         if not kind:
             raise _error(1, "there is no breakpoint here", f"write one of {', '.join(KINDS)}")
         way_out = did_you_mean(kind.lower(), KINDS) or f"there are {', '.join(KINDS)}"
-        raise _error(start, f"{quoted(kind)} is no kind of breakpoint", way_out)
+        raise _error(start, f"{quoted(kind)} is not a kind of breakpoint", way_out)
     on = next(each for each in get_args(BreakOn) if each == kind)
     if on == "round":
         return Breakpoint(on, round=_round(line, rest))
@@ -67,7 +67,7 @@ def breakpoint_of(line: str) -> Breakpoint:
         if tool is None:
             raise _error(_word(line, rest)[1], "the name of the tool is missing", "write tool NAME")
         return Breakpoint(on, tool, _condition(line, rest))
-    _end(line, rest, f"nothing follows the name in {on} NAME: names with blanks stand in quotes")
+    _end(line, rest, f"nothing may follow the name in {on} NAME: put names with spaces in quotes")
     return Breakpoint(on, tool)
 
 
@@ -109,7 +109,7 @@ def _tool(line: str, at: int) -> tuple[str | None, int]:
     try:
         name = str(tomllib.loads(f"name = {found[0]}")["name"])
     except ValueError:
-        raise _error(start, "the name of the tool is no text in TOML", "write \\\\ for a backslash") from None
+        raise _error(start, "the name of the tool is not a TOML string", "write \\\\ for a backslash") from None
     if not name:
         raise _error(start, "the name of the tool is empty", "write tool NAME")
     return name, found.end()
@@ -118,9 +118,9 @@ def _tool(line: str, at: int) -> tuple[str | None, int]:
 def _round(line: str, at: int) -> int:
     word, start, end = _word(line, at)
     if not (word.isascii() and word.isdecimal() and int(word[:_MOST_DIGITS]) > 0 and len(word) <= _MOST_DIGITS):
-        said = f"{quoted(word)} is no round" if word else "the number of the round is missing"
+        said = f"{quoted(word)} is not a round" if word else "the number of the round is missing"
         raise _error(start, said, f"write round N, from 1 to {'9' * _MOST_DIGITS}")
-    _end(line, end, "nothing follows the number of the round")
+    _end(line, end, "nothing may follow the number of the round")
     return int(word)
 
 
@@ -136,7 +136,7 @@ def _condition(line: str, at: int) -> Checks | None:
         return None
     found = _WHEN.match(line, start - 1)
     if found is None:
-        named = "the name of the tool is missing" if word.startswith("{") else "names with blanks stand in quotes"
+        named = "the name of the tool is missing" if word.startswith("{") else "put names with spaces in quotes"
         way_out = did_you_mean(word, ["when"]) or named
         raise _error(start, f"{quoted(word)} is not expected here: when {{ … }} may follow the name", way_out)
     text, begins, _ = _word(line, found.end())

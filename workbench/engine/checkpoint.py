@@ -97,7 +97,7 @@ _WHEN: Mapping[type[Command], str] = {
     EditArguments: "arguments can be changed before the call",
     AnswerCall: "a call can be answered before it is made",
     SkipCall: "a call can be skipped before it is made",
-    EditResult: "a result can be changed right after it has come",
+    EditResult: "a result can be changed right after it arrives",
     Regenerate: "a round can be asked again before one of its calls, or after a result",
 }
 

@@ -124,6 +124,6 @@ class Executor:
             allowed = await self._permission.ask(ExecutionQuestion(self._recorder.run_id, call, tool))
         self._recorder.emit(Resumed(self._recorder.ms_since(began)))
         if not allowed:
-            raise ExecutionRefusedError(f"{tool.name} of server {tool.server!r} was not allowed to be executed")
+            raise ExecutionRefusedError(f"{tool.name} of server {tool.server!r} was not allowed to execute")
         self._allowed.add(tool.name)
         return "asked"

@@ -80,10 +80,10 @@ def system_prompt(case: Case, settings: CaseSettings, step: int | None, fork: Fo
 
 _NO_FURTHER_ROUND = "the case allows no request after round {} (limits.max_rounds)"
 _NOTHING_LEFT: dict[FinishReason, str] = {
-    "answered": "the model answered in round {}, so nothing is left to ask",
+    "answered": "the model answered in round {}, so there is nothing left to ask",
     "decided": _NO_FURTHER_ROUND,
     "rounds exhausted": _NO_FURTHER_ROUND,
-    "steps done": "the chain has no step after round {}, so nothing is left to ask",
+    "steps done": "the chain has no step after round {}, so there is nothing left to ask",
 }
 
 
@@ -116,11 +116,11 @@ def _why_nothing_follows(told: list[Round], turns: Turns) -> str | None:
         if not isinstance(turn, Turn):
             return _NOTHING_LEFT[turn].format(number)
         if turn.step != step:
-            return f"the case does not make its request {number + 1} as this run did: it is another one now"
+            return f"the case no longer makes request {number + 1} as this run did: the case has changed"
         last = round_
     if last is not None and last.stop_reason in ("refused", "truncated"):
         how = "refused to answer" if last.stop_reason == "refused" else "was cut off at its length limit"
-        return f"the model {how} in round {last.number}, so nothing is left to ask"
+        return f"the model {how} in round {last.number}, so there is nothing left to ask"
     following = turns.next(len(told), last)
     return None if isinstance(following, Turn) else _NOTHING_LEFT[following].format(len(told))
 

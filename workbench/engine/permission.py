@@ -24,7 +24,7 @@ AskExecution = Callable[[ExecutionQuestion], Awaitable[bool]]
 
 
 class ExecutionRefusedError(ToolsError):
-    """A call was not allowed to be executed. The message names the tool and the way out."""
+    """A call was not allowed to execute. The message names the tool and the way out."""
 
 
 @dataclass(frozen=True)

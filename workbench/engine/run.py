@@ -85,7 +85,7 @@ async def run_case(
             finish = await loop.run()
     except TimeoutError:
         finish = RunFinished(
-            "timed out", f"no end within {limits.timeout_s:g} s: raise limits.timeout_s to wait longer"
+            "timed out", f"not finished within {limits.timeout_s:g} s: raise limits.timeout_s to wait longer"
         )
     except asyncio.CancelledError:
         finish = RunFinished("stopped")
@@ -94,7 +94,7 @@ async def run_case(
     except (ModelError, ToolsError, StepNotJudgedError) as error:
         finish = RunFinished("error", str(error))
     except TrajectoryError as error:
-        finish = RunFinished("error", f"the answer of {request.model} makes no sense: {error}")
+        finish = RunFinished("error", f"the answer of {request.model} is invalid: {error}")
     except Exception as error:
         _logger.exception("run of case %s on %s", request.case.id, request.model)
         finish = RunFinished("error", f"unexpected {type(error).__name__}: {error}; the log holds the details")

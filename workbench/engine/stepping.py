@@ -76,4 +76,4 @@ class Stepper:
 
 def _elsewhere(now: int | None) -> str:
     """Returns why a command does not apply: the run is not held at the expected place."""
-    return "the run has gone on" if now is None else "the run has gone on to another stop"
+    return "the run has continued" if now is None else "the run has moved on to another stop"

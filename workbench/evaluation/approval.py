@@ -62,7 +62,7 @@ class Approval:
             return None
         grant = self.grant(suite)
         if grant is None:
-            return f"{suite.name} is not trusted: it would have {spec.base_url} asked"
+            return f"{suite.name} is not trusted: it would send requests to {spec.base_url}"
         if model_need(spec) not in grant.needs.models:
             return f"the model {spec.name!r} at {spec.base_url} is not among those that were approved for {suite.name}"
         return None

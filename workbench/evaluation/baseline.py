@@ -55,7 +55,7 @@ def baseline_of(which: str, file: Path, plan: Plan, fail_on: FailOn | None = Non
     with History(file) as history:
         batch = history.batch(which)
         if plan.resumed is not None and plan.resumed.batch.number == batch.number:
-            raise HistoryError(f"batch {batch.number} goes on, and cannot be its own baseline")
+            raise HistoryError(f"batch {batch.number} is still running and cannot be its own baseline")
         gradings = history.gradings(batch.number)
         grading = gradings[-1] if gradings else None
         runs = [run for run in history.runs(batch.number, grading) if not run.is_fork]
@@ -65,14 +65,14 @@ def baseline_of(which: str, file: Path, plan: Plan, fail_on: FailOn | None = Non
     same = same_suites(batch.suites, suites.values())
     selected = tuple(_selected(runs, plan, suites, same, planned))
     if not selected:
-        none = f"batch {batch.number} has no run of what is selected: it cannot be the baseline of that"
+        none = f"batch {batch.number} has no run of the selected cases, so it cannot be their baseline"
         raise HistoryError(none + _renamed(batch.suites, suites.values()))
     notices = [*later_runs(batch, grading, selected, history_option(file))]
     models, before = {model for _, _, model in planned}, {run.model for run in selected}
     if models.isdisjoint(before) and not len(models) == len(before) == 1:
         raise HistoryError(
-            f"batch {batch.number} cannot be the baseline: it has the models {', '.join(sorted(before))}, and selected "
-            f"are {', '.join(sorted(models))}"
+            f"batch {batch.number} cannot be the baseline: it has the models {', '.join(sorted(before))}, but the "
+            f"selected models are {', '.join(sorted(models))}"
         )
     return Baseline(batch, grading, selected, suites, same, planned, fail_on), notices
 
@@ -97,8 +97,10 @@ def _selected(
 def _renamed(before: Iterable[SuiteRef], after: Iterable[SuiteRef]) -> str:
     """Which suites of today have the name of one that was at another path, if any."""
     now = {suite.name: suite for suite in after}
-    moved = [f"{then.name} was at {then.path}, and is at {now[then.name].path}" for then in before if then.name in now]
-    return f" ({one_line('; '.join(moved))}: a suite at another path is another one)" if moved else ""
+    moved = [
+        f"{then.name} was at {then.path} and is now at {now[then.name].path}" for then in before if then.name in now
+    ]
+    return f" ({one_line('; '.join(moved))}: a suite at a different path is a different suite)" if moved else ""
 
 
 def _as_stored(file: SuiteFile, home: Path | None) -> SuiteRef:

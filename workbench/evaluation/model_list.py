@@ -78,7 +78,7 @@ def named_models(paths: Sequence[Path], program: Program) -> FoundModels:
             found.problems |= dict.fromkeys(error.problems)
     for file in found.files:
         if file.suite is None:
-            found.problems[f"{file.path} has problems and was passed over: see 'workbench validate'"] = None
+            found.problems[f"{file.path} has problems and was skipped: see 'workbench validate'"] = None
             continue
         judges = (check.model for case in file.suite.cases for check in judged_checks(file.suite, case) if check.model)
         for name in dict.fromkeys((*models_named_by(file.suite), *judges)):
@@ -121,7 +121,7 @@ async def check_models(models: Sequence[ListedModel], program: Program) -> None:
             async with asyncio.timeout(CHECK_TIMEOUT_S):
                 listed.check = await endpoints.check(listed.spec, listed.environment)
         except TimeoutError:
-            listed.check = CheckResult(False, f"{listed.spec.base_url} said nothing within {CHECK_TIMEOUT_S:g} s")
+            listed.check = CheckResult(False, f"{listed.spec.base_url} did not answer within {CHECK_TIMEOUT_S:g} s")
 
     try:
         await asyncio.gather(*map(check, models))

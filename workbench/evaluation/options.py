@@ -125,18 +125,18 @@ class RunOptions:
             yield "no suite is given"
         if "" in self.suites:
             # Path("") is the current folder, and an unset variable in a script does not mean that.
-            yield "an empty text is no path: write '.' for the current folder"
+            yield "an empty path is not allowed: write '.' for the current folder"
         if "" in self.model_names:
             yield "a model has no name"
         for name, own in self.own_models.items():
             if is_built_in(name) or any(model != own and _name(model) == name for model in self.models):
                 yield f"two models are called {name!r}: give the model of your own another name"
         if self.repeats is not None and not 1 <= self.repeats <= MOST_REPEATS:
-            yield f"repeats are a whole number from 1 to {MOST_REPEATS:,}, not {self.repeats}"
+            yield f"repeats must be a whole number from 1 to {MOST_REPEATS:,}, not {self.repeats}"
         if self.concurrency < 1:
-            yield f"concurrency is a whole number of at least 1, not {self.concurrency}"
+            yield f"concurrency must be a whole number of at least 1, not {self.concurrency}"
         if self.min_score is not None and not 0 <= self.min_score <= 1:
-            yield f"a score to reach is a number from 0 to 1, not {self.min_score}"
+            yield f"a score to reach must be a number from 0 to 1, not {self.min_score}"
         try:
             _ = self.model_options
         except ConfigError as error:

@@ -37,7 +37,7 @@ def plan(options: RunOptions, program: Program) -> Plan:
         Notice(str(each), "error" if each.severity == "error" else "detail") for file in files for each in file.problems
     ]
     if any(file.suite is None for file in files):
-        raise PlanError(*problems, Notice("nothing was run: put these suites right first"))
+        raise PlanError(*problems, Notice("nothing was run: correct these suites first"))
     runs = plan_runs(
         files,
         models=options.model_names,
@@ -50,7 +50,7 @@ def plan(options: RunOptions, program: Program) -> Plan:
     wrong = [*_unknown_words(options, files)]
     if not wrong and not runs:
         there_are = any(file.suite is not None and file.suite.cases for file in files)
-        why = "no case fits all of the options" if there_are else "there is none"
+        why = "no case matches all of the options" if there_are else "there are no cases"
         wrong.append(f"no case selected: {why}")
     wrong = wrong or [*_unresolved(options, files, program), *unknown_judge(options.judge, files, program)]
     if wrong:

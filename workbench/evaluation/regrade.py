@@ -99,7 +99,7 @@ def case_in(file: SuiteFile, recording: Recording) -> Case:
         near = get_close_matches(wanted, ids, n=1)
         there_are = f" among its {len(ids):,}{f': did you mean {near[0]!r}?' if near else ''}"
     raise RecordingError(
-        f"{recording.path} is a run of the case {wanted!r}, and {file.path} has no such case{there_are}"
+        f"{recording.path} is a run of the case {wanted!r}, but {file.path} has no such case{there_are}"
     )
 
 
@@ -226,7 +226,7 @@ def plan_regrading(
     Raises HistoryError, as when the batch is going on: runs that come later would be counted by other grades.
     """
     if batch.ended_at is None and claimed(history.file, batch.number):
-        raise HistoryError(f"batch {batch.number} is going on: grade it again when it is over, or stop it first")
+        raise HistoryError(f"batch {batch.number} is still running: regrade it when it is finished, or stop it first")
     today: dict[int, tuple[SuiteFile, dict[str, Case]]] = {}
     problems: list[str] = []
     is_here = suite is not None and any(ref.file == suite.path.resolve() for ref in batch.suites)
@@ -237,13 +237,13 @@ def plan_regrading(
             try:
                 learn_secrets(program, file.path.parent, file.suite)
             except ConfigError as error:
-                problems.append(f"{error}: put that right first")
+                problems.append(f"{error}: correct that first")
                 continue
             today[ref.id] = file, cases_as_stored(file, program.secrets)
         elif file.is_missing:
-            problems.append(f"there is no suite at {file.path}: say where it is now with --suite FILE")
+            problems.append(f"there is no suite at {file.path}: give its new path with --suite FILE")
         else:
-            problems.append(f"{file.errors[0]}: put the suite right first")
+            problems.append(f"{file.errors[0]}: correct the suite first")
     runs: list[StoredRun] = []
     gone: list[RunRow] = []
     asked_otherwise = _Questions(history).asked_otherwise

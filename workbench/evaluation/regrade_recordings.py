@@ -39,7 +39,7 @@ class BrokenSuiteError(RecordingError):
     """The suite by which recordings are to be graded has errors; `problems` has them."""
 
     def __init__(self, file: SuiteFile) -> None:
-        super().__init__(f"put the suite of {file.path} right first")
+        super().__init__(f"correct the suite of {file.path} first")
         self.problems: tuple[Problem, ...] = tuple(file.errors)
 
 
@@ -132,7 +132,7 @@ def _files(path: Path) -> list[Path]:
     except OSError as error:
         raise RecordingError(f"{path} cannot be read: {error.strerror}") from error
     if not found:
-        raise RecordingError(f"{path} holds no recording: *{SUFFIX}")
+        raise RecordingError(f"{path} contains no recording: *{SUFFIX}")
     return found
 
 

@@ -96,7 +96,7 @@ def _plan_of(
         raise PlanError(*notices, *map(Notice, wrong))
     which = called(batch) if resume.batch else f"{called(batch)} of {_when(batch)}"
     missing = f"{len(resumption.runs):,} of {batch.planned:,} runs are missing"
-    notices.append(Notice(f"going on with batch {which}: {missing}", "detail"))
+    notices.append(Notice(f"resuming batch {which}: {missing}", "detail"))
     asked = {(run.file.path, run.case.id): (run.file, run.case) for run in resumption.runs}.values()
     notices += [Notice(each, "detail") for each in unjudged_checks(asked, program.models)]
     return Plan(
@@ -160,7 +160,7 @@ def _named(history: History, which: str) -> BatchRow:
         return history.batch(which)
     except HistoryError as error:
         if Path(which).exists():
-            raise HistoryError(f"{error}; paths stand before --resume, or behind the number of a batch") from error
+            raise HistoryError(f"{error}; put paths before --resume, or after the number of a batch") from error
         raise
 
 
@@ -178,9 +178,9 @@ def _lacking(history: History, suites: Sequence[Path], program: Program) -> Batc
     if free:
         return free[0]
     if found:
-        raise HistoryError(f"batch {found[0].number} is going on in another program: stop it there, or wait")
-    other = f"; of others, batch {lacking[0].number} lacks runs: --resume {lacking[0].number}" if lacking else ""
-    raise HistoryError(f"nothing is missing in any batch of {of_what}{other}")
+        raise HistoryError(f"batch {found[0].number} is running in another program: stop it there, or wait")
+    other = f"; batch {lacking[0].number} has missing runs: --resume {lacking[0].number}" if lacking else ""
+    raise HistoryError(f"nothing to resume: no run is missing in any batch of {of_what}{other}")
 
 
 def _has(batch: BatchRow, suites: Sequence[Path]) -> bool:
@@ -207,11 +207,11 @@ def _must_have(batch: BatchRow, suites: Sequence[Path], models: Sequence[str]) -
     """What is given besides a batch must be about it; raises HistoryError."""
     for path in suites:
         if not _has(batch, [path]):
-            raise HistoryError(f"{path} is no suite of batch {batch.number}: paths can be left out behind --resume")
+            raise HistoryError(f"{path} is not a suite of batch {batch.number}: paths can be left out after --resume")
     for model in models:
         if model not in batch.models:
             known = ", ".join(batch.models)
-            raise HistoryError(f"{model!r} is no model of batch {batch.number}, which has {known}")
+            raise HistoryError(f"{model!r} is not a model of batch {batch.number}, which has {known}")
 
 
 def _complete_suites(
@@ -223,7 +223,7 @@ def _complete_suites(
     left_out: Say,
 ) -> Iterator[tuple[SuiteRef, SuiteFile]]:
     """The suites of a batch in which nothing is missing, as they were. Nothing of them is run, so that secrets may be
-    missing in their text. Calls `left_out` with each that cannot be read any more."""
+    missing in their text. Calls `left_out` with each that can no longer be read."""
     specs = Specs(program.models, program.environment)
     for suite in batch.suites:
         if suite in lacking:
@@ -237,7 +237,7 @@ def _complete_suites(
                 left_out(str(error))
                 continue
         if file.suite is None:
-            left_out(f"{suite.file}, which as it was in batch {batch.number} cannot be read any more")
+            left_out(f"{suite.file}, which as it was in batch {batch.number} can no longer be read")
             continue
         learn_secrets_of_rows(program, file, [row for row in rows if row.suite == suite], specs)
         yield suite, file
@@ -276,12 +276,12 @@ def _why_not(options: RunOptions, resume: Resume, resumption: Resumption) -> Ite
     """Why a batch does not go on as things are. To execute all tools is a person's word, and is to be given again."""
     number = resumption.batch.number
     if resumption.execute_all and not options.execute_all:
-        yield f"batch {number} really executed all tools, without asking: to go on so, say --execute-all again"
+        yield f"batch {number} executed all tools without asking: to resume it, give --execute-all again"
     elif options.execute_all and not resumption.execute_all:
-        yield f"batch {number} did not execute all tools: leave --execute-all out"
+        yield f"batch {number} did not execute all tools: leave out --execute-all"
     elif resumption.differences and not resume.anyway:
         yield from resumption.differences
         yield (
-            "nothing was run: give the options of then again (--model, --base-url, --param, --judge), or --anyway to "
-            "go on all the same"
+            "nothing was run: give the original options again (--model, --base-url, --param, --judge), or --anyway to "
+            "resume regardless"
         )

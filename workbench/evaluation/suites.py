@@ -19,13 +19,13 @@ def load_suites(suites: Sequence[str | Path | SuiteFile]) -> tuple[SuiteFile, ..
     is none."""
     if "" in suites:
         # Path("") is the current folder, and an unset variable in a script does not mean that.
-        raise NoSuitesError("an empty text is no path: write '.' for the current folder")
+        raise NoSuitesError("an empty path is not allowed: write '.' for the current folder")
     paths = [Path(suite) for suite in suites if not isinstance(suite, SuiteFile)]
     found = find_suites(paths)
     for path in found:
         if path.suffix != ".toml" and _is_recording(path):
             raise NoSuitesError(
-                f"{path} is a recording, no suite: 'workbench grade {path}' grades it again, and the model "
+                f"{path} is a recording, not a suite: 'workbench grade {path}' regrades it, and the model "
                 f"'replay:{path}' plays it"
             )
     loaded = [suite for suite in suites if isinstance(suite, SuiteFile)]
@@ -34,10 +34,10 @@ def load_suites(suites: Sequence[str | Path | SuiteFile]) -> tuple[SuiteFile, ..
         recorded = [path for path in paths if any(path.glob(f"*{SUFFIX}"))]
         if recorded:
             raise NoSuitesError(
-                f"no suite at {names}: there are recordings, which 'workbench grade {recorded[0]}' grades "
-                f"again and the model 'replay:{recorded[0]}' plays"
+                f"no suite at {names}: there are recordings, which 'workbench grade {recorded[0]}' "
+                f"regrades and the model 'replay:{recorded[0]}' plays"
             )
-        raise NoSuitesError(f"no suite at {names}: a suite is a TOML file that says 'format = 1'")
+        raise NoSuitesError(f"no suite at {names}: a suite is a TOML file with 'format = 1'")
     return (*loaded, *(load_suite(path) for path in found))
 
 

@@ -122,7 +122,7 @@ def _calls(case: Case, trajectory: Trajectory, context: CheckContext) -> Iterato
             yield _line(None, index, Decision(0.0, 0.0, 0.0), "too many")
         elif wanted is None:
             judged = judge_decision(None, record is not None, "", record.arguments if record else {})
-            yield _line(None, index if record else None, judged, "called when no call was expected")
+            yield _line(None, index if record else None, judged, "called where nothing should be")
         elif record is None:
             # As in the published evaluation, which asks about one tool: only whether to call is wrong, and the
             # arguments are those of no call.
@@ -161,7 +161,7 @@ def _steps(case: Case, trajectory: Trajectory, context: CheckContext) -> Iterato
         )
         parts = {"tool_name": float(right_tool), "arguments": score}
         if step.tool is None:
-            outcome = "right not to call" if first is None else "called when no call was expected"
+            outcome = "right not to call" if first is None else "called where nothing should be"
         else:
             outcome = "not called" if first is None else _outcome(parts["tool_name"], score, verdicts)
         call = reached.first_call if first else None

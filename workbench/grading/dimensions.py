@@ -211,7 +211,7 @@ def _perfect(
 
 
 def _of_left(tool: str, expected: Mapping[str, object]) -> str:
-    return "an extra call, not graded" if tool in expected or ANY_TOOL in expected else "unexpected"
+    return "a further call, not looked at" if tool in expected or ANY_TOOL in expected else "unexpected"
 
 
 def _alone(*, expected_call: int | None = None, call: int | None = None, outcome: str) -> CallPairing:

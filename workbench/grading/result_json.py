@@ -85,7 +85,7 @@ def outcome_from_json(data: Mapping[str, JsonValue]) -> Outcome:
     outcome: Outcome = reader_of(Outcome)(data)
     for grade in outcome.grades:
         if grade.grader not in _GRADERS:
-            raise ValueError(f"a grade is by {grade.grader!r}, which is none of {', '.join(_GRADERS)}")
+            raise ValueError(f"a grade is by {grade.grader!r}, which is not one of {', '.join(_GRADERS)}")
         for quantities in (grade.numbers, *(pairing.parts for pairing in grade.pairings)):
             if not all(type(value) in (int, float) for value in quantities.values()):
                 raise ValueError(f"a quantity of the grade by {grade.grader} is not a number")

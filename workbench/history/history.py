@@ -106,7 +106,7 @@ class History:
         if not found and number.isdecimal() and len(number) < 19:
             found = self._batches("WHERE id = ?", "WHERE batch = ?", (int(number),))
         if not found:
-            names_all = f"'workbench history list{history_option(self.file)}' names all"
+            names_all = f"'workbench history list{history_option(self.file)}' lists all"
             raise HistoryError(f"there is no batch {which!r} in {self.file}: {names_all}")
         batch = found[0]
         if batch.damage is not None and not damaged:
@@ -150,7 +150,7 @@ class History:
                 "SELECT outcome FROM regrades WHERE grading = ? AND run = ?", (grading.id, run.id)
             )
         if not rows and run.figures is None:
-            raise HistoryError("the run never finished: nothing that happened in it was kept")
+            raise HistoryError("the run never finished: none of it was stored")
         if not rows:
             raise self._damaged(which, "what happened in it is not there")
         run_id, program, events_packed, outcome, text, blocks = rows[0]

@@ -22,7 +22,7 @@ def built_in_models() -> tuple[ModelInfo, ...]:
     """Returns all built-in models."""
     return (
         ModelInfo(OFFLINE, "baseline, no language model: matches words, needs no network and no key"),
-        ModelInfo(f"{REPLAY}FILE", "plays a recorded run again"),
+        ModelInfo(f"{REPLAY}FILE", "replays a recorded run"),
     )
 
 

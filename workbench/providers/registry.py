@@ -59,7 +59,9 @@ def _recorded_at(name: str, folder: Path) -> tuple[Path, str | None]:
     if said == name:
         raise ModelError(f"there is no model {name!r}")
     if not said:
-        raise ModelError(f"{REPLAY} names no recording: write {REPLAY}FILE, {REPLAY}FOLDER or {REPLAY}FOLDER#MODEL")
+        raise ModelError(
+            f"{REPLAY} is not followed by a recording: write {REPLAY}FILE, {REPLAY}FOLDER or {REPLAY}FOLDER#MODEL"
+        )
     signs = [at for at, sign in enumerate(said) if sign == MODEL_SIGN]
     try:
         at = (

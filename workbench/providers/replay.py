@@ -181,7 +181,7 @@ class _Folder:
             cases = found.setdefault(header.model, {})
             cases[header.case] = max(cases.get(header.case, ("", file)), (header.started_at, file))
         if not found:
-            raise RecordingError(f"{folder} holds no recording: *.run.jsonl{self._trouble}")
+            raise RecordingError(f"{folder} contains no recording: *.run.jsonl{self._trouble}")
         self._models = {
             model: {case_id: file for case_id, (_, file) in cases.items()} for model, cases in sorted(found.items())
         }
@@ -192,12 +192,12 @@ class _Folder:
         if of_model is None and len(self._models) > 1:
             first = next(iter(self._models))
             raise RecordingError(
-                f"{self._folder} holds recordings of several models, {_listed(self._models)}: choose one, "
+                f"{self._folder} contains recordings of several models, {_listed(self._models)}: choose one, "
                 f"as with {name}{MODEL_SIGN}{first}"
             )
         if of_model is not None and of_model not in self._models:
             raise RecordingError(
-                f"{self._folder} holds no recording of the model {of_model!r}, but of {_listed(self._models)}"
+                f"{self._folder} contains no recording of the model {of_model!r}, but of {_listed(self._models)}"
                 f"{self._trouble}"
             )
         files = next(iter(self._models.values())) if of_model is None else self._models[of_model]
@@ -219,7 +219,7 @@ class _Newest:
     def of(self, case_id: str) -> Path:
         """Returns the newest recording of a case. Raises RecordingError when there is none."""
         if case_id not in self.files:
-            raise RecordingError(f"{self.folder} holds no recording of the case {case_id!r}{self.added}")
+            raise RecordingError(f"{self.folder} contains no recording of the case {case_id!r}{self.added}")
         return self.files[case_id]
 
 

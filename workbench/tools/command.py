@@ -115,7 +115,7 @@ class CommandConnection:
 
     def hint(self) -> str:
         if self._transport is not None and self._transport.stray_lines:
-            return "; it writes to standard output what is no MCP message"
+            return "; it writes to standard output something that is not an MCP message"
         return ""
 
     def why_lost(self, error: BaseException | None) -> str:
@@ -139,7 +139,7 @@ class CommandConnection:
 
     def _in_words(self, error: OSError) -> str:
         if not self._folder.is_dir():
-            return f"there is no folder {self._folder}"
+            return f"the folder {self._folder} does not exist"
         if isinstance(error, FileNotFoundError):
             return f"there is no program {self._command[0]!r}"
         return f"{error.strerror or error}: {error.filename or self._command[0]}"

@@ -33,7 +33,7 @@ def error_of(error: Exception) -> ToolAnswer:
         return ToolAnswer(error.message or f"The server refused the call with the code {error.code}.", is_error=True)
     if isinstance(error, ValidationError):
         places = ", ".join(dict.fromkeys(str(found["loc"][0]) for found in error.errors() if found["loc"]))
-        return ToolAnswer(f"The tool's answer is no MCP result: look at {places or 'all of it'}", is_error=True)
+        return ToolAnswer(f"The tool's answer is not an MCP result: look at {places or 'all of it'}", is_error=True)
     return ToolAnswer(first_line(error), is_error=True)
 
 

@@ -202,7 +202,7 @@ def _server_in(module: str, name: str, code: FoundCode) -> Server[Any]:
     inner = getattr(value, "_mcp_server", None)  # a FastMCP, which is not a dependency of this program
     if isinstance(inner, Server):
         return inner
-    found = f"is no MCP server but of type {type(value).__name__}" if value is not None else "does not exist"
+    found = f"is not an MCP server but of type {type(value).__name__}" if value is not None else "does not exist"
     raise PythonReferenceError(
         f"{module}:{name} {found}: name an MCPServer, a Server or a FastMCP with the key `object`"
     )

@@ -96,11 +96,11 @@ class ServerPool:
         ServerError when it does not start, or has died; `stop` or `renew` allow another start."""
         if not grant.covers(server):
             raise UntrustedError(
-                f"server {server.name!r} of {suite_file} is not started: it is defined otherwise than when it was "
+                f"server {server.name!r} of {suite_file} is not started: its definition has changed since it was "
                 "approved; start again to approve it as it is now"
             )
         if self._closed:
-            raise ServerError(f"server {server.name!r} is not started: the program is ending")
+            raise ServerError(f"server {server.name!r} is not started: the program is quitting")
         key = _key(suite_file, server)
         if key not in self._servers:
             self._servers[key] = self._begin(suite_file, server, grant)

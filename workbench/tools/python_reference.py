@@ -56,7 +56,7 @@ class PythonFunctions:
         reference = f"{module_name}:{name}"
         code = self._code
         if code is None:
-            raise UntrustedError(f"{reference} is not run: it is Python code of a suite that is not trusted")
+            raise UntrustedError(f"{reference} is not run: it is Python code of an untrusted suite")
         try:
             with self._loading:
                 if module_name not in self._loaded:

@@ -125,11 +125,11 @@ class UrlConnection:
     def hint(self) -> str:
         if self._refusal is not None:
             return f"; it answered with {self._refusal}"
-        return "; look whether its transport is the one that the suite gives it"
+        return "; check that its transport is the one in the suite"
 
     def why_lost(self, error: BaseException | None) -> str:
         if self._session_gone:
-            return "has forgotten the session: it was probably started anew"
+            return "has forgotten the session: it was probably restarted"
         if error is None and self._refusal is not None:
             return f"answered with {self._refusal}"
         return self._in_words(error) or "ended the connection"
@@ -177,8 +177,8 @@ class UrlConnection:
         if not _HEADER_NAME.fullmatch(name) or not _HEADER_VALUE.fullmatch(value):
             where = f"server {self._server.name!r}: the header {name!r}"
             raise ServerError(
-                f"{where} holds what a header cannot hold, such as a line break, a blank at its end or a letter beyond "
-                f"ASCII: look at {written!r} and the variables in it ({self.where})"
+                f"{where} contains what a header cannot contain, such as a line break, a space at its end or a "
+                f"non-ASCII letter: look at {written!r} and the variables in it ({self.where})"
             )
         return value
 
@@ -206,7 +206,7 @@ class UrlConnection:
                 case ssl.SSLCertVerificationError():
                     return f"cannot be reached: its TLS certificate is not accepted ({cause.verify_message})"
                 case ssl.SSLError():
-                    return f"cannot be reached: no TLS connection comes about ({cause.reason or cause})"
+                    return f"cannot be reached: no TLS connection could be made ({cause.reason or cause})"
                 case socket.gaierror():
                     return f"cannot be reached: there is no host {urlsplit(self._url).hostname!r}"
                 case ConnectionRefusedError():

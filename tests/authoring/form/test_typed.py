@@ -171,7 +171,7 @@ def test_numbers_keep_to_their_limits_and_say_them() -> None:
         read_number("8", 0, 1)
     with pytest.raises(CellError, match="write a number"):
         read_number("true")
-    with pytest.raises(CellError, match=r"whole number from 1 on, not 1\.5"):
+    with pytest.raises(CellError, match=r"whole number of at least 1, not 1\.5"):
         read_whole("1.5", 1)
 
 

@@ -243,9 +243,9 @@ def test_any_text_can_be_sent(provider: Provider) -> None:
 
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_what_json_cannot_say_is_an_error(provider: Provider) -> None:
-    with pytest.raises(ModelError, match="a request cannot be put into JSON"):
+    with pytest.raises(ModelError, match="a request cannot be written as JSON"):
         wire_of(a_spec(provider, temperature=float("nan"))).body(a_request())
-    with pytest.raises(ModelError, match="a request cannot be put into JSON"):
+    with pytest.raises(ModelError, match="a request cannot be written as JSON"):
         wire_of(a_spec(provider)).body(a_request(tools=[ToolDefinition("t", parameters={"x": float("inf")})]))
 
 

@@ -174,7 +174,7 @@ def test_arguments_may_be_an_object_or_nothing(arguments: object, read_as: dict[
 def test_broken_arguments_stay_visible() -> None:
     (finished,) = answer(calls(call(index=0, id="a", name="get_weather", arguments='{"city": "Os'))).finished
     assert (finished.arguments, finished.raw) == ({}, '{"city": "Os')
-    assert finished.problem == "JSON that breaks off before its end"
+    assert finished.problem == "JSON that ends too early"
 
 
 def test_duplicate_ids_and_those_of_earlier_rounds_become_unique() -> None:
@@ -285,8 +285,8 @@ def test_only_the_first_choice_of_a_chunk_counts() -> None:
         (": OPENROUTER PROCESSING\n\n", "the stream held no answer", True),
         (data("[DONE]"), "the stream held no answer", True),
         (data({"choices": [], "usage": {"prompt_tokens": 1}}, "[DONE]"), "the stream held no answer", True),
-        (data(chunk(content="a")), "mine broke off before its end: neither finish_reason nor [DONE]", True),
-        (data(chunk(content="a"), "{oops"), "holds what is not JSON: '{oops'", False),
+        (data(chunk(content="a")), "mine ended too early: neither finish_reason nor [DONE]", True),
+        (data(chunk(content="a"), "{oops"), "contains something that is not JSON: '{oops'", False),
         (data("<html>\x1b[31m" + "x" * 200), "not JSON: '<html> [31m" + "x" * 68 + "…'", False),
         (data(chunk("error")), "gave up within its answer: finish_reason error", True),
         (data({"error": {"message": "out of memory"}}), "mine reports: out of memory", False),
@@ -341,7 +341,7 @@ def test_a_plain_json_answer_is_read_as_well() -> None:
         ({"object": "error", "message": "no such model"}, "mine reports: no such model"),
         (
             {"models": []},
-            "is no answer: '{\"models\": []}' (is http://localhost:1/v1 the base URL of the Chat Completions",
+            "is not an answer: '{\"models\": []}' (is http://localhost:1/v1 the base URL of the Chat Completions",
         ),
         ([], "is no answer"),
         (None, "is no answer"),

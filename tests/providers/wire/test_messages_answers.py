@@ -154,12 +154,12 @@ def test_what_means_nothing_is_passed_over(odd: dict[str, Any]) -> None:
     [
         ("", "the stream held no answer", True),
         (named({"type": "ping"}), "the stream held no answer", True),
-        (named(begin(), text(0, "a")), "broke off before its end: neither stop_reason nor message_stop", True),
+        (named(begin(), text(0, "a")), "ended too early: neither stop_reason nor message_stop", True),
         (named({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}), "Overloaded", True),
         (named({"type": "error", "error": {"type": "rate_limit_error", "message": "slow"}}), "reports: slow", True),
         (named({"type": "error", "error": {"type": "api_error", "message": "oh"}}), "reports: oh", True),
         (named({"type": "error", "error": {"type": "invalid_request_error", "message": "no"}}), "reports: no", False),
-        ("event: error\ndata: {}\n\n", "reports: an error without words: '{}'", False),
+        ("event: error\ndata: {}\n\n", "reports: an error without a message: '{}'", False),
         ("data: {oops\n\n", "not JSON: '{oops'", False),
     ],
 )

@@ -185,7 +185,7 @@ def test_a_model_may_say_nothing() -> None:
     ("stream", "message", "passing"),
     [
         ("", "the stream held no answer", True),
-        (named(event("created", response={})), "broke off before its end: neither response.completed", True),
+        (named(event("created", response={})), "ended too early: neither response.completed", True),
         (
             named(event("failed", response={"status": "failed", "error": {"code": "server_error", "message": "oh"}})),
             "mine reports: oh",

@@ -59,7 +59,7 @@ async def test_a_run_of_a_chain_is_accepted_step_by_step(tmp_path: Path) -> None
             assert line in app.screen
         await app.press("enter")
         assert "Sum: accepted 2 calls, 1 expectation dropped: Ctrl+Z brings it back" in " ".join(app.screen.split())
-        assert "the run passes with it" in " ".join(app.screen.split())
+        assert "the run now passes" in " ".join(app.screen.split())
         (suite,) = app.app.main.open_suites.suites
         block = suite.document.block(0)
         assert "args = { a = { range = [1, 4] }, b = 3 }" in block

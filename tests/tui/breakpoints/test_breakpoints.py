@@ -86,7 +86,7 @@ async def test_breakpoints_are_kept_hold_every_run_and_are_there_again(tmp_path:
     assert file is not None
     file.path.write_text("error\nnonsense\n")
     async with opened(suites, size=(160, 40), paths=[suites / "home.toml"]) as app:
-        assert "was damaged and is now" in app.screen
+        assert "was damaged and renamed to" in app.screen
         assert lines(app) == ["error"]
 
 
@@ -135,13 +135,13 @@ async def test_what_changes_nothing_or_cannot_be_seen_is_said(tmp_path: Path) ->
     async with opened(suites_in(tmp_path, home=SMART_HOME), size=(120, 30)) as app:
         await app.press("B", "a", *"error", "enter", "a", *"error", "enter")
         assert lines(app) == ["error"]
-        assert "error is there already" in app.screen
+        assert "error already exists" in app.screen
         await app.press("delete")
         assert "Deleted: error" in app.screen
         await app.press("a")
         app.app.screen.query_one("#breakpoints-line").post_message(events.Paste(f"{LIGHTS}\nround 2"))
         await app.settle()
-        assert "of what was pasted only the first line is here" in app.screen
+        assert "only the first line was pasted" in app.screen
         await app.press("enter")
         assert lines(app) == [LIGHTS]
 

@@ -114,7 +114,7 @@ def test_a_file_where_the_folder_should_be_is_told_and_the_breakpoint_holds(tmp_
     points.switch(POINTS[0])
     assert points.points == POINTS[:1]
     assert points.problem is not None
-    assert points.problem.endswith("these hold until you quit")
+    assert points.problem.endswith("they work until you quit")
 
 
 def test_a_project_is_the_nearest_folder_with_settings_or_a_repository(tmp_path: Path) -> None:

@@ -123,12 +123,12 @@ async def test_a_batch_of_another_program_is_as_of_then_until_f5_reads_it_again(
             await app.settle()
             assert cells_of(app, "Lights off") == "… to come"
             await app.press("f5")
-            assert "Read again: 1 run more came to an end" in app.screen
+            assert "Reloaded: 1 more run finished" in app.screen
             assert "… 2 of 3" in title(app)
             assert cells_of(app, "Lights off").startswith("✓ 1.00")
             assert screen.state.sorting is not None
             await app.press("f5")
-            assert "Read again: nothing more came to an end" in app.screen
+            assert "Reloaded: no more runs finished" in app.screen
             other.make(2)
             other.end()
             await app.press("f5")
@@ -195,6 +195,6 @@ async def test_with_nothing_shown_nothing_is_said_to_be_left_to_run(tmp_path: Pa
         runs = await app.run("R")
         assert len(runs) == 6
         await app.press("R")
-        assert "Nothing is left to run: the rest is under way" in app.screen
+        assert "Nothing is left to run: the rest is running" in app.screen
         await app.press("f5")
         assert "What runs here is seen as it goes on" in app.screen

@@ -172,8 +172,8 @@ def test_with_one_model_nothing_can_differ_and_that_is_said() -> None:
     one, two = ran_on("a"), ran_on("ab")
     for state in (one, two):
         state.show_differences(True)
-    assert empty_message(one)[0][0] == "There is one model only: it differs from no other."
-    assert empty_message(two)[0][0] == "Models do not differ on any case so far."
+    assert empty_message(one)[0][0] == "There is only one model, so nothing differs."
+    assert empty_message(two)[0][0] == "The models agree on all cases so far."
     two.set_filter("case")
     assert empty_message(two)[0][0] == "No case on which models differ fits the filter."
 

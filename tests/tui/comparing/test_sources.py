@@ -128,7 +128,7 @@ def test_a_cell_says_until_when_the_first_of_its_runs_waits() -> None:
     assert (later(), book.progress().waiting) == (f"retry 2 at {at(8.5)}: 429: too many", 1)
     say(second, RequestStarted(1))
     book.apply(RequestPutOff(second.run_id, 7.0))
-    said = f"waits until {at(7)} at least: the endpoint told another run to wait"
+    said = f"waits until {at(7)} at least: the endpoint asked another run to wait"
     assert (later(), book.progress().waiting) == (said, 2)
     say(second, RequestStarted(1))
     assert (later(), book.progress().waiting) == (f"retry 2 at {at(8.5)}: 429: too many", 1)

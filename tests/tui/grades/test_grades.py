@@ -90,9 +90,9 @@ async def test_brackets_go_from_repeat_to_repeat_and_b_to_what_is_not_right(tmp_
         assert "Movie night · offline #2" in app.screen
         assert "decision  Toolvaluator" in app.screen
         await app.press("b")
-        assert "1 of 2 that are not right" in app.screen
+        assert "1 of 2 wrong calls" in app.screen
         await app.press("b")
-        assert "2 of 2 that are not right" in app.screen
+        assert "2 of 2 wrong calls" in app.screen
         await app.press("escape")
         shown = app.app.main.selection.run
         assert shown is not None
@@ -105,7 +105,7 @@ async def test_a_run_without_grades_says_why_it_has_none(tmp_path: Path) -> None
         assert "This case has not been run; r runs it" in app.screen
         (run,) = await app.run("r")
         await app.press("g")
-        assert "This run is not over yet" in app.screen
+        assert "This run is not finished yet" in app.screen
         path, case = str(run.file.path), run.case
         begun = Trajectory(run.run_id)
         ended = RunResult(run.run_id, path, case.id, case.name, run.model, 0, "error", begun, error="no route")

@@ -272,8 +272,8 @@ def test_among_many_calls_the_right_ones_have_one_line_and_the_others_can_be_gon
     [
         ("skipped", None, "not now", "this case is skipped, so there is nothing to grade: not now"),
         ("stopped", "stopped", None, "you stopped this run, so it is not graded"),
-        ("error", "error", "no route", "this run broke off, so it is not graded: no route"),
-        ("error", "answered", "no judge", "this run came to its end, but could not be graded: no judge"),
+        ("error", "error", "no route", "this run did not finish, so it is not graded: no route"),
+        ("error", "answered", "no judge", "this run finished, but could not be graded: no judge"),
     ],
 )
 def test_a_run_without_grades_says_truly_why(status: Any, reason: Any, error: str | None, said: str) -> None:

@@ -103,7 +103,7 @@ def test_a_fork_is_compared_with_nothing() -> None:
     assert "history.mark" not in state.refusals()
     state.show_forks(True)
     state.move_to(0)
-    assert "speaks for no case" in state.refusals()["history.mark"]
+    assert "cannot be compared with a batch" in state.refusals()["history.mark"]
 
 
 def test_a_trend_is_of_whole_batches_of_the_same_suite_and_model_up_to_the_batch() -> None:
@@ -150,7 +150,7 @@ def test_what_is_missing_is_said_and_whether_the_batch_goes_on() -> None:
     cut, goes_on = batch_of(1, part_of(2, 0), going=True), batch_of(2, part_of(2, 0), going=True)
     state = listed(cut, goes_on, going=[2])
     said = ["\n".join(map(plain, history_lines.detail_lines(state, batch, 80))) for batch in (cut, goes_on)]
-    assert "It was cut off: 1 run missing; c goes on with exactly them." in said[0]
+    assert "It was interrupted: 1 run missing; c runs exactly these." in said[0]
     assert "1 run to come." in said[1]
     assert "its runs are under way" in state.refusals()["history.go_on"]
 
@@ -186,16 +186,16 @@ def test_the_copied_table_has_a_row_for_each_batch_that_is_shown() -> None:
 
 def test_only_what_there_is_apart_from_the_graded_runs_is_said() -> None:
     cases: list[tuple[dict[Status, int], str]] = [
-        ({"error": 8}, "Apart from that 8 in error."),
-        ({"skipped": 2}, "Apart from that 2 skipped."),
-        ({"error": 1, "skipped": 2}, "Apart from that 1 in error, 2 skipped."),
+        ({"error": 8}, "Also 8 in error."),
+        ({"skipped": 2}, "Also 2 skipped."),
+        ({"error": 1, "skipped": 2}, "Also 1 in error, 2 skipped."),
         ({}, ""),
     ]
     for counts, said in cases:
         part = replace(part_of(3, 0), planned=13, counts={**part_of(3, 0).counts, **counts})
         batch = batch_of(1, part)
         lines = [plain(line).strip() for line in history_lines.detail_lines(listed(batch), batch, 80)]
-        assert [line for line in lines if "Apart" in line] == ([said] if said else [])
+        assert [line for line in lines if "Also" in line] == ([said] if said else [])
 
 
 @pytest.mark.usefixtures("utc")
@@ -224,7 +224,7 @@ def test_by_which_grades_a_sum_is_stands_beside_it(tmp_path: Path) -> None:
     state.look_at_grading(1, 1)
     row, first = said()
     assert row.rstrip().endswith("↻ grading 1  100.0%     3/3")
-    assert first == "100.0% passed: 3 of 3 graded runs, as graded again 2026-03-05 11:18 (grading 1)"
+    assert first == "100.0% passed: 3 of 3 graded runs, as regraded 2026-03-05 11:18 (grading 1)"
     assert said(50)[0].endswith("↻  100.0%")
     assert "| 100.0% (grading 1) | 3/3 |" in history_lines.history_text(state)
     assert "as it ran" not in plain(history_lines.row_line(state, other, 80))

@@ -124,7 +124,7 @@ async def test_a_batch_is_named_named_otherwise_and_loses_its_name(tmp_path: Pat
         assert "#5 best" in app.screen
         await app.press("down", "n", *"best", "enter")
         assert [batch.name for batch in screen.state.batches[:2]] == [None, "best"]
-        assert "#4 is called best from now on; #5 was, until now" in app.screen
+        assert "#4 is now named best; #5 no longer is" in app.screen
         await app.press("n", "ctrl+u", "enter")
         assert {batch.name for batch in screen.state.batches} == {None}
 
@@ -133,7 +133,7 @@ async def test_a_number_is_no_name(tmp_path: Path) -> None:
     suites, history = history_of(tmp_path)
     async with opened(suites, live=True, history=history) as app:
         await shown(app, "n", "7", "enter")
-        assert "a number is what every batch has already" in app.screen
+        assert "every batch already has a number" in app.screen
 
 
 async def test_a_batch_is_removed_only_after_somebody_said_so(tmp_path: Path) -> None:
@@ -171,7 +171,7 @@ async def test_before_a_batch_goes_on_with_a_suite_of_then_that_is_asked(tmp_pat
         screen = await shown(app, "c")
         await app.until(lambda: isinstance(app.app.screen, GoOnScreen))
         assert "has changed since batch 5" in app.screen
-        assert "make the missing runs as said above" in app.screen
+        assert "run what is missing" in app.screen
         assert "today" not in app.screen
         assert claimed(history, 5), "nobody else may make the same runs meanwhile"
         await app.press("n")
@@ -229,7 +229,7 @@ async def test_a_batch_is_graded_again_beside_its_old_grades(tmp_path: Path) -> 
         await app.press("o", "enter")
         assert "graded again (1)" in app.screen
         await app.press("T")
-        assert "1 batch was graded again since" in app.screen
+        assert "1 batch was regraded since" in app.screen
 
 
 async def test_a_batch_that_was_graded_again_is_shown_first_as_it_was_graded_when_it_ran(tmp_path: Path) -> None:
@@ -313,7 +313,7 @@ async def test_whoever_leaves_while_a_batch_is_graded_is_told_on_the_main_screen
         screen = await shown(app)
         await app.press("escape")
         app.app.run_worker(app.app.services.deeds.regrade(screen, screen.state.batches[0]), group="ask")
-        await app.until(lambda: "Graded again: nothing moved" in app.screen)
+        await app.until(lambda: "Regraded: no grade changed" in app.screen)
         assert app.app.screen is app.app.main
 
 
@@ -377,7 +377,7 @@ async def test_without_a_history_the_screen_says_how_one_comes_about(tmp_path: P
         assert "--no-history" in app.screen
     async with opened(suites, live=True, history=tmp_path / "none.sqlite3") as app:
         await app.press("h")
-        assert "Nothing is kept yet" in app.screen
+        assert "There is no batch yet" in app.screen
         await app.press("enter")
         assert "There is no batch here" in app.screen
 

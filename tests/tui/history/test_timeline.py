@@ -103,7 +103,7 @@ def test_a_case_over_time_says_that_its_grades_are_of_then_where_there_are_later
     runs = over_time(tmp_path, Made(well()), Made(well())).runs
     said = ["\n".join(map(plain, timeline.head_lines(Timeline("x", runs, {}, known), 80))) for known in ({}, {2: 1})]
     assert "graded again" not in said[0]
-    assert "Graded as when they ran; 1 batch was graded again since." in said[1]
+    assert "Grades are those of when they ran; 1 batch was regraded since." in said[1]
 
 
 def test_runs_that_never_finished_are_said_to_be_missing(tmp_path: Path) -> None:

@@ -50,20 +50,20 @@ def test_two_actions_may_swap_their_keys(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('[keys]\n\nrun.cose = "f6"', "line 3: run.cose is no action: did you mean 'run.case'?"),
-        ('[keys]\nzzzzzz = "f6"', "line 2: zzzzzz is no action: docs/keys.md lists all ids"),
+        ('[keys]\n\nrun.cose = "f6"', "line 3: run.cose is not an action: did you mean 'run.case'?"),
+        ('[keys]\nzzzzzz = "f6"', "line 2: zzzzzz is not an action: docs/keys.md lists all ids"),
         ("[keys]\nzoom = 6", "line 2: zoom must be a list of keys such as ['f6', 'ctrl+r'], or [] for no key"),
-        ('[keys]\nzoom = "hyper+x"', "line 2: zoom: hyper+x is no key: the modifiers are ctrl, alt and shift"),
+        ('[keys]\nzoom = "hyper+x"', "line 2: zoom: hyper+x is not a key: the modifiers are ctrl, alt and shift"),
         (
             '[keys]\nzoom = "bigkey"',
-            "line 2: zoom: bigkey is no key: write r, R, /, f6, enter, pageup, ctrl+r or alt+x",
+            "line 2: zoom: bigkey is not a key: write r, R, /, f6, enter, pageup, ctrl+r or alt+x",
         ),
         ('[keys]\nzoom = "ctrl+m"', "line 2: zoom: ctrl+m cannot be told apart from Enter in a terminal"),
         ('[keys]\nzoom = "ctrl+shift+r"', "line 2: zoom: ctrl+shift+r is not sent by terminals"),
         ('[keys]\nzoom = "m"', "line 2: zoom: m is the key of 'models' as well: give one of them another key, or []"),
         ('[keys]\nzoom = "f9"\ncopy = "f9"', "line 3: copy: F9 is the key of 'zoom' as well"),
         ('[keys]\nzoom = "down"', "line 2: zoom: ↓ is the key of 'move.down' as well"),
-        ('[kays]\nzoom = "f9"', "line 1: kays is no table of this file: write keys below [keys]"),
+        ('[kays]\nzoom = "f9"', "line 1: kays is not a table of this file: write keys below [keys]"),
         ("keys = 1", "line 1: keys must be a table"),
     ],
 )

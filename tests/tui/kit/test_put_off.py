@@ -25,7 +25,7 @@ def test_a_run_says_that_it_waits_since_another_one_was_told_to_and_until_when()
     for seconds in (0, 5):
         until = at + timedelta(seconds=seconds)
         view.put_off(until)
-        said = f"↻ waits until {until.astimezone():%H:%M:%S} at least: the endpoint told another run to wait"
+        said = f"↻ waits until {until.astimezone():%H:%M:%S} at least: the endpoint asked another run to wait"
         assert shown().split() == f"{before} {said}".split()
     view.add(Event("run", 1, 10.0, RequestStarted(1)))
     assert "waits" not in shown()

@@ -202,7 +202,7 @@ def test_the_place_is_said_in_words(place: RunPlace, said: str) -> None:
 def test_the_end_of_a_run_is_where_it_would_go_on() -> None:
     draft, now = draft_at(None)
     assert draft.at == ForkPoint(3)
-    assert draft.why_not(now) == "the model answered in round 2, so nothing is left to ask"
+    assert draft.why_not(now) == "the model answered in round 2, so there is nothing left to ask"
     made = Book()
     ended = made.end(made.run())
     run = RunRecord(ended.planned)

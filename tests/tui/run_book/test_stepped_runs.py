@@ -260,14 +260,14 @@ def asked_again(*said: EventPayload) -> list[EventPayload]:
 def test_an_answer_set_aside_is_one_line_that_unfolds_and_the_new_one_follows() -> None:
     view = view_of(*asked_again())
     assert screen_of(view)[3:] == [
-        ' 2 model  ↻ set aside: called set_lights(room="attic")',
+        ' 2 model  ↻ superseded: called set_lights(room="attic")',
         " 3 model  5 ms",
         "   → set_lights",
         '      room  "hall"',
         "   ← suite mock · 12 ms  ok",
     ]
     assert screen_of(view, expanded=True)[4:7] == [
-        " 2 model  ↻ set aside  5 ms",
+        " 2 model  ↻ superseded  5 ms",
         "   → set_lights",
         '      room  "attic"',
     ]

@@ -427,4 +427,4 @@ def test_an_infrastructure_error_is_told_in_plain_words_and_blames_no_model() ->
     shown = screen_of(view)
     assert "▲ error" in shown
     assert "no route to host" in shown
-    assert "no fault of the model" in shown
+    assert "not the model's fault" in shown

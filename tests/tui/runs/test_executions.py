@@ -124,7 +124,7 @@ async def test_a_question_whose_run_was_stopped_goes_away(tmp_path: Path) -> Non
         app.session.grade(first, Trajectory(first.run_id))
         await app.until(lambda: isinstance(app.app.screen, MainScreen))
         assert app.session.allowed == []
-        assert "Movie night asks no more" in app.screen
+        assert "Movie night no longer asks" in app.screen
 
 
 async def test_x_stops_the_run_that_asks_and_no_other(tmp_path: Path) -> None:
@@ -160,7 +160,7 @@ async def test_q_leaves_the_app_from_a_question_when_pressed_twice(tmp_path: Pat
         await asked(app, run)
         await ready(app)
         await app.press("q")
-        assert app.screen.count("1 run not over yet: q again stops and quits") == 1
+        assert app.screen.count("1 run still under way: q again stops and quits") == 1
         await app.pilot.press("q")
         await app.until(lambda: app.session.closed)
 

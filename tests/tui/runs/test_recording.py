@@ -48,7 +48,7 @@ async def test_a_run_that_is_not_over_cannot_be_saved(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
         await app.run("r")
         await app.press("w")
-        assert "This run is not over yet" in app.screen
+        assert "This run is not finished yet" in app.screen
 
 
 async def test_what_cannot_be_saved_says_why(tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ async def test_a_run_that_was_saved_already_is_not_saved_twice(tmp_path: Path) -
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
         file = await saved(app)
         await app.press("up", "down", "w")
-        await app.until(lambda: "Saved already in" in app.screen)
+        await app.until(lambda: "Already saved in" in app.screen)
         assert list(file.parent.iterdir()) == [file]
 
 
@@ -180,7 +180,7 @@ async def test_a_recording_of_a_suite_with_local_servers_is_not_run_and_says_whi
         await app.press("r")
         await app.until(lambda: "Nothing was run" in app.screen)
         said = " ".join(app.screen.split())
-        assert "is a recording, which does not hold the servers of its suite: open needy.toml itself" in said
+        assert "is a recording, which does not contain the servers of its suite: open needy.toml itself" in said
 
 
 async def test_a_recording_whose_suite_needs_trust_asks_for_it_before_it_is_run_anew(tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ async def test_an_edit_regrades_the_run_says_what_moved_and_undo_takes_it_back(t
         assert "✓ passed" in app.screen
         await change(app, 'power = "on"', 'power = "off", room = "hall"')
         assert "✗ failed" in app.screen
-        assert "graded anew; was passed 1.00 when it ran" in app.screen
+        assert "regraded; was passed 1.00 when it ran" in app.screen
         assert "1 run: passed → failed, no model call" in app.screen
         assert "changed since" not in app.screen
         assert "0/1" in app.screen
@@ -165,7 +165,7 @@ async def test_what_others_wrote_regrades_too(tmp_path: Path) -> None:
         (suites / "smart_home.toml").write_text(other, encoding="utf-8")
         await app.press("f5")
         assert "✗ failed" in app.screen
-        assert "read again; 1 run: passed → failed, no model call" in app.screen
+        assert "reloaded; 1 run: passed → failed, no model call" in app.screen
 
 
 async def test_a_run_that_was_under_way_is_graded_by_what_its_case_says_when_it_ends(tmp_path: Path) -> None:

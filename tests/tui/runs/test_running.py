@@ -255,7 +255,7 @@ async def test_running_a_suite_that_runs_already_adds_only_what_is_free(tmp_path
         others = await app.run("R")
         assert [run.case.name for run in others] == ["Lights off", "Nothing to do"]
         await app.press("R")
-        assert "Every case here is running already" in app.screen
+        assert "Every case here is already running" in app.screen
         assert app.session.runs == [first, *others]
 
 
@@ -304,5 +304,5 @@ async def test_what_was_stopped_is_run_again_with_what_failed_and_cannot_be_acce
         app.session.end_batch()
         await app.settle()
         await app.press("a")
-        assert "Only a run that came to its end can be accepted" in app.screen
+        assert "Only a finished run can be accepted" in app.screen
         assert [again.case.name for again in await app.run("F")] == [run.case.name]

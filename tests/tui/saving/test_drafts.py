@@ -73,7 +73,7 @@ async def test_a_draft_on_a_file_that_changed_since_is_asked_about_before_it_ove
     (suites / "smart_home.toml").write_text(THEIRS)
     async with opened(suites) as app:
         await app.until(lambda: isinstance(app.app.screen, LeftScreen))
-        assert "another one by now" in app.screen
+        assert "has changed since" in app.screen
         await answer(app, LeftScreen, "t")
         await app.pilot.press("ctrl+s")
         await app.until(lambda: isinstance(app.app.screen, ChangedScreen))
@@ -96,7 +96,7 @@ async def test_of_two_drafts_on_different_texts_neither_overwrites_the_disk_unas
         first = app.app.screen
         await app.pilot.press("t")
         await app.until(lambda: isinstance(app.app.screen, LeftScreen) and app.app.screen is not first)
-        assert "another one by now" in app.screen
+        assert "has changed since" in app.screen
         await answer(app, LeftScreen, "t")
         await app.until(lambda: the_suite(app).document.text == MINE)
         await app.pilot.press("ctrl+s")
@@ -143,7 +143,7 @@ async def test_a_draft_of_a_file_that_is_gone_is_offered_too(tmp_path: Path) -> 
     (suites / "smart_home.toml").unlink()
     async with opened(suites) as app:
         await app.until(lambda: isinstance(app.app.screen, LeftScreen))
-        assert "no longer there" in app.screen
+        assert "no longer exists" in app.screen
         await answer(app, LeftScreen, "t")
         await app.until(lambda: bool(app.app.main.open_suites.dirty))
         assert "Film night" in app.screen
@@ -194,7 +194,7 @@ async def test_drafts_that_cannot_be_kept_are_said_once_and_typing_goes_on(
         assert "cannot be kept" not in app.screen
         assert "Cinema night" in suite.document.text
         await app.press("q")
-        await app.until(lambda: isinstance(app.app.screen, UnsavedScreen) and "cannot be kept" in app.screen)
+        await app.until(lambda: isinstance(app.app.screen, UnsavedScreen) and "cannot be backed up" in app.screen)
         assert "keep as drafts" not in app.screen
 
 
@@ -204,5 +204,5 @@ async def test_a_draft_that_cannot_be_read_is_set_aside_and_said(tmp_path: Path)
     folder.mkdir(parents=True)
     (folder / "s.draft").write_text("nonsense\n")
     async with opened(suites) as app:
-        await app.until(lambda: "Unsaved changes of before cannot be read" in app.screen)
+        await app.until(lambda: "Unsaved changes from an earlier session cannot be read" in app.screen)
     assert [file.name for file in drafts(tmp_path)] == ["s.draft.damaged"]

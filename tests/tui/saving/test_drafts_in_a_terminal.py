@@ -27,7 +27,7 @@ def typing(terminal: Terminal) -> None:
 def taken_over_and_saved(suites: Path, state: Path) -> None:
     """Start again, take over what was left, and save it."""
     with Terminal([str(suites)], state) as terminal:
-        terminal.wait_for("Unsaved changes of before")
+        terminal.wait_for("Unsaved changes from an earlier session")
         terminal.wait_for('+ name = "Movie night!! typed"')
         terminal.wait_for("Esc later")
         terminal.send("t")
@@ -67,13 +67,13 @@ def test_a_file_that_changed_under_the_typing_is_not_overwritten(tmp_path: Path)
         typing(terminal)
         file.write_text(theirs)
         terminal.send("?")
-        terminal.wait_for("changed on disk too: saving asks")
+        terminal.wait_for("changed on disk too: you are asked when you save")
         terminal.send(CTRL_S)
         terminal.wait_for("Changed here and on disk")
         terminal.wait_for("Esc later")
         assert file.read_text() == theirs
         terminal.send("d")
-        terminal.wait_for("is as on disk")
+        terminal.wait_for("is now the same as on disk")
         terminal.send(CTRL_Q)  # the field is still open
         assert terminal.end() == 0
     assert file.read_text() == theirs

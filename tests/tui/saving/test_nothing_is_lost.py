@@ -59,7 +59,7 @@ async def test_s_on_a_stepped_run_that_is_over_asks_once_and_r_does_not(tmp_path
         app.session.grade(run, Trajectory(run.run_id))
         await app.settle()
         await app.press("s")
-        assert "This run is over: s again steps the case anew" in app.screen
+        assert "This run is finished: press s again to step through the case anew" in app.screen
         assert app.session.runs == [run]
         again = await stepped(app)
         app.session.grade(again, Trajectory(again.run_id))
@@ -77,7 +77,7 @@ async def test_a_run_that_goes_on_says_that_what_was_typed_stays_behind(tmp_path
         await app.press("e")
         await typed(app, "dark")
         await app.press("escape", "s")
-        assert "The run goes on without what was typed; the same key shows it later" in app.screen
+        assert "The run continues without your text; the same key shows it again" in app.screen
         assert app.session.gone_on == [(run.run_id, "stop")]
 
 
@@ -89,7 +89,7 @@ async def test_a_mistake_has_the_cursor_and_typing_on_shows_the_keys_again(tmp_p
         await typed(app, '{"room": "attic",\n "brightness": }')
         await app.press("ctrl+s")
         assert editor(app).editor.typed.cursor == (1, 15)
-        assert "Not sent, and kept as it is: line 2, column 16" in app.screen
+        assert "Not sent, but kept: line 2, column 16" in app.screen
         await app.press("5")
         assert "Not sent" not in app.screen
         assert "Ctrl+S keep" in app.screen.splitlines()[-1]
@@ -101,7 +101,7 @@ async def test_what_a_paste_drops_is_said_with_the_way_by_which_it_is_kept(tmp_p
         await app.press("e")
         app.app.post_message(PasteCleaned(2))
         await app.settle()
-        assert "Left out of what was pasted: 2 control characters; F4, your editor, takes them in" in app.screen
+        assert "Not pasted: 2 control characters; paste them in your editor with F4" in app.screen
 
 
 async def test_what_a_paste_drops_is_said_behind_the_keys_that_came_before_it(tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ async def test_what_a_paste_drops_is_said_behind_the_keys_that_came_before_it(tm
             app.app.post_message(read)
         await app.settle()
         assert editor(app).text == "one"
-        assert "Left out of what was pasted: 2 control characters" in app.screen
+        assert "Not pasted: 2 control characters" in app.screen
 
 
 def test_a_paste_counts_what_it_drops_and_line_ends_are_not_dropped() -> None:
@@ -131,6 +131,6 @@ def test_a_real_terminal_says_it_too(tmp_path: Path) -> None:
         terminal.send("\x13")
         terminal.wait_for("there is nothing to say yet")
         terminal.send(f"{START}one\x07\x00{END}")
-        terminal.wait_for("Left out of what was pasted: 2 control characters")
+        terminal.wait_for("Not pasted: 2 control characters")
         terminal.send(f"{START} two{END}")
         terminal.wait_for("one two")

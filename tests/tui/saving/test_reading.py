@@ -133,7 +133,7 @@ async def test_nothing_is_asked_in_the_middle_of_a_word(tmp_path: Path) -> None:
         assert app.app.main.case_pane.typing
         (suites / "home.toml").write_text(THEIRS, encoding="utf-8")
         await app.pilot.press(*"ab")
-        await app.until(lambda: "saving asks" in app.screen)
+        await app.until(lambda: "you are asked when you save" in app.screen)
         assert app.app.screen is app.app.main
         await app.pilot.press("escape", "ctrl+s")
         await app.until(lambda: isinstance(app.app.screen, ChangedScreen))

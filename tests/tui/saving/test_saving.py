@@ -209,7 +209,7 @@ async def test_a_file_that_is_gone_can_be_written_again(tmp_path: Path) -> None:
         (suites / "smart_home.toml").unlink()
         await app.press("down")
         await app.until(lambda: isinstance(app.app.screen, ChangedScreen))
-        assert "no longer on disk" in app.screen
+        assert "no longer exists on disk" in app.screen
         await answer(app, ChangedScreen, "m")
         await app.until(lambda: not suite.dirty)
         assert (suites / "smart_home.toml").read_text() == MINE
@@ -221,9 +221,9 @@ async def test_an_untouched_suite_whose_file_is_gone_says_so_and_can_be_written_
     async with opened(suites, paths=[file]) as app:
         file.unlink()
         await app.press("down")
-        await app.until(lambda: app.screen.count("the file is gone from th") == 2)
+        await app.until(lambda: app.screen.count("the file no longer exists") == 2)
         await app.press("ctrl+s")
-        assert "Ctrl+Z brings back what it said, to be saved again" in app.screen
+        assert "Ctrl+Z restores its text, then save it again" in app.screen
         await app.press("ctrl+z", "ctrl+s")
         await answer(app, ChangedScreen, "m")
         await app.until(file.exists)
@@ -236,7 +236,7 @@ async def test_an_untouched_suite_that_changed_is_read_again_at_the_next_key(tmp
         (suites / "smart_home.toml").write_text(MINE)
         await app.press("down")
         await app.until(lambda: "Film night" in app.screen)
-        assert "changed on disk: read again" in app.screen
+        assert "changed on disk: reloaded" in app.screen
 
 
 async def test_coming_back_to_the_terminal_looks_at_all_suites(tmp_path: Path) -> None:
@@ -292,7 +292,7 @@ async def test_a_name_that_is_taken_is_not_overwritten(tmp_path: Path) -> None:
         await app.until(lambda: isinstance(app.app.screen, SaveAsScreen))
         app.app.screen.query_one("#name", Input).value = str(suites / "b")
         await app.press("enter")
-        assert "b.toml exists already" in app.screen
+        assert "b.toml already exists" in app.screen
         await app.press("escape")
         await app.until(lambda: "was not saved" in app.screen)
         assert (suites / "b.toml").read_text() == SMART_HOME
@@ -306,7 +306,7 @@ async def test_a_name_under_which_another_new_suite_is_open_is_refused(tmp_path:
         await app.until(lambda: isinstance(app.app.screen, SaveAsScreen))
         app.app.screen.query_one("#name", Input).value = str(suites / "new.toml")
         await app.press("enter")
-        assert "new.toml is open already" in app.screen
+        assert "new.toml is already open" in app.screen
         assert not (suites / "new.toml").exists()
 
 

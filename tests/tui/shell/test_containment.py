@@ -24,7 +24,7 @@ from workbench.tui.tools.screen import ToolsScreen
 from workbench.tui.trajectory.view import RunList
 from workbench.tui.tree.view import SuiteTree
 
-SAID = "Something broke, and the rest goes on"
+SAID = "Something failed, and the rest still works"
 
 
 class PilotEnded(Exception):  # noqa: N818
@@ -150,8 +150,8 @@ async def test_the_same_error_three_times_in_a_row_ends_the_app_and_drafts_are_k
         await asyncio.wait([app.app._task], timeout=20)
         assert app.app.return_code == 1
     said = " ".join(capsys.readouterr().err.split())
-    assert "workbench broke: PlantedError: on purpose (details in" in said
-    assert "the next start offers what was not saved" in said
+    assert "workbench failed: PlantedError: on purpose (details in" in said
+    assert "the next start offers your unsaved changes" in said
     drafts = Drafts(tmp_path / "state" / "drafts")
     assert len(drafts.left_behind([folder]).drafts) == 1
     drafts.close()
@@ -173,4 +173,4 @@ async def test_without_a_main_screen_the_app_ends(
     with pytest.raises(PilotEnded):
         async with opened(suites_in(tmp_path, smart_home=SMART_HOME), errs=True):
             pass
-    assert "workbench broke: PlantedError" in capsys.readouterr().err
+    assert "workbench failed: PlantedError" in capsys.readouterr().err

@@ -94,9 +94,9 @@ def test_from_an_empty_folder_to_a_case_that_passes(tmp_path: Path, size: tuple[
         terminal.wait_for('✗ expected "bathroom"')
         terminal.wait_for('✗ expected "off"')
         terminal.send("a")
-        terminal.wait_for("Accept the run as what is expected?")
+        terminal.wait_for("Accept the run as the expectation?")
         terminal.send(ENTER)
-        terminal.wait_for("the run passes with it")
+        terminal.wait_for("the run now passes")
         terminal.send(CTRL_Z)
         terminal.wait_for("Undone:")
         terminal.send(CTRL_S)
@@ -129,7 +129,7 @@ def test_a_suite_that_was_never_saved_outlives_a_kill_while_typing(tmp_path: Pat
     assert not (folder / "more lights.toml").exists()
 
     with Terminal(["."], tmp_path, folder=folder, columns=80, rows=24) as terminal:
-        terminal.wait_for("Unsaved changes of before")
+        terminal.wait_for("Unsaved changes from an earlier session")
         terminal.wait_for("PgDn read on")
         terminal.send(PAGE_DOWN)
         terminal.wait_for("All lights o")
@@ -164,7 +164,7 @@ def test_a_hang_up_during_a_run_ends_it_and_keeps_what_was_typed(tmp_path: Path)
     assert file.read_text() == LIGHTS + CASE
 
     with Terminal(["."], tmp_path, folder=folder, columns=80, rows=24) as terminal:
-        terminal.wait_for("Unsaved changes of before")
+        terminal.wait_for("Unsaved changes from an earlier session")
         terminal.wait_for('+ name = "Kitchen light!"')
         terminal.wait_for("Esc later")
         terminal.send("t")

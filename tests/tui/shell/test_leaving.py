@@ -19,7 +19,7 @@ from workbench.tui.history.batches_screen import HistoryScreen
 
 __all__ = ["held"]
 
-ASKS = "not over yet: q again stops and quits"
+ASKS = "still under way: q again stops and quits"
 
 
 def history_of(folder: Path) -> tuple[Path, Path]:
@@ -52,7 +52,7 @@ async def test_whoever_leaves_while_a_batch_is_graded_again_is_asked_and_the_new
         assert app.app.screen is app.app.main
         assert f"Grading #2 again {ASKS}" in app.screen
         await app.pilot.press("q")
-        await until(app, lambda: "Leaving as soon as this is over: grading #2 again" in app.screen)
+        await until(app, lambda: "Quitting as soon as this is finished: regrading #2" in app.screen)
         assert app.app.return_code is None
         held.let_go()
         await until(app, lambda: app.app.return_code == 0)
@@ -74,7 +74,7 @@ async def test_whoever_leaves_while_recordings_are_saved_has_those_that_were(
         await app.pilot.pause()
         assert f"Saving the runs of #2 {ASKS}" in app.screen
         await app.pilot.press("ctrl+q")
-        await until(app, lambda: "Leaving as soon as this is over" in app.screen)
+        await until(app, lambda: "Quitting as soon as this is finished" in app.screen)
         held.let_go()
         await until(app, lambda: app.app.return_code == 0)
     assert len(list((tmp_path / "recordings" / "batch-2").glob("*.run.jsonl"))) == 1
@@ -88,7 +88,7 @@ async def test_what_has_to_come_to_its_end_is_waited_for_without_asking(tmp_path
         await app.pilot.press("enter")
         await held.begun(app)
         await app.pilot.press("q")
-        await until(app, lambda: "Leaving as soon as this is over: naming #2" in app.screen)
+        await until(app, lambda: "Quitting as soon as this is finished: naming #2" in app.screen)
         held.let_go()
         await until(app, lambda: app.app.return_code == 0)
     with History(history) as kept:
@@ -106,7 +106,7 @@ async def test_what_has_to_wait_for_something_else_says_for_what(tmp_path: Path,
         await held.begun(app)
         await app.pilot.press("n", *"best", "enter")
         await app.pilot.pause()
-        assert "Naming #2 waits for something else: grading #2 again" in app.screen
+        assert "Naming #2 waits for another task: regrading #2" in app.screen
         held.let_go()
         await app.until(lambda: screen.state.batches[0].name == "best" and bool(screen.state.regraded))
 

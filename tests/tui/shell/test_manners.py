@@ -99,7 +99,7 @@ def test_an_error_anywhere_is_said_in_one_line_and_the_third_in_a_row_ends_the_a
         if where == "dialog":
             terminal.wait_for("Not run yet.")
             terminal.send("?")
-        terminal.wait_for("Something broke, and the rest goes on")
+        terminal.wait_for("Something failed, and the rest still works")
         terminal.wait_for("details in")
         log = tmp_path / "toolcall-workbench" / "log" / "workbench.log"
         assert log.read_text().count("Traceback") >= 1
@@ -113,7 +113,7 @@ def test_an_error_anywhere_is_said_in_one_line_and_the_third_in_a_row_ends_the_a
         assert_restored(terminal)
         said = bytes(terminal.output).rpartition(LEAVES)[2].decode()
         assert said.count("\n") <= 3
-        assert "workbench broke: ZeroDivisionError" in said
+        assert "workbench failed: ZeroDivisionError" in said
         assert log.read_text().count("Traceback") == 3
 
 

@@ -13,7 +13,7 @@ from tests.tui.in_terminal import Terminal
 from workbench.tui.kit.bars import notice_rows
 from workbench.tui.lines.spans import Span, cells, plain
 
-READ_AGAIN = "Read again from disk"
+READ_AGAIN = "Reloaded from disk"
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ async def test_of_many_that_are_gone_the_number_is_said(tmp_path: Path) -> None:
         (suites / "one.toml").unlink()
         (suites / "two.toml").unlink()
         await app.press("f5")
-        assert "2 suites are gone; 1 cannot run" in app.screen
+        assert "2 suites no longer exist; 1 cannot run" in app.screen
 
 
 @pytest.mark.parametrize("by_name", [False, True], ids=["in a folder", "named"])
@@ -68,7 +68,7 @@ async def test_of_many_that_are_gone_the_number_is_said(tmp_path: Path) -> None:
     [
         (None, "smart_home.toml is gone"),
         (BROKEN, "smart_home.toml, line 4: a case needs"),
-        (SMART_HOME.replace("Movie night", "Film night"), "what was to run is no longer in smart_home.toml"),
+        (SMART_HOME.replace("Movie night", "Film night"), "the cases to run are no longer in smart_home.toml"),
     ],
     ids=["gone", "broken", "without the case"],
 )
@@ -91,7 +91,7 @@ async def test_a_file_that_is_no_suite_any_more_is_a_reason(tmp_path: Path) -> N
         (suites / "smart_home.toml").write_text('name = "other"\n', encoding="utf-8")
         await app.press("r")
         await app.until(lambda: "Nothing was run" in app.screen)
-        assert "smart_home.toml is no suite any more" in app.screen
+        assert "smart_home.toml is no longer a suite" in app.screen
 
 
 async def test_a_long_message_takes_more_rows_while_it_stands(tmp_path: Path) -> None:

@@ -122,7 +122,7 @@ async def test_why_a_run_cannot_be_forked_is_said(tmp_path: Path) -> None:
         await app.settle()
         await go_to(app, OutcomeItem)
         await app.press("k")
-        assert "Not forked: the model answered in round 2, so nothing is left to ask" in app.screen
+        assert "Not forked: the model answered in round 2, so there is nothing left to ask" in app.screen
 
 
 async def test_forks_stand_as_branches_with_their_first_difference(tmp_path: Path) -> None:

@@ -88,7 +88,7 @@ def test_mistakes_are_shown_with_line_and_column() -> None:
         ('{"brightness": NaN}', 1, "column 16: there is no NaN in JSON"),
         ('{"a": [1,\n -1e400]}', 2, "column 2: too large a number"),
         ('{"a": ' + "9" * 5000 + "}", 1, "column 7: too large a number"),
-        ('{"room": "a",\n "r\\u006fom": "b"}', 2, "column 2: this key is in the object already"),
+        ('{"room": "a",\n "r\\u006fom": "b"}', 2, "column 2: this key is already in the object"),
         ('{"a": 1e400, "b": }', 1, "column 19: expecting value"),
     ],
 )
@@ -143,9 +143,9 @@ def test_nothing_is_sent_to_a_run_that_went_on_or_is_over() -> None:
     record = held()
     arguments, message = text_for(record, "arguments"), text_for(record, "message")
     go_on(record)
-    assert arguments.why_gone == message.why_gone == "the run has gone on"
+    assert arguments.why_gone == message.why_gone == "the run has continued"
     record.add(Event(record.run_id, len(record.events), 0.0, Paused("step by step", "c1", "result", 1)))
-    assert arguments.why_gone == "the run has gone on to another stop"
+    assert arguments.why_gone == "the run has moved on to another stop"
     assert message.why_gone is None
     assert message.meant_for == record.hold == len(record.events) - 1
     record.finish(result("stopped"))
@@ -159,7 +159,7 @@ def test_what_is_typed_for_one_stop_is_for_no_other_whatever_is_called_there(cal
     assert (arguments.why_gone, arguments.meant_for) == (None, record.hold)
     go_on(record)
     record.add(Event(record.run_id, len(record.events), 0.0, Paused("step by step", call_id, at, 1)))
-    assert arguments.why_gone == "the run has gone on to another stop"
+    assert arguments.why_gone == "the run has moved on to another stop"
     assert arguments.meant_for != record.hold
 
 

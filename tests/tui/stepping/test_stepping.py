@@ -105,7 +105,7 @@ async def test_a_skipped_call_is_named(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
         await held(app, await stepped(app))
         await app.press("D")
-        assert "set_lights is skipped, and the model is told so" in app.screen
+        assert "set_lights is skipped, and the model is informed" in app.screen
 
 
 async def test_keys_for_the_call_that_is_held_say_so_where_the_cursor_is_on_another_one(tmp_path: Path) -> None:
@@ -219,7 +219,7 @@ async def test_changed_arguments_are_sent_as_they_are_typed(tmp_path: Path) -> N
         await app.press("ctrl+s")
         assert app.session.done == [(run.run_id, EditArguments({"room": "Küche", "brightness": 5}))]
         assert app.app.main.run_pane.editor is None
-        assert "set_lights is called with these arguments once the run goes on" in app.screen
+        assert "set_lights is called with these arguments when the run continues" in app.screen
 
 
 async def test_a_mistake_is_shown_where_it_is_and_nothing_is_lost(tmp_path: Path) -> None:
@@ -230,7 +230,7 @@ async def test_a_mistake_is_shown_where_it_is_and_nothing_is_lost(tmp_path: Path
         await typed(app, '{"room": "Küche",\n "brightness": }')
         assert "line 2, column 16: expecting value" in app.screen
         await app.press("ctrl+s")
-        assert "Not sent, and kept as it is: line 2, column 16" in app.screen
+        assert "Not sent, but kept: line 2, column 16" in app.screen
         assert app.session.done == []
         await app.press("escape")
         assert "Not sent, and kept" in app.screen
@@ -268,7 +268,7 @@ async def test_enter_sends_an_answer_of_one_line_and_a_message(tmp_path: Path) -
         await held(app, run)
         await app.press("i", *"ok", "enter")
         await app.press("p", "enter")
-        assert "Not sent, and kept as it is: there is nothing to say yet" in app.screen
+        assert "Not sent, but kept: there is nothing to say yet" in app.screen
         await app.press(*"Stop", "alt+enter", *"now", "ctrl+s")
         assert app.session.done == [(run.run_id, AnswerCall("ok")), (run.run_id, AddMessage("Stop\nnow"))]
 
@@ -350,7 +350,7 @@ async def test_a_run_that_is_over_is_graded_anew_by_the_expectation_made_of_it(t
         assert run_list.lines is not None
         run_list.move_cursor(run_list.lines.start_of(at))
         await app.press("C")
-        assert "is expected as it was sent" in app.screen or "says all of that already" in app.screen
+        assert "is expected as it was sent" in app.screen or "already says all of that" in app.screen
         after = shown(app).result
         assert before is not None and after is not None
         assert after.status == "passed"
@@ -393,7 +393,7 @@ async def test_a_held_run_is_saved_as_far_as_it_is_and_opens(tmp_path: Path) -> 
         await app.press("s")
         await at_stop(app, "call")
         await app.press("w")
-        await app.until(lambda: "Saved, as far as it is, in " in app.screen)
+        await app.until(lambda: "Saved so far in " in app.screen)
         (file,) = (suites / "recordings").iterdir()
         recording = read_recording(file)
         assert recording.events == tuple(shown(app).events)

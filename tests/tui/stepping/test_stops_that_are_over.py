@@ -21,7 +21,7 @@ from workbench.trajectory.events import (
     Resumed,
 )
 
-ELSEWHERE = "the run has gone on to another stop"
+ELSEWHERE = "the run has moved on to another stop"
 
 
 async def asked_again(app: Opened, run: PlannedRun) -> None:
@@ -51,7 +51,7 @@ async def test_what_was_typed_for_a_call_is_shown_with_the_reason_and_never_sent
         assert (editor(app).held.title, editor(app).text) == ("Arguments of set_lights", '{"brightness": 1}')
         assert f"{ELSEWHERE}: this was not sent" in app.screen
         await app.press("ctrl+s")
-        assert f"Not sent, and kept as it is: {ELSEWHERE}" in app.screen
+        assert f"Not sent, but kept: {ELSEWHERE}" in app.screen
         await app.press("escape", "e")
         assert (editor(app).held.title, editor(app).text) == ("Arguments of lock_door", '{\n  "door": "front"\n}')
         await typed(app, '{"door": "back"}')
@@ -101,7 +101,7 @@ async def test_what_was_typed_for_a_stop_that_is_over_is_refused_and_kept(tmp_pa
         await held(app, run)
         app.session.held[run.run_id] += 10
         await app.press("i", *"dark", "enter")
-        assert f"Not sent, and kept as it is: {ELSEWHERE}" in app.screen
+        assert f"Not sent, but kept: {ELSEWHERE}" in app.screen
         assert app.session.done == []
         assert editor(app).text == "dark"
 

@@ -87,7 +87,7 @@ def test_a_signal_gives_the_terminal_back_where_the_app_hangs(tmp_path: Path) ->
             assert "did not respond and was ended" in terminal.screen
             assert "on_mount" in (folder / "toolcall-workbench" / "log" / "workbench.log").read_text()
         with Terminal([str(folder / "suites")], folder) as terminal:
-            terminal.wait_for("Unsaved changes of before")
+            terminal.wait_for("Unsaved changes from an earlier session")
 
 
 def test_a_connection_that_drops_ends_the_program(tmp_path: Path) -> None:
@@ -138,7 +138,7 @@ def test_a_pane_that_can_never_be_drawn_ends_the_app_with_one_line_and_a_restore
         assert_restored(terminal)
         said = bytes(terminal.output).rsplit(LEAVES, 1)[1].decode()
         assert said.count("\n") <= 3
-        assert "workbench broke: AttributeError" in said
+        assert "workbench failed: AttributeError" in said
         assert "workbench.log" in said
         log = (tmp_path / "toolcall-workbench" / "log" / "workbench.log").read_text()
         assert "Traceback" in log

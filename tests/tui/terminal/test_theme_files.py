@@ -72,15 +72,15 @@ def test_everything_can_be_read_on_everything(theme: ThemeFile) -> None:
     ("text", "why"),
     [
         ("", "colours.background is missing: give it"),
-        ("name = x", "is no TOML: Invalid value (at line 1, column 8)"),
+        ("name = x", "is not valid TOML: Invalid value (at line 1, column 8)"),
         ('[colours]\nbackground = "red"', "colours.background must be a colour such as"),
         ('extends = "graphite"\n[colours]\ntext = 7', "colours.text must be a colour such as"),
         ('extends = "graphit"', "extends names no theme that can be used: did you mean 'graphite'?"),
-        ('extends = "graphite"\n[colours]\ntex = "#ffffff"', "tex is no colour of a theme: did you mean 'text'?"),
-        ('extends = "graphite"\ncolour = {}', "colour is no setting of a theme: did you mean 'colours'?"),
+        ('extends = "graphite"\n[colours]\ntex = "#ffffff"', "tex is not a colour of a theme: did you mean 'text'?"),
+        ('extends = "graphite"\ncolour = {}', "colour is not a setting of a theme: did you mean 'colours'?"),
         ('extends = "graphite"\ncolours = 1', "colours must be a table"),
         ('extends = "graphite"\ndark = 1', "dark true or false"),
-        ('name = "a b"\nextends = "graphite"', "name is no name for a theme"),
+        ('name = "a b"\nextends = "graphite"', "name cannot be the name of a theme"),
     ],
 )
 def test_a_theme_that_cannot_be_used_says_why_and_does_no_harm(tmp_path: Path, text: str, why: str) -> None:

@@ -72,4 +72,4 @@ async def test_a_chosen_theme_that_is_gone_is_missed(tmp_path: Path) -> None:
         assert app.app.theme == "oak"
     (own / "oak.toml").unlink()
     async with opened(suites) as app:
-        assert "The theme oak, chosen the last time, is not there any more: this is graphite" in app.screen
+        assert "The theme oak, chosen last time, no longer exists: this is graphite" in app.screen

@@ -79,7 +79,7 @@ def detail(state: ToolShelves, tool: str | None, width: int = 70) -> str:
 
 
 def test_a_server_that_never_ran_says_so_and_is_not_started() -> None:
-    assert listed(shelves())[2:] == ["· shop not started", "not known before it has run"]
+    assert listed(shelves())[2:] == ["· shop not started", "unknown until it runs"]
 
 
 def test_remembered_tools_are_shown_with_their_age() -> None:

@@ -100,7 +100,7 @@ async def test_accepting_a_run_makes_it_pass_and_can_be_undone(tmp_path: Path) -
         await app.press("a")
         assert_golden(app.screen, "accept-80x24")
         await app.press("enter")
-        assert "accepted 1 call, 1 expectation dropped: Ctrl+Z brings it back;\n the run passes with it" in app.screen
+        assert "accepted 1 call, 1 expectation dropped: Ctrl+Z brings it back;\n the run now passes" in app.screen
         (suite,) = app.app.main.open_suites.suites
         assert suite.dirty
         assert "brightness = 60" in suite.document.text
@@ -144,7 +144,7 @@ async def test_one_call_and_one_missing_call_are_accepted_by_themselves(tmp_path
         await app.press("ctrl+z")
         go_to(app, "case mock")
         await app.press("a", "enter")
-        assert "the call of set_lights accepted; the run still comes out failed" in app.screen
+        assert "the call of set_lights accepted; the run is still failed" in app.screen
         assert "brightness = 60" in suite.document.block(0)
         assert "set_tv" in suite.document.block(0)
 
@@ -155,7 +155,7 @@ async def test_a_run_that_broke_off_is_not_accepted(tmp_path: Path) -> None:
         assert "This case has not been run; r runs it" in app.screen
         await app.run("r")
         await app.press("a")
-        assert "This run is not over yet" in app.screen
+        assert "This run is not finished yet" in app.screen
 
 
 async def test_everything_that_the_filter_shows_is_run(tmp_path: Path) -> None:

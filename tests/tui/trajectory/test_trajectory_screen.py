@@ -88,7 +88,7 @@ async def test_a_run_that_goes_on_is_followed_until_somebody_looks_elsewhere(tmp
         assert not lines.following
         assert "new ↓ End" in app.screen
         await app.press("g")
-        assert "This run is not over yet" in app.screen
+        assert "This run is not finished yet" in app.screen
 
 
 async def test_a_run_that_is_read_stays_as_it_is_when_others_push_it_off_the_shelf(
@@ -121,4 +121,4 @@ async def test_quitting_leads_by_way_of_the_main_screen_from_any_depth(tmp_path:
         await shown(app)
         await app.press("q")
         assert app.app.screen is app.app.main
-        assert "1 run not over yet: q again stops and quits" in app.screen
+        assert "1 run still under way: q again stops and quits" in app.screen

@@ -310,7 +310,7 @@ def test_a_chain_in_which_nothing_is_called_is_explained_as_one() -> None:
 
 def test_an_issue_and_an_extra_call_say_in_which_step_they_are() -> None:
     shown = said(state_of(STEPS, ([("add", {"a": 2, "b": 3})], [("log", {"x": 1})], [])), "decision", 100)
-    assert "called when no call was expected" in shown
+    assert "called where nothing should be" in shown
     extra = next(line for line in shown.split("\n") if "call 2 log(" in line)
     assert extra.startswith(" step 2  ")
     assert "! step 3: missing call: halve" in shown.partition("Issues")[2]

@@ -76,7 +76,7 @@ async def test_a_new_suite_is_asked_for_its_file_and_is_on_the_disk_once_it_is_s
     async with opened(suites) as app:
         await app.press("home", "n")
         await typed(app, "smart_home")
-        assert "is there already" in app.screen
+        assert "already exists" in app.screen
         await typed(app, "office/mail")
         assert selected(app) == "mail"
         assert not (suites / "office").exists()
@@ -159,7 +159,7 @@ async def test_what_is_no_toml_cannot_be_restructured_and_says_so(tmp_path: Path
     async with opened(suites_in(tmp_path, broken="format = 1\na = ")) as app:
         for keys in (["n"], ["f2"]):
             await app.press("home", "down", *keys)
-            assert "broken.toml is not TOML: mend its text first" in app.screen
+            assert "broken.toml is not TOML: correct its text first" in app.screen
 
 
 async def test_where_keys_do_nothing_they_say_why(tmp_path: Path) -> None:
@@ -306,7 +306,7 @@ async def test_a_case_does_not_vanish_from_both_suites_by_undo(tmp_path: Path) -
         await app.press("M", "enter")
         app.app.main.open_suites.change(home, home.document.with_header("name", "Our home"), "Typed")
         await app.press("ctrl+z")
-        assert "home.toml, where the case was, has changed since: Ctrl+Z there first" in app.screen
+        assert "home.toml, which the case came from, has changed since: undo there first (Ctrl+Z)" in app.screen
         assert len(other.cases) == 4
 
 

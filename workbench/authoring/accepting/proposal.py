@@ -65,7 +65,7 @@ class Proposal:
         if not self.whole:
             return f"{self.case}: the call of {self.calls[0].tool} accepted"
         if not self.calls:
-            return f"{self.case}: accepted that nothing is called"
+            return f"{self.case}: accepted that no tool is called"
         return f"{self.case}: accepted {counted(len(self.calls), 'call')}"
 
     def applied(self, table: Table) -> Table:

@@ -90,7 +90,9 @@ def _is_present(check: object) -> bool:
 
 def _check_name(tool: str, secrets: Secrets) -> None:
     if secrets.redact(tool) is not tool:
-        raise AcceptError(f"the name of the tool {secrets.redact(tool)} holds a secret, which no suite is to hold")
+        raise AcceptError(
+            f"the name of the tool {secrets.redact(tool)} contains a secret, which must not go into a suite"
+        )
 
 
 def _all_values(value: object) -> Iterator[object]:

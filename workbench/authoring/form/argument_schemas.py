@@ -138,7 +138,7 @@ def mark(value: object, schema: Schema | None) -> str | None:
             why = marks_of_parts[0] if marks_of_parts and None not in marks_of_parts else None
         case "equals_null", _:
             allows = types_of(schema)
-            why = None if "null" in allows else f"null is refused here: the schema requires {_in_words(allows)}"
+            why = None if "null" in allows else f"null is not allowed here: the schema requires {_in_words(allows)}"
         case "contains" | "prefix" | "suffix" | "pattern" | "datetime", str():
             why = _not_of(kind, {"string"}, schema) or _holds_for_none(kind, expected, schema)
         case _:
@@ -273,7 +273,7 @@ def _in_plain_words(error: ValidationError) -> str:
             hint = did_you_mean(unknown[0], known) if unknown else ""
             return f"has no {', '.join(map(render.key_text, unknown))}" + (f": {hint}" if hint else "")
         case "anyOf" | "oneOf":
-            return f"{described(instance)} is none of what the schema allows"
+            return f"{described(instance)} is not a value that the schema allows"
     return error.message
 
 
@@ -301,7 +301,7 @@ def _beyond(number: float, schema: Schema) -> str | None:
     for name, holds, words in _BOUNDS:
         bound = keyword(schema, name)
         if is_number(bound) and not holds(number, bound):
-            return f"{_shown(number)} is outside of what the schema allows: {words} {_shown(bound)}"
+            return f"{_shown(number)} is outside the range that the schema allows: {words} {_shown(bound)}"
     return None
 
 

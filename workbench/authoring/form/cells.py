@@ -144,7 +144,9 @@ def with_kind(value: object, kind: str, schema: Schema | None = None) -> object:
     CellError if there is no such check."""
     kind = IS if kind == "equals" else kind
     if kind not in KINDS:
-        raise CellError(f"no check has this name: {did_you_mean(kind, KINDS) or 'write is, one_of or range, say'}")
+        raise CellError(
+            f"no check has this name: {did_you_mean(kind, KINDS) or 'write is, one_of or range, for example'}"
+        )
     if kind == kind_of(value):
         return value
     kept = _kept_values(value, schema)
@@ -224,7 +226,7 @@ def with_weight(value: object, text: str | None) -> object:
     except CellError:
         weight = math.inf
     if math.isinf(weight):
-        raise CellError(f"write a number from 0 on, or {', '.join(NAMED_WEIGHTS)}")
+        raise CellError(f"write a number of at least 0, or {', '.join(NAMED_WEIGHTS)}")
     return _with(value, "weight", weight)
 
 

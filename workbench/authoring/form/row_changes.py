@@ -62,7 +62,7 @@ def adding(source: FormSource, row: FormRow) -> Adding | str:
 def removed(source: FormSource, row: FormRow) -> Edit | str:
     """Remove what a row stands for: an element of a list, or a key, which then has its default."""
     if row.absent or row.kind == "more":
-        return "nothing is written here that could be taken away"
+        return "there is nothing to remove here"
     said = f"{name_of(source, row)} removed"
     cell = row.cells[0] if row.cells else None
     if cell is not None and cell.kind in ("option", "optional", "required"):
@@ -104,7 +104,7 @@ def moved(source: FormSource, row: FormRow, step: int) -> Edit | str:
     index = _index(place)
     other = index + step
     if not 0 <= other < len(items_at(source.table, place[:-1])):
-        return "it is the first one already" if step < 0 else "it is the last one already"
+        return "it is already the first one" if step < 0 else "it is already the last one"
     table = with_items_swapped(source.table, place, other)
     rest = row.place[len(place) :]
     return Edit(table, (*place[:-1], other, *rest), f"{_item_name(source, place)} moved")
@@ -116,7 +116,7 @@ def grouped(source: FormSource, row: FormRow) -> Edit | str:
     if place is None or place[0] != "ordered":
         return "put the cursor on a call of `ordered`: only those have an order"
     if len(place) > 2 or is_group(source.table, place):
-        return "this is in an any-order group already"
+        return "this call is already in an any-order group"
     index = _index(place)
     items = items_at(source.table, ("ordered",))
     call = items[index]
@@ -147,7 +147,7 @@ def ungrouped(source: FormSource, row: FormRow) -> Edit | str:
         items = items_at(source.table, ("ordered",))
         index = _index(place)
         table = with_value(source.table, ("ordered",), [*items[:index], *calls, *items[index + 1 :]])
-        return Edit(table, place, "the any-order group dissolved")
+        return Edit(table, place, "the any-order group removed")
     left = [call for index, call in enumerate(calls) if index != place[-1]]
     taken = calls[_index(place)]
     items = items_at(source.table, ("ordered",))
@@ -324,7 +324,7 @@ def _name(answer: str) -> str:
 
 def _unused(name: str, used: tuple[str, ...]) -> str:
     if name in used:
-        raise CellError(f"there is already one of the name {name}")
+        raise CellError(f"there is already one named {name}")
     return name
 
 

@@ -173,7 +173,7 @@ def read_range(text: str) -> list[int | float]:
             return [read_number(low) if low else -math.inf, read_number(high) if high else math.inf]
         except CellError:
             pass  # one message for everything that is not a range
-    raise CellError("write two numbers as 5..40; 5.. is from 5 on, ..40 up to 40")
+    raise CellError("write two numbers as 5..40; 5.. is at least 5, ..40 at most 40")
 
 
 def shown_range(low: float, high: float) -> str:
@@ -184,7 +184,7 @@ def shown_range(low: float, high: float) -> str:
 def _limits(least: float, most: float) -> str:
     if math.isinf(least):
         return "" if math.isinf(most) else f" up to {most:g}"
-    return f" from {least:g} on" if math.isinf(most) else f" from {least:g} to {most:g}"
+    return f" of at least {least:g}" if math.isinf(most) else f" from {least:g} to {most:g}"
 
 
 def _toml(text: str) -> tuple[object] | None:
@@ -212,7 +212,7 @@ def _sendable(value: object) -> object:
         case None:
             raise CellError("TOML has no null: for an argument that is null, choose the check equals_null")
         case date() | time():
-            raise CellError("a date inside a list or a table stands in quotes: models send text")
+            raise CellError("put a date inside a list or a table in quotes: models send text")
         case float() if not math.isfinite(value):
             raise CellError("JSON has no infinite numbers: write a number, or a text in quotes")
         case _:

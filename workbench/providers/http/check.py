@@ -41,7 +41,7 @@ async def check(spec: ModelSpec, client: Client, errors: EndpointErrors) -> Chec
         async with asyncio.timeout(CHECK_TIMEOUT_S):
             return await _check(spec, client, errors)
     except TimeoutError:
-        sentence = f"came to no end within {CHECK_TIMEOUT_S:g} s: look at base_url and at what the server does"
+        sentence = f"did not finish within {CHECK_TIMEOUT_S:g} s: look at base_url and at what the server does"
         return CheckResult(False, str(errors.error(sentence)))
 
 

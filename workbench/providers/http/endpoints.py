@@ -95,11 +95,11 @@ class Endpoints:
         if not key:
             raise ModelError(
                 f"{spec.name} needs a key, and {variable} is not set: set it in the environment or in a file .env "
-                "beside the suites"
+                "next to the suites"
             )
         self._secrets.add(variable, key)
         if not (key.isascii() and key.isprintable()):
-            raise ModelError(f"{variable} holds characters that no key has: copy the key again")
+            raise ModelError(f"{variable} contains characters that a key cannot have: copy the key again")
         return key
 
 

@@ -68,7 +68,7 @@ class EndpointErrors:
         """Returns the error for something that is neither a stream of events nor JSON. Bytes that are not even text may
         have been garbled in transit, and are worth another try."""
         text = body.decode("utf-8", "replace")
-        sentence = f"answers with something that is no model's answer ({self.quoted(text, 80)})"
+        sentence = f"answers with something that is not a model's answer ({self.quoted(text, 80)})"
         return self.error(f"{sentence}: correct base_url or provider", retryable="\0" in text or "\ufffd" in text)
 
     def of_settings(self, error: Exception) -> ModelError:

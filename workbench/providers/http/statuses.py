@@ -49,15 +49,15 @@ class Refusal:
         why = self._why
         match self.status:
             case 401 | 403 if spec.api_key_env is None:
-                return f"wants a key {why}: name the variable that holds it as api_key_env"
+                return f"requires a key {why}: name the variable that holds it as api_key_env"
             case 401 | 403:
                 return f"does not accept the key in {spec.api_key_env} {why}: correct the variable"
             case 402:
-                return f"wants to be paid {why}: look at the account behind the key"
+                return f"requires payment {why}: look at the account behind the key"
             case 404 | 405:
                 return self._not_there(spec)
             case 413:
-                return f"finds the request too large {why}: shorten the case or offer fewer tools"
+                return f"rejects the request as too large {why}: shorten the case or offer fewer tools"
             case 400 | 422 if self.tool is not None:
                 return f"does not accept the tool {self.tool} {why}: correct the schema of its parameters"
             case 400 if any(words in self.body.lower() for words in TLS_WANTED):

@@ -32,7 +32,7 @@ _CERTIFICATE_PROBLEMS = {
     64: ("is for another host", "write the host that it is for in base_url"),
 }
 """By OpenSSL's error number: the problem of the certificate, and the way out."""
-_UNTRUSTED = ("is from nobody whom this machine trusts", "name its authority's file in SSL_CERT_FILE")
+_UNTRUSTED = ("is not from an authority that this machine trusts", "name its authority's file in SSL_CERT_FILE")
 
 
 @dataclass(frozen=True)
@@ -80,9 +80,9 @@ def _with_proxy(causes: tuple[BaseException, ...]) -> str | None:
             case ConnectionRefusedError():
                 return "refuses connections"
             case socket.gaierror():
-                return "has a host name that nobody knows"
+                return "has an unknown host name"
             case httpx2.ConnectTimeout():
-                return f"takes no connection within {CONNECT_TIMEOUT_S:g} s"
+                return f"accepts no connection within {CONNECT_TIMEOUT_S:g} s"
             case httpx2.ProxyError():
                 return f"refuses to ask it ({cause})"
     return None
@@ -101,11 +101,11 @@ def _before_connecting(causes: tuple[BaseException, ...]) -> Broken | None:
             case ssl.SSLError() if cause.reason and "EOF" not in cause.reason:
                 return Broken(f"cannot agree on TLS ({cause.reason}): look at the server's TLS settings")
             case socket.gaierror():
-                return Broken("has a host name that nobody knows: correct base_url, or look at the network")
+                return Broken("has an unknown host name: correct base_url, or look at the network")
             case ConnectionRefusedError():
                 return Broken("refuses connections: start the server, or correct base_url")
             case httpx2.UnsupportedProtocol() | httpx2.InvalidURL():
-                return Broken("is no address to ask: base_url begins with http:// or https:// and a host")
+                return Broken("is not a valid address: base_url must begin with http:// or https:// and a host")
             case httpx2.ProxyError():
                 return Broken(f"cannot be reached through the proxy ({cause}): look at HTTPS_PROXY and NO_PROXY")
     return None
@@ -117,7 +117,7 @@ def _timed_out(causes: tuple[BaseException, ...], spec: ModelSpec) -> Broken | N
     for cause in causes:
         match cause:
             case httpx2.ConnectTimeout():
-                return Broken(f"takes no connection within {CONNECT_TIMEOUT_S:g} s: look at base_url and the network")
+                return Broken(f"accepts no connection within {CONNECT_TIMEOUT_S:g} s: look at base_url and the network")
             case httpx2.ReadTimeout() | httpx2.WriteTimeout():
                 way_out = "raise read_timeout_s of the model, or look at what the server does"
                 return Broken(f"was silent for {spec.read_timeout_s:g} s: {way_out}")
@@ -136,11 +136,11 @@ def _broken_off(causes: tuple[BaseException, ...], spec: ModelSpec, began: bool)
             case httpx2.ConnectError():
                 return Broken("cannot be reached: look at base_url and the network")
             case httpx2.LocalProtocolError():
-                return Broken("cannot be asked like this: its key or base_url holds characters that HTTP cannot carry")
+                return Broken("cannot be reached: its key or base_url contains characters that HTTP does not allow")
             case httpx2.RemoteProtocolError() if not any(said in str(cause) for said in ("disconnected", "closed")):
-                return Broken("does not answer as HTTP does: correct base_url, or look at what the server sends")
+                return Broken("does not answer in HTTP: correct base_url, or look at what the server sends")
             case httpx2.DecodingError():
-                return Broken("sends a body that is not compressed as it says: look at the server or its proxy")
+                return Broken("sends a body that is not compressed as declared: look at the server or its proxy")
             case httpx2.TransportError() | httpx2.StreamError() | OSError() | anyio.EndOfStream():
-                return Broken(f"broke the connection {when}", retryable=True)
+                return Broken(f"closed the connection {when}", retryable=True)
     return None

@@ -133,12 +133,12 @@ def read_arguments(given: object) -> tuple[Mapping[str, Any], str | None]:
         return {}, None
     if isinstance(value, dict):
         return value, None
-    return {}, f"{_KINDS.get(type(value), 'something')} where a JSON object is due"
+    return {}, f"{_KINDS.get(type(value), 'something')} instead of a JSON object"
 
 
 def _broken(text: str, error: json.JSONDecodeError) -> str:
     if error.msg == "Extra data":
         return f"text after the end of the JSON value, at character {error.pos + 1}"
     if error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated string"):
-        return "JSON that breaks off before its end"
+        return "JSON that ends too early"
     return f"not JSON: {error.msg.removesuffix(' at')} at character {error.pos + 1}"

@@ -160,22 +160,26 @@ class AnswerErrors:
         try:
             json_text(state)
         except (ValueError, RecursionError) as error:
-            raise ModelError(f"{self.model} wants back with its answer what JSON cannot say: {error}") from None
+            raise ModelError(
+                f"{self.model} returned something with its answer that JSON cannot express: {error}"
+            ) from None
         return state
 
     def reported(self, error: object) -> ModelError:
         """Returns the error that the endpoint reports."""
         words = error_text(error)
-        said = quoted(words, self.secrets) if words else f"an error without words: {self._shown(error)}"
+        said = quoted(words, self.secrets) if words else f"an error without a message: {self._shown(error)}"
         return ModelError(f"the endpoint of {self.model} reports: {said}", retryable=is_retryable_error(error))
 
     def not_json(self, text: str) -> ModelError:
         """Returns the error for something in the stream that is not JSON."""
-        return ModelError(f"the stream of {self.model} holds what is not JSON: {self._shown(text)} ({self._way_out})")
+        return ModelError(
+            f"the stream of {self.model} contains something that is not JSON: {self._shown(text)} ({self._way_out})"
+        )
 
     def no_answer(self, document: object) -> ModelError:
         """Returns the error for a JSON document that is neither an answer nor an error."""
-        return ModelError(f"what came from {self.model} is no answer: {self._shown(document)} ({self._way_out})")
+        return ModelError(f"what came from {self.model} is not an answer: {self._shown(document)} ({self._way_out})")
 
     def nothing(self) -> ModelError:
         """Returns the error for a stream that ended without any content."""
@@ -184,7 +188,7 @@ class AnswerErrors:
     def broke_off(self, missing: str) -> ModelError:
         """Returns the error for a stream that ended before its answer did; `missing` is the mark that would have ended
         it."""
-        return ModelError(f"the answer of {self.model} broke off before its end: {missing} came", retryable=True)
+        return ModelError(f"the answer of {self.model} ended too early: {missing} came", retryable=True)
 
     def gave_up(self, reason: str) -> ModelError:
         """Returns the error for an answer that the endpoint itself ended because of a fault."""

@@ -73,9 +73,9 @@ class AcceptingCommands:
     def _proposal(self, suite: OpenSuite, outline: CaseOutline, run: RunRecord, whole: bool) -> Proposal:
         result = run.result
         if result is None or result.status in BROKEN_OFF:
-            raise AcceptError("only a run that came to its end can be accepted; r runs the case again")
+            raise AcceptError("only a finished run can be accepted; r runs the case again")
         if any(place.call is not None for place in result.redacted):
-            raise AcceptError("what was secret in its calls is not stored with this run; r runs the case again")
+            raise AcceptError("secrets in its calls are not stored with this run; r runs the case again")
         read = read_now(suite, outline)
         if read is None:
             raise AcceptError("this case has errors: correct them first")
@@ -111,7 +111,7 @@ class AcceptingCommands:
             )
             self._stage.announce(said, "passed", GLYPHS.passed)
         else:
-            self._stage.announce("The case says all of that already")
+            self._stage.announce("The case already says all of that")
 
 
 def _pairings(suite: Suite, case: Case, result: RunResult) -> Sequence[CallPairing]:
@@ -129,10 +129,10 @@ def _status_now(suite: OpenSuite, outline: CaseOutline, run: RunRecord) -> str:
     if now is None or result is None:
         return "the case has errors now"
     if not graded_alike(run.planned, now.suite, now.case):
-        return "the run is being graded anew"
+        return "the run is being regraded"
     if result.status == "passed":
-        return "the run passes with it"
+        return "the run now passes"
     grade = result.grade
     reason = grade.reason if grade is not None else result.error or ""
     why = next((issue.why for issue in (grade.issues if grade is not None else ()) if issue.decides), reason)
-    return f"the run still comes out {result.status}: {why}"
+    return f"the run is still {result.status}: {why}"

@@ -43,7 +43,7 @@ class AcceptScreen(Dialog[Proposal]):
     def heading(self) -> str:
         if self._proposal.only_drops:
             return "Accept that it was not called?"
-        return "Accept the run as what is expected?" if self._proposal.whole else "Accept this call as expected?"
+        return "Accept the run as the expectation?" if self._proposal.whole else "Accept this call as expected?"
 
     def body(self) -> ComposeResult:
         yield AcceptLines(self._proposal, "accepted")
@@ -145,7 +145,7 @@ class AcceptLines(LineView):
         if choice.written is not None:
             shown = one_line(choice.text)
             if not argument.given:
-                return (*line, Span(shown), Span("  not given, which is fine", "muted"))
+                return (*line, Span(shown), Span("  not given, which is allowed", "muted"))
             return (*line, Span(shown))
         given = compact_json(argument.value, self.text_width) if argument.given else "not given"
         return (*line, Span(cut(given, self.text_width), "muted"))

@@ -10,11 +10,13 @@ def _audit(now: MainSituation) -> str | None:
 
 
 def _found(now: Situation) -> str | None:
-    return None if now.has_text else "nothing was looked at yet"
+    return None if now.has_text else "nothing has been audited yet"
 
 
 ACTIONS: tuple[Action, ...] = (
-    Action("audit", "Audit of the suite or folder: cases that ask too little", ("u",), label="audit", why_not=_audit),
+    Action(
+        "audit", "Audit the suite or folder: find cases that check too little", ("u",), label="audit", why_not=_audit
+    ),
     Action("audit.open", "Go to the case", ("enter", "right"), "audit", "go to it", _found, listed=False),
     Action("audit.copy", "Copy all of it as text", ("y",), "audit", "copy", _found, listed=False),
     Action("audit.back", "Leave the screen", ("escape", "left"), "audit", "back", listed=False),

@@ -23,7 +23,7 @@ def _typed(now: Situation) -> str | None:
 
 
 ACTIONS: tuple[Action, ...] = (
-    Action("break.here", "Set a breakpoint at what the cursor is on, or take it away", ("b",), label="break"),
+    Action("break.here", "Set or remove a breakpoint at the cursor", ("b",), label="break"),
     Action("break.list", "Breakpoints: list, switch on and off, add, change", ("B",)),
     Action("breakpoints.switch", "Switch it on or off", ("space",), "breakpoints", "on/off", _some, listed=False),
     Action("breakpoints.add", "Add one", ("a",), "breakpoints", "add", listed=False),

@@ -29,9 +29,9 @@ def kept_lines(breakpoints: Breakpoints, width: int) -> list[Line]:
     if breakpoints.problem is not None:
         return warned_lines(breakpoints.problem, width)
     if breakpoints.file is None:
-        said = "For this time: given with --break on the command line, and kept nowhere."
+        said = "For this session only: given with --break on the command line."
     else:
-        said = f"Kept in {one_line(str(breakpoints.file.path))}"
+        said = f"Stored in {one_line(str(breakpoints.file.path))}"
     return [(Span(f" {row}", "muted"),) for row in wrap(said, max(width - 2, 10))]
 
 

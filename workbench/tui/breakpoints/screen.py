@@ -261,7 +261,7 @@ class BreakpointsScreen(SideScreen[None]):
     def _changed(self) -> None:
         if self._typing:
             cut, self._field.left_out = self._field.left_out, False
-            self._mistake = "A breakpoint is one line: of what was pasted only the first line is here" if cut else None
+            self._mistake = "A breakpoint is one line: only the first line was pasted" if cut else None
             self._offer()
 
     @on(Input.Submitted)
@@ -277,7 +277,7 @@ class BreakpointsScreen(SideScreen[None]):
         else:
             known = self.breakpoints.index_of(point)
             if known not in (None, self._changing):
-                self._note = f"{breakpoint_line(point)} is there already"
+                self._note = f"{breakpoint_line(point)} already exists"
             self._list.cursor = self.breakpoints.put(point, self._changing)
             self._end_typing()
 

@@ -25,7 +25,7 @@ MOST_BYTES = 1 << 20
 """A larger file was not written by this program."""
 
 _OFF = "off "
-_NOT_KEPT = "a breakpoint with a secret in its condition is not kept in the file: it holds until you quit"
+_NOT_KEPT = "a breakpoint with a secret in its condition is not saved: it works until you quit"
 
 Switched = Literal["set", "switched on", "taken away"]
 
@@ -49,7 +49,7 @@ class BreakpointFile:
         except FileNotFoundError:
             return (), None
         except OSError as error:
-            return (), f"{self.path} cannot be read ({error.strerror}): no breakpoint of it holds"
+            return (), f"{self.path} cannot be read ({error.strerror}): none of its breakpoints is set"
         points: list[Breakpoint] = []
         damaged = False
         for line in content.split(b"\n"):
@@ -70,7 +70,7 @@ class BreakpointFile:
             write_atomically(self.path, "".join(f"{line}\n" for line in lines).encode("utf-8", errors="replace"))
         except OSError as error:
             _log.warning("%s cannot be written: %s", self.path, error)
-            return f"breakpoints cannot be kept in {self.path} ({error.strerror}): these hold until you quit"
+            return f"breakpoints cannot be saved in {self.path} ({error.strerror}): they work until you quit"
         return None
 
     def _set_aside(self, readable: Sequence[Breakpoint]) -> str:
@@ -80,7 +80,7 @@ class BreakpointFile:
         except OSError as error:
             return f"{self.path} is damaged and cannot be moved ({error.strerror})"
         left = f"{len(readable)} of its breakpoints could be read" if readable else "no breakpoint is set"
-        return self.write(readable) or f"{self.path} was damaged and is now {aside.name}: {left}"
+        return self.write(readable) or f"{self.path} was damaged and renamed to {aside.name}: {left}"
 
 
 def _kept_line(point: Breakpoint) -> str:

@@ -21,7 +21,7 @@ def _action(action_id: str, title: str, keys: tuple[str, ...], label: str = "") 
 
 
 TYPING: tuple[Action, ...] = (
-    Action("typing.done", "Done; go on below", ("enter",), "form", "done"),
+    Action("typing.done", "Done; next row", ("enter",), "form", "done"),
     Action("typing.next", "To the next cell", ("tab",), "form", "next"),
     Action("typing.end", "Close the completions, or the field", ("escape",), "form", "close"),
 )
@@ -33,7 +33,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("form.right", "Next cell of the row", ("right",), "form", listed=False),
     _action("form.add", "Add here: a call, an argument, a message, a mock …", ("n",), "add"),
     _action("form.duplicate", "Duplicate the call, message, mock …", ("d",), "duplicate"),
-    _action("form.remove", "Remove it, or set it back to its default", ("delete",), "remove"),
+    _action("form.remove", "Remove it, or reset it to its default", ("delete",), "remove"),
     _action("form.up", "Move it up", ("K", "alt+up")),
     _action("form.down", "Move it down", ("J", "alt+down")),
     _action("form.group", "Make an any-order group", ("G",)),
@@ -64,13 +64,17 @@ def _open_in_editor(now: MainSituation) -> str | None:
 
 EDITING_ACTIONS: tuple[Action, ...] = (
     Action(
-        "edit", "Edit the case or the suite's settings; what a run is held at", ("e",), label="edit", why_not=_edit_held
+        "edit",
+        "Edit the case, the suite's settings, or what a run is held at",
+        ("e",),
+        label="edit",
+        why_not=_edit_held,
     ),
     Action("edit.view", "Form or TOML", ("o", "ctrl+t"), label="form/toml"),
     Action("edit.undo", "Undo", ("ctrl+z",), why_not=_undo, priority=True),
     Action("edit.redo", "Redo", ("ctrl+y",), why_not=_redo, priority=True),
     Action("edit.file", "Open the whole file in your editor", (), why_not=_open_in_editor),
-    Action("reload", "Read the suites again from disk", ("f5", "ctrl+r"), label="reload"),
+    Action("reload", "Reload the suites from disk", ("f5", "ctrl+r"), label="reload"),
 )
 
 

@@ -42,7 +42,7 @@ class EditingCommands:
             "edit": case_pane.edit,
             "edit.view": self._other_view,
             "edit.undo": partial(self._go, undo, "Undone"),
-            "edit.redo": partial(self._go, redo, "Done again"),
+            "edit.redo": partial(self._go, redo, "Redone"),
             "edit.file": self._open_in_editor,
         }
 
@@ -157,4 +157,4 @@ class TomlCommands:
         if wrong:
             self._stage.announce(f"{part.name[:1].upper()}{part.name[1:]}: {wrong[0].message}", "warned", GLYPHS.warned)
         else:
-            self._stage.announce(f"Took {part.name} over from your editor", "passed", GLYPHS.passed)
+            self._stage.announce(f"Updated {part.name} from your editor", "passed", GLYPHS.passed)

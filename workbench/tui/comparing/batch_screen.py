@@ -86,7 +86,7 @@ class ComparedBatchScreen(CompareScreen):
             ends = [f"{far} runs", far]
         else:
             of_then = f"{far} as of {self._read_at:%H:%M}"
-            ends = [f"{far} runs as of {self._read_at:%H:%M}, F5 reads it again", f"{of_then}, F5", of_then, far]
+            ends = [f"{far} runs as of {self._read_at:%H:%M}, F5 reloads it", f"{of_then}, F5", of_then, far]
         lines: list[Line] = [(Span(f"{end} ", "running"),) for end in ends]
         return [(*lines[0], Span(" "), *about[0]), *lines, EMPTY]
 
@@ -159,8 +159,8 @@ class ComparedBatchScreen(CompareScreen):
                 await asyncio.sleep(0)
         self._show_news(state.rows is not rows)
         if asked:
-            said = f"{counted(-over, 'run')} more came to an end" if over < 0 else "nothing more came to an end"
-            self.announce(f"Read again: {said}")
+            said = f"{counted(-over, 'more run')} finished" if over < 0 else "no more runs finished"
+            self.announce(f"Reloaded: {said}")
 
     @staticmethod
     def _loop_s() -> float:

@@ -115,9 +115,7 @@ class CellsScreen(FilterScreen[None]):
         over = [key for key in planned if state.at(key).stage == "done"]
         wanted = missing or over
         if not missing and not over:
-            self.announce(
-                "Nothing is left to run: the rest is under way" if planned else "No model is chosen: m chooses"
-            )
+            self.announce("Nothing is left to run: the rest is running" if planned else "No model is chosen: m chooses")
             return
         if not missing and not self._asked_again:
             self._asked_again = True
@@ -155,5 +153,5 @@ class CellsScreen(FilterScreen[None]):
             self._ways.stop(key)
 
     def do_stop_all(self) -> None:
-        """Stop everything that runs."""
+        """Stop all runs."""
         self._ways.stop_all()

@@ -282,10 +282,10 @@ def empty_message(state: CompareState) -> Message:
         all_cases: Message = (("", "text"), ("d shows all cases.", "muted")) if state.only_differences else ()
         return ((f"{_sentence(nothing)}.", "strong"), *all_cases)
     if state.only_differences and len(state.models) < 2:
-        why = "There is one model only: it differs from no other."
+        why = "There is only one model, so nothing differs."
         return ((why, "strong"), ("", "text"), ("d shows all cases.", "muted"))
     if state.only_differences and not state.filter:
-        return (("Models do not differ on any case so far.", "strong"), ("", "text"), ("d shows all cases.", "muted"))
+        return (("The models agree on all cases so far.", "strong"), ("", "text"), ("d shows all cases.", "muted"))
     which = " on which models differ" if state.only_differences else ""
     return ((f"No case{which} fits the filter.", "strong"), ("", "text"), ("Esc ends the filter.", "muted"))
 

@@ -87,7 +87,7 @@ class PairedState(ListState[Pair]):
 
 def nothing_message() -> Message:
     """Return the message for no cases."""
-    return (("No case was graded with both.", "muted"),)
+    return (("No case was graded with both models.", "muted"),)
 
 
 class PairedScreen(SideScreen[None]):

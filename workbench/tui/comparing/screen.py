@@ -261,7 +261,7 @@ class CompareScreen(CellsScreen):
                 run = "; r runs it" if state.source.live else ""
                 why |= dict.fromkeys(("open", "mark"), f"this case has not run on this model{run}")
             elif standing.stage == "to come" and standing.cell is None:
-                why |= dict.fromkeys(("open", "mark"), "this run is still to come")
+                why |= dict.fromkeys(("open", "mark"), "this run has not started yet")
             going = standing.stage in GOING
             why |= {"run": "this cell is running; x stops it"} if going else {"stop": "this cell is not running"}
         if not self._book.progress().under_way:
@@ -269,13 +269,13 @@ class CompareScreen(CellsScreen):
         if nothing is not None:
             why["pair"] = nothing
         elif len(state.models) < 2:
-            why["pair"] = "there is one model only; m chooses more" if state.source.live else "there is one model only"
+            why["pair"] = "there is only one model; m chooses more" if state.source.live else "there is only one model"
         elif state.model == state.base:
             why["pair"] = "this column is the base: put the cursor on the one to compare with it, or b on another"
         if not state.source.live:
-            kept = "a batch of the history is not run here: c in the history goes on with what is missing"
+            kept = "a batch of the history cannot be run here: c in the history resumes it"
             return {f"compare.{name}": said for name, said in why.items()} | dict.fromkeys(_RUNNING, kept)
-        why["reload"] = "what runs here is seen as it goes on"
+        why["reload"] = "these runs are shown as they progress"
         return {f"compare.{name}": said for name, said in why.items()}
 
     def do_reload(self) -> None:

@@ -256,7 +256,7 @@ class KeptRuns:
         cell, rows = self._cells.get(key), self._rows.get(key, {})
         wanted = to_look_at(cell.runs) if repeat is None and cell is not None else repeat
         if wanted is None or wanted not in rows or rows[wanted].figures is None:
-            raise LookupError("this run never finished: nothing that happened in it was kept")
+            raise LookupError("this run never finished: none of it was stored")
         return await asyncio.to_thread(self._read_run, rows[wanted])
 
 

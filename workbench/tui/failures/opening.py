@@ -72,5 +72,5 @@ class FailuresCommands:
         """Describe the other suites with failures."""
         rest = [suite for suite in self._selection.open_suites.suites if suite not in suites]
         others = [suite for suite in rest if any(run.status == "failed" for run in self._runs([suite]))]
-        first = f"in {one_line(others[0].path.name)}" if others else "in runs that others have replaced"
+        first = f"in {one_line(others[0].path.name)}" if others else "in runs that newer ones have replaced"
         return f"{first} and {counted(len(others) - 1, 'other suite')}" if len(others) > 1 else first

@@ -20,7 +20,7 @@ def _grades(now: MainSituation) -> str | None:
     if now.shown == "nothing":
         return "this case has not been run; r runs it"
     if now.shown == "a run":
-        return "this run is not over yet"
+        return "this run is not finished yet"
     return now.why_not_graded
 
 
@@ -29,18 +29,18 @@ def _other_run(now: GradesNow) -> str | None:
 
 
 ACTIONS: tuple[Action, ...] = (
-    Action("grades", "Grades: the run shown as every grader reads it", ("g",), label="grades", why_not=_grades),
+    Action("grades", "Grades: the run as every grader scores it", ("g",), label="grades", why_not=_grades),
     Action("grades.next", "Next grader", ("n",), "grades", "next", listed=False),
     Action("grades.previous", "Previous grader", ("p",), "grades", "previous", listed=False),
     Action(
         "grades.explain",
-        "More words: how the system scores, values in full",
+        "Details: how the grader scores, values in full",
         ("enter",),
         "grades",
         "more",
         listed=False,
     ),
-    Action("grades.bad", "Next call that is not right", ("b",), "grades", "next bad", listed=False),
+    Action("grades.bad", "Next wrong call", ("b",), "grades", "next bad", listed=False),
     Action(
         "grades.next_run",
         "Next model or repeat of the case",

@@ -172,13 +172,13 @@ class GradesScreen(ColumnsScreen[None]):
         """Go to the next wrong line of the calls, wrapping around."""
         bad = grade_page(self.state, self._detail.text_width).bad
         if not bad:
-            self.announce("Nothing is wrong with any call here")
+            self.announce("All calls here are right")
             return
         if self._one_column:
             self._go_to("detail")
         self._bad = next((line for line in bad if line > self._bad), bad[0])
         self._detail.scroll_lines(self._bad - self._detail.top)
-        self.announce(f"{bad.index(self._bad) + 1} of {len(bad)} that are not right")
+        self.announce(f"{bad.index(self._bad) + 1} of {len(bad)} wrong calls")
 
     def do_next_run(self) -> None:
         """Show the next run of the case."""

@@ -113,21 +113,21 @@ def list_message(state: HistoryList, file: str | None) -> Message:
         return (
             ("This session keeps no history.", "strong"),
             ("", "text"),
-            ("It was started with --no-history: without that, every batch is kept as it runs.", "text"),
+            ("It was started with --no-history: without it, every batch is stored as it runs.", "text"),
         )
     if state.problem is not None:
         problem = one_line(state.problem)
-        return ((problem[:1].upper() + problem[1:], "error"), ("", "text"), ("F5 reads it again.", "muted"))
+        return ((problem[:1].upper() + problem[1:], "error"), ("", "text"), ("F5 reloads it.", "muted"))
     if not state.is_read:
         return ((f"Reading the history {ELLIPSIS}", "muted"),)
     if state.filter:
         return (("No batch fits the filter.", "strong"), ("", "text"), ("Esc shows all again.", "muted"))
     if state.batches:
-        return (("Only forks of single runs are kept here.", "strong"), ("", "text"), ("f shows them.", "muted"))
+        return (("There are only forks of single runs here.", "strong"), ("", "text"), ("f shows them.", "muted"))
     return (
-        ("Nothing is kept yet.", "strong"),
+        ("There is no batch yet.", "strong"),
         ("", "text"),
-        ("Every batch is kept as it runs: r runs a case, R a suite or folder, 'workbench run' as well.", "text"),
+        ("Every batch is stored as it runs: r runs a case, R a suite or folder, 'workbench run' as well.", "text"),
         ("", "text"),
         (f"The history is {one_line(file)}; a folder .workbench in a project keeps the project's own.", "muted"),
     )
@@ -163,15 +163,15 @@ def _head(state: HistoryList, batch: BatchRow, width: int) -> list[Line]:
     ]
     apart = [(sum(part.counts[status] for part in parts), said) for status, said in _APART.items()]
     if said := ", ".join(f"{count:,} {words}" for count, words in apart if count):
-        lines += paragraph(f"Apart from that {said}.", width, "muted")
+        lines += paragraph(f"Also {said}.", width, "muted")
     if state.is_going(batch):
         lines += paragraph(f"{counted(batch.missing, 'run')} to come.", width, "running")
     elif batch.missing:
-        cut_off = "It was cut off" if batch.ended_at is None else "It was stopped"
-        way_on = "" if batch.kind == "fork" else "; c goes on with exactly them"
+        cut_off = "It was interrupted" if batch.ended_at is None else "It was stopped"
+        way_on = "" if batch.kind == "fork" else "; c runs exactly these"
         lines += paragraph(f"{cut_off}: {counted(batch.missing, 'run')} missing{way_on}.", width, "warned")
     if batch.kind == "fork":
-        lines += paragraph("A fork of one run: an experiment, which speaks for no case.", width, "muted")
+        lines += paragraph("A fork of one run: an experiment that counts for no case.", width, "muted")
     return lines
 
 
@@ -179,7 +179,7 @@ def _grades_said(state: HistoryList, batch: BatchRow) -> Iterator[tuple[str, Rol
     """Yield which grades the counts are based on, if there are several."""
     shown = state.grading(batch)
     if shown is not None:
-        yield f"as graded again {local_time(shown.graded_at)} (grading {shown.number})", "accent"
+        yield f"as regraded {local_time(shown.graded_at)} (grading {shown.number})", "accent"
     elif batch.number in state.regraded:
         yield "as graded when it ran; there are later grades", "muted"
 
@@ -205,7 +205,7 @@ def _suites_and_models(state: HistoryList, batch: BatchRow, width: int) -> list[
     if trends:
         then = ", as they were graded when they ran" if state.regraded else ""
         lines += paragraph(
-            f"Heights are pass rates of whole batches up to this one, the oldest first{then}; a batch of some cases "
+            f"Bars are pass rates of whole batches up to this one, the oldest first{then}; a batch of some cases "
             "only, or with missing runs or errors, is left out.",
             width,
             "muted",
@@ -236,7 +236,7 @@ def _part_line(part: BatchPart, trend: Sequence[float], label_cells: int, width:
 def _gradings(state: HistoryList, batch: BatchRow, width: int) -> list[Line]:
     if batch.number not in state.regraded:
         return []
-    lines: list[Line] = [EMPTY, (Span(" Graded again", "heading"),)]
+    lines: list[Line] = [EMPTY, (Span(" Regraded", "heading"),)]
     shown = state.grading(batch)
     known = state.gradings(batch)
     if not known:
@@ -251,7 +251,7 @@ def _gradings(state: HistoryList, batch: BatchRow, width: int) -> list[Line]:
         mark = f" {GLYPHS.folded} " if chosen else "   "
         text = f"{name:<12} {at}  {rate_text(parts):>6}  {good:,}/{graded:,}"
         lines.append(cut_line((Span(mark, "accent"), Span(text, "strong" if chosen else "text")), width))
-    return [*lines, *paragraph("o shows the other one, in the counts above and in what Enter opens.", width, "muted")]
+    return [*lines, *paragraph("o shows the other grades, above and in what Enter opens.", width, "muted")]
 
 
 def _made_with(batch: BatchRow, width: int) -> list[Line]:
@@ -272,10 +272,10 @@ def _made_with(batch: BatchRow, width: int) -> list[Line]:
 
 def _tools(settings: Settings) -> str:
     if settings.get("execute_all"):
-        return "every tool really executed"
+        return "every tool executed"
     wanted = settings.get("execute")
     if isinstance(wanted, bool):
-        return "tools really executed where they may be" if wanted else "no tool executed"
+        return "tools executed where allowed" if wanted else "no tool executed"
     return "tools mocked or executed as the cases say"
 
 

@@ -110,7 +110,7 @@ class HistoryDeeds:
     ) -> AsyncIterator[None]:
         """Run an operation alone. If it has to wait, a notice says for what."""
         if self._alone.locked():
-            self._say(screen, f"{what[:1].upper()}{what[1:]} waits for something else: {self._begun}")
+            self._say(screen, f"{what[:1].upper()}{what[1:]} waits for another task: {self._begun}")
         async with self._alone:
             self._begun, self._is_stoppable = what, is_stoppable
             yield
@@ -147,10 +147,8 @@ class HistoryDeeds:
             name_batch(self._file, batch.number, name or None, said.append)
 
         loses = next((other for other in screen.state.batches if name and other.name == name), None)
-        lost = f"; #{loses.number} was, until now" if loses is not None else ""
-        done = (
-            f"#{batch.number} is called {name} from now on{lost}" if name else f"#{batch.number} has no name any more"
-        )
+        lost = f"; #{loses.number} no longer is" if loses is not None else ""
+        done = f"#{batch.number} is now named {name}{lost}" if name else f"#{batch.number} no longer has a name"
         await self._change(screen, f"naming {called(batch)}", change, done)
 
     async def remove(self, screen: HistoryScreen, batch: BatchRow) -> None:
@@ -161,7 +159,7 @@ class HistoryDeeds:
 
             remove_batches(self._file, [batch.number], said.append)
 
-        await self._change(screen, f"removing {called(batch)}", change, f"{called(batch)} is removed")
+        await self._change(screen, f"removing {called(batch)}", change, f"{called(batch)} was removed")
 
     async def _change(self, screen: HistoryScreen, what: str, change: Callable[[list[str]], None], done: str) -> None:
         said: list[str] = []
@@ -205,7 +203,7 @@ class HistoryDeeds:
             try:
                 count = await self._on_thread(save)
             except (HistoryError, RecordingError) as error:
-                self._fail(screen, f"Not all was saved: {error}")
+                self._fail(screen, f"Not everything was saved: {error}")
                 return
         said = f"Saved {counted(count, 'recording')} in {folder.absolute()}"
         if damaged:
@@ -217,7 +215,7 @@ class HistoryDeeds:
 
     async def go_on(self, screen: HistoryScreen, batch: BatchRow) -> None:
         """Execute the missing runs of a batch, after asking about what changed since."""
-        async with self._one_at_a_time(screen, f"going on with {called(batch)}"):
+        async with self._one_at_a_time(screen, f"resuming {called(batch)}"):
             await self._on_thread(self._runner.settle_history)
             try:
                 resumption = await self._on_thread(lambda: self._resumption(batch.number))
@@ -236,7 +234,7 @@ class HistoryDeeds:
                 if not under_way:
                     resumption.handle.release()
         if why_not is None:
-            self._say(screen, f"Going on with {called(batch)}: {counted(len(resumption.runs), 'run')}", "running")
+            self._say(screen, f"Resuming {called(batch)}: {counted(len(resumption.runs), 'run')}", "running")
             self.read_again()
         else:
             self._say(screen, f"Nothing was run: {why_not}", "warned", GLYPHS.warned)
@@ -253,11 +251,11 @@ class HistoryDeeds:
 
         said = [*resumption.as_then, *resumption.differences]
         if resumption.execute_all:
-            said.append("every tool is really executed, as it was in this batch")
+            said.append("every tool is executed for real, as in this batch")
         if not said:
             return None
         if not self._stage.shows(screen):  # the user is elsewhere, so keys must not answer the question
-            return f"something is to be asked about {called(resumption.batch)}, and the history was left"
+            return f"there is a question about {called(resumption.batch)}, but the history was closed"
         question = GoOnScreen(resumption.batch, said, today=bool(resumption.differences))
         answer = await self._stage.ask(question)
         return None if answer == "go on" else "the batch stays as it is"
@@ -267,13 +265,13 @@ class HistoryDeeds:
     async def regrade(self, screen: HistoryScreen, batch: BatchRow) -> None:
         """Regrade a batch by the present expectations of its suites, and store that in addition to earlier grades."""
         damaged: list[str] = []
-        async with self._one_at_a_time(screen, f"grading {called(batch)} again", is_stoppable=True):
+        async with self._one_at_a_time(screen, f"regrading {called(batch)}", is_stoppable=True):
             try:
                 # Unsaved edits count, as they do for running.
                 edited = {suite.path.resolve(): suite.file for suite in self._selection.open_suites.dirty}
                 plan = await self._on_thread(lambda: self._plan(batch.number, edited))
                 if not plan.runs:
-                    why = "; ".join(plan.problems) or "no case of it is in its suites any more"
+                    why = "; ".join(plan.problems) or "its suites no longer have any of its cases"
                     self._say(screen, f"Nothing was graded: {why}", "warned", GLYPHS.warned)
                     return
                 wanted = [(run.file, run.case) for run in plan.runs]
@@ -281,7 +279,7 @@ class HistoryDeeds:
                 if isinstance(approval, str):
                     self._say(screen, f"Nothing was graded: {approval}", "warned", GLYPHS.warned)
                     return
-                self._say(screen, f"Grading {counted(len(plan.runs), 'run')} of {called(batch)} again …")
+                self._say(screen, f"Regrading {counted(len(plan.runs), 'run')} of {called(batch)} …")
                 graded = await self._on_thread(lambda: self._graded(plan, approval, damaged))
             except (HistoryError, RecordingError) as error:
                 self._fail(screen, f"Nothing was graded: {error}")
@@ -329,13 +327,13 @@ def _first_of(damaged: Sequence[str]) -> str:
 
 def _regraded_said(plan: RegradingPlan, graded: Sequence[GradedAgain]) -> str:
     moved = moves_said(Move(each.before, each.after) for each in graded)
-    said = [f"Graded again: {moved}" if moved else "Graded again: nothing moved"]
+    said = [f"Regraded: {moved}" if moved else "Regraded: no grade changed"]
     kept = [each.after.not_regraded for each in graded if each.after.not_regraded is not None]
     if kept:
-        said.append(f"{counted(len(kept), 'run')} not, the first: {kept[0]}")
+        said.append(f"{counted(len(kept), 'run')} not regraded, the first: {kept[0]}")
     otherwise = sum(each.run.asked_otherwise for each in graded)
     if otherwise:
-        said.append(f"{counted(otherwise, 'run')} of cases that ask something else today")
+        said.append(f"{counted(otherwise, 'run')} of cases that have changed since")
     if plan.gone:
-        said.append(f"{counted(len(plan.gone), 'run')} left out, whose cases are gone")
+        said.append(f"{counted(len(plan.gone), 'run')} left out, because their cases no longer exist")
     return "; ".join([*said, *plan.problems])

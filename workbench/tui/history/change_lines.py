@@ -29,11 +29,11 @@ _ROLES: Mapping[ChangeKind, Role] = {
 _MEANINGS: Mapping[ChangeKind, str] = {
     "broke": "Passed or warned before, failed now.",
     "fixed": "Failed before, passed or warned now.",
-    "moved": "On the same side of failing both times, with another status or score.",
+    "moved": "Neither broken nor fixed, but with another status or score.",
     "new": "Only in the later batch.",
     "gone": "Only in the earlier batch.",
-    "slower": "Graded both times, and the model took at least half as long again and 200 ms more.",
-    "errored": "Graded before, in error now: that is the infrastructure's doing, and no regression.",
+    "slower": "Graded both times, and the model took at least 50 % and 200 ms longer.",
+    "errored": "Graded before, in error now: a problem of the infrastructure, not a regression.",
 }
 
 LEAST_NAME_CELLS = 12
@@ -80,7 +80,7 @@ def list_message(state: DiffList) -> Message:
     if state.filter:
         return (("No change fits the filter.", "strong"), ("", "text"), ("Esc shows all again.", "muted"))
     if state.diff.compared:
-        return (("Nothing changed.", "strong"), ("", "text"), ("Every case came to what it came to before.", "text"))
+        return (("Nothing changed.", "strong"), ("", "text"), ("Every case has the same result as before.", "text"))
     return (
         ("There is nothing to compare.", "strong"),
         ("", "text"),
@@ -123,7 +123,7 @@ def _detail(state: DiffList, row: DiffRow, width: int) -> Iterator[Line]:
     if state.diff.across is None:
         yield from paragraph(model_label(change.model), width, "muted")
     if state.suite_changed(change.suite):
-        yield from paragraph("Its suite says something else in the later batch.", width, "warned")
+        yield from paragraph("Its suite changed between the two batches.", width, "warned")
     models = state.diff.across or (change.model, change.model)
     for name, model, cell in zip(state.names, models, (change.before, change.after), strict=True):
         yield EMPTY

@@ -21,7 +21,7 @@ class BatchNameScreen(NameScreen):
     """Asks for the name of a batch, which may be empty. A different batch of that name loses it."""
 
     def __init__(self, batch: BatchRow) -> None:
-        said = f"What #{batch.number} is called, as a baseline for one; with an empty name it has none."
+        said = f"The name of #{batch.number}, for example as a baseline. Empty: no name."
         super().__init__("Name the batch", batch.name or "", said, _refusal)
 
     def submit(self) -> None:
@@ -32,22 +32,22 @@ class BatchNameScreen(NameScreen):
 
 
 def _refusal(name: str) -> str | None:
-    return "a number is what every batch has already" if name.removeprefix("#").isdecimal() else None
+    return "every batch already has a number" if name.removeprefix("#").isdecimal() else None
 
 
 class GoOnScreen(AskScreen[Literal["go on", "no"]]):
     """Asks before resuming a batch if something changed since. `today` is true if models or judges are reached
     differently."""
 
-    TITLE_LINE = "Not everything is as it was"
+    TITLE_LINE = "Something has changed"
 
     def __init__(self, batch: BatchRow, said: Sequence[str], *, today: bool) -> None:
         models = ", with models and judges of today" if today else ""
-        asked = f"{counted(batch.missing, 'run')} of {called(batch)} would be made now:"
+        asked = f"{counted(batch.missing, 'run')} of {called(batch)} would run now:"
         super().__init__(
             _listed(asked, said),
             [
-                ("go on", Option("go on", f"make the missing runs as said above{models}", key="g")),
+                ("go on", Option("go on", f"run what is missing{models}", key="g")),
                 ("no", Option("no", "leave the batch as it is", key="n")),
             ],
             leaving="leave it",
@@ -63,7 +63,7 @@ class RemoveScreen(AskScreen[Literal["remove", "no"]]):
         first = "" if batch.damage is not None else "; w saves its runs as recordings first"
         said = [f"nothing brings it back{first}"]
         if batch.name:
-            said.insert(0, f"it is named {batch.name!r}: what is compared with that name would find nothing")
+            said.insert(0, f"it is named {batch.name!r}: comparisons with that name would find nothing")
         runs = counted(batch.planned, "run") if batch.damage is None else "runs"
         asked = f"{called(batch)} and its {runs} would be removed from the history:"
         super().__init__(

@@ -148,7 +148,7 @@ def list_message(state: Timeline) -> Message:
     return (
         ("The history has no run of this case.", "strong"),
         ("", "text"),
-        ("r runs it: every run is kept from then on.", "text"),
+        ("r runs it: every run is stored from then on.", "text"),
     )
 
 
@@ -170,7 +170,7 @@ def head_lines(state: Timeline, width: int) -> list[Line]:
         lines.append((Span(f" and {counted(len(trends) - len(shown), 'other model')}", "muted"),))
     if state.regraded:
         batches = "1 batch was" if state.regraded == 1 else f"{state.regraded:,} batches were"
-        lines += paragraph(f"Graded as when they ran; {batches} graded again since.", width, "muted")
+        lines += paragraph(f"Grades are those of when they ran; {batches} regraded since.", width, "muted")
     return lines
 
 
@@ -184,7 +184,7 @@ def _detail(state: Timeline, run: RunRow, width: int) -> Iterator[Line]:
     yield spread((Span(f" {state.called(run)}", "strong"), Span(f"  {state.which(run)}")), right, width)
     figures = run.figures
     if figures is None:
-        yield from paragraph("It never finished; h shows the batch, and c there goes on with it.", width, "warned")
+        yield from paragraph("It never finished; h shows the batch, and c there resumes it.", width, "warned")
         return
     sign, role = STATUS_SIGNS[figures.status]
     number = f"  {score(figures.score)}" if figures.score is not None else ""
@@ -201,11 +201,11 @@ def _detail(state: Timeline, run: RunRow, width: int) -> Iterator[Line]:
     if facts:
         yield from paragraph(f" {GLYPHS.dot} ".join(facts), width, "text")
     if run.is_fork:
-        yield from paragraph("A fork: an experiment, which speaks for no case.", width, "muted")
+        yield from paragraph("A fork: an experiment that counts for no case.", width, "muted")
     yield EMPTY
     yield from paragraph(f"{run.suite.name}  {run.suite.path}", width, "muted")
     if state.changed(run):
-        yield from paragraph("Its suite says something else than in the batch before.", width, "accent")
+        yield from paragraph("Its suite changed since the batch before.", width, "accent")
 
 
 def timeline_text(state: Timeline) -> str:

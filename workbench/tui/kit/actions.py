@@ -214,7 +214,7 @@ MOVING = Feature(
         Action("move.page_up", "A page up", ("pageup",), "move", listed=False),
         Action("move.page_down", "A page down", ("pagedown",), "move", listed=False),
         Action("move.home", "To the beginning", ("home",), "move", listed=False),
-        Action("move.end", "To the end; a run is then followed as it grows", ("end",), "move", listed=False),
+        Action("move.end", "To the end; then follow the run as it grows", ("end",), "move", listed=False),
     ),
 )
 

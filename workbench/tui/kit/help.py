@@ -27,11 +27,11 @@ _SIGNS: tuple[tuple[str, Role, str], ...] = (
     (*STATUS_SIGNS["error"], "error: the infrastructure failed, never the model; a suite that cannot run"),
     (*STATUS_SIGNS["stopped"], "stopped by you: not graded"),
     (GLYPHS.running, "running", "waiting or running"),
-    (GLYPHS.held, "warned", "held: s goes on to the next stop, c continues, H goes there"),
+    (GLYPHS.held, "warned", "held: s steps to the next stop, c continues, H goes there"),
     (GLYPHS.breakpoint, "failed", "a breakpoint holds runs here, B lists them all"),
-    (GLYPHS.missing, "failed", "a call that was expected and never came"),
-    (GLYPHS.disagree, "warned", "graders disagree whether the run fails; g shows why"),
-    (GLYPHS.audit, "warned", "the audit found something: the case asks too little, or can never be met; u shows it"),
+    (GLYPHS.missing, "failed", "an expected call that was never made"),
+    (GLYPHS.disagree, "warned", "graders disagree on whether the run fails; g shows why"),
+    (GLYPHS.audit, "warned", "the audit found something: the case checks too little, or can never be met; u shows it"),
 )
 
 

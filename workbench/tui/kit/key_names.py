@@ -60,13 +60,13 @@ def key_of(written: str) -> str:
     if len(last) > 1 or last in _ALSO:
         last = _ALSO.get(last.lower(), last.lower())
         if last not in _NAMED and last not in _SIGNS:
-            raise ValueError("is no key: write r, R, /, f6, enter, pageup, ctrl+r or alt+x")
+            raise ValueError("is not a key: write r, R, /, f6, enter, pageup, ctrl+r or alt+x")
     elif last in _CHARACTERS:
         last = _CHARACTERS[last]
     elif not last.isalnum():
-        raise ValueError("is no key: write r, R, /, f6, enter, pageup, ctrl+r or alt+x")
+        raise ValueError("is not a key: write r, R, /, f6, enter, pageup, ctrl+r or alt+x")
     if not set(modifiers) <= _MODIFIERS.keys() or len(set(modifiers)) < len(modifiers):
-        raise ValueError("is no key: the modifiers are ctrl, alt and shift")
+        raise ValueError("is not a key: the modifiers are ctrl, alt and shift")
     if "shift" in modifiers and last not in _NAMED:
         raise ValueError("is not sent by terminals: write the letter itself, R for shift+r")
     if "ctrl" in modifiers and len(last) == 1:

@@ -59,7 +59,7 @@ def load_keymap(file: Path, actions: Sequence[Action], places: Places) -> tuple[
     except UnicodeDecodeError:
         return DEFAULT_KEYS, (f"{file}: is not UTF-8: save it as UTF-8 text",)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        return DEFAULT_KEYS, (f"{file}: is no TOML: {error}",)
+        return DEFAULT_KEYS, (f"{file}: is not valid TOML: {error}",)
     return _Reading(file, text, actions, places).read(data)
 
 
@@ -76,7 +76,7 @@ class _Reading:
 
     def read(self, data: Mapping[str, object]) -> tuple[Keymap, tuple[str, ...]]:
         for name in data.keys() - {"keys"}:
-            self._problem((name,), f"{one_line(name)} is no table of this file: write keys below [keys]")
+            self._problem((name,), f"{one_line(name)} is not a table of this file: write keys below [keys]")
         table = data.get("keys", {})
         wanted: dict[str, tuple[str, ...]] = {}
         if not isinstance(table, dict):
@@ -95,7 +95,7 @@ class _Reading:
         if action_id not in self._actions:
             near = difflib.get_close_matches(action_id, self._actions, n=1)
             ids = f"did you mean {near[0]!r}?" if near else "docs/keys.md lists all ids"
-            self._problem(place, f"{one_line(action_id)} is no action: {ids}")
+            self._problem(place, f"{one_line(action_id)} is not an action: {ids}")
             return None
         values = [value] if isinstance(value, str) else value
         if not isinstance(values, list) or not all(isinstance(key, str) for key in values):

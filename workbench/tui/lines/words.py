@@ -102,5 +102,5 @@ def why_not_graded(result: RunResult) -> str:
         return "you stopped this run, so it is not graded"
     finish = result.trajectory.finish
     if finish is None or finish.reason in ("error", "timed out"):
-        return f"this run broke off, so it is not graded: {why}"
-    return f"this run came to its end, but could not be graded: {why}"
+        return f"this run did not finish, so it is not graded: {why}"
+    return f"this run finished, but could not be graded: {why}"

@@ -237,7 +237,7 @@ class RunRecord:
         """When the next request is due and why it waits, if it does."""
         if self.put_off_until is not None:
             at = f"{self.put_off_until.astimezone():%H:%M:%S}"
-            return self.put_off_until, f"waits until {at} at least: the endpoint told another run to wait"
+            return self.put_off_until, f"waits until {at} at least: the endpoint asked another run to wait"
         if self.retry is not None and self.retry_at is not None:
             said = f"retry {self.retry.attempt} at {self.retry_at.astimezone():%H:%M:%S}: {self.retry.reason}"
             return self.retry_at, said

@@ -8,7 +8,7 @@ from workbench.tui.kit.actions import Action, Feature, MainSituation
 def why_not_run(now: MainSituation) -> str | None:
     """Return why the selected case cannot be run."""
     if now.broken:
-        return "this suite has errors: correct them (e opens the editor), then F5 reloads"
+        return "this suite has errors: correct them (e opens the editor), then reload with F5"
     if now.row != "case":
         return "put the cursor on a case; R runs a whole suite or folder"
     return "this case is running; x stops it" if now.case_running else None
@@ -18,7 +18,7 @@ def _run_suite(now: MainSituation) -> str | None:
     if now.runnable:
         return None
     if now.running:
-        return "every case here is running already; X stops them"
+        return "every case here is already running; X stops them"
     return "this suite has errors: correct them first" if now.broken else "there is no case here that could run"
 
 
@@ -35,7 +35,7 @@ def _run_shown(now: MainSituation) -> str | None:
 
 
 def _run_failed(now: MainSituation) -> str | None:
-    return None if now.failures else "no case has failed, broken off or been stopped"
+    return None if now.failures else "no case has failed, ended in an error or been stopped"
 
 
 def _run_repeats(now: MainSituation) -> str | None:
@@ -46,10 +46,10 @@ ACTIONS: tuple[Action, ...] = (
     Action("run.case", "Run the case", ("r",), label="run", why_not=why_not_run),
     Action("run.suite", "Run the whole suite, or folder", ("R",), label="run suite", why_not=_run_suite),
     Action("run.shown", "Run everything that the filter shows", ("E",), why_not=_run_shown),
-    Action("run.failed", "Run again what failed, broke off or was stopped here", ("F",), why_not=_run_failed),
+    Action("run.failed", "Rerun what failed, ended in an error or was stopped here", ("F",), why_not=_run_failed),
     Action("run.repeats", "Run several times", ("T",), why_not=_run_repeats),
     Action("run.stop", "Stop the case", ("x",), label="stop", why_not=_stop),
-    Action("run.stop_all", "Stop everything that runs", ("X",), label="stop all", why_not=_stop_all),
+    Action("run.stop_all", "Stop all runs", ("X",), label="stop all", why_not=_stop_all),
     Action("models", "Choose models", ("m",), label="models"),
 )
 

@@ -83,7 +83,7 @@ class RunningCommands:
             (suite, tuple(key for key in keys if self._selection.book.is_to_run_again((suite.path, key))))
             for suite, keys in below
         ]
-        self._run_all([each for each in failed if each[1]], "no case here failed, broke off or was stopped")
+        self._run_all([each for each in failed if each[1]], "no case here failed, ended in an error or was stopped")
 
     def _run_all(self, cases: Cases, otherwise: str) -> None:
         if cases:

@@ -86,7 +86,7 @@ def _call_lines(tool: ToolDefinition, arguments: Mapping[str, JsonValue], width:
     lines = _labelled("server", tool.server or "", room, "strong")
     lines += _labelled("tool", tool.name, room, "warned")
     lines += _labelled("says", tool.description or "nothing about itself", room, "muted")
-    lines += _labelled("marked", hints_in_words(tool.annotations) or "in no way, so it may do anything", room, "text")
+    lines += _labelled("marked", hints_in_words(tool.annotations) or "not at all, so it may do anything", room, "text")
     lines.append(EMPTY)
     if not arguments:
         return [*lines, (Span("  without arguments", "muted"),), EMPTY]

@@ -71,12 +71,12 @@ class Questions:
         if answer == "stop" and question not in self._book.questions:
             return  # all questions were withdrawn, with a notice
         if answer is None or question not in self._book.questions:
-            self._stage.announce(f"{run.case_name} asks no more", "text", GLYPHS.stopped)
+            self._stage.announce(f"{run.case_name} no longer asks", "text", GLYPHS.stopped)
             return
         self._book.answered(question)
         if answer == "stop":
             self._runner.stop([run.run_id])
-            self._stage.announce(f"Stopping {run.case_name}; what is done stays", "text", GLYPHS.stopped)
+            self._stage.announce(f"Stopping {run.case_name}; what is finished is kept", "text", GLYPHS.stopped)
             return
         self._runner.allow(run.run_id, question.asked.call.id, answer == "yes")
         said = "is executed" if answer == "yes" else "is not executed"

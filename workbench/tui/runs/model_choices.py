@@ -52,7 +52,7 @@ def model_choices(
             problems.update(dict.fromkeys(error.problems))
             continue
         for spec in named:
-            whose = "yours" if spec.origin == "user" else "named beside the suites"
+            whose = "yours" if spec.origin == "user" else "named next to the suites"
             found.setdefault(spec.name, replace(_reached(program, spec, folder), whose=whose))
     for model, namers in _named_by_suites(files).items():
         more = f" and {len(namers) - SUITES_NAMED_MAX} more" if len(namers) > SUITES_NAMED_MAX else ""
@@ -81,7 +81,7 @@ def _named_by_suites(files: Sequence[SuiteFile]) -> dict[str, list[SuiteFile]]:
 
 def _described(program: Program, model: str, folder: Path, *, by_suite: bool) -> _Known:
     if is_built_in(model):
-        return _Known("plays a recorded run again")
+        return _Known("replays a recorded run")
     try:
         return _reached(program, program.models.resolve(model, folder, by_suite=by_suite), folder)
     except ConfigError as error:

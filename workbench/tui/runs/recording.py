@@ -31,7 +31,7 @@ class RunSaver:
     async def _save(self, run: RunRecord, announce: Announce) -> None:
         async with self._busy:
             if run.saved_in is not None and await asyncio.to_thread(run.saved_in.is_file):
-                announce(f"Saved already in {run.saved_in}", "text", GLYPHS.passed)
+                announce(f"Already saved in {run.saved_in}", "text", GLYPHS.passed)
             else:
                 await self._save_new(run, announce)
 
@@ -49,5 +49,5 @@ class RunSaver:
             return
         if len(run.events) == len(events):
             run.saved_in = file
-        so_far = ", as far as it is," if result is None else ""
+        so_far = " so far" if result is None else ""
         announce(f"Saved{so_far} in {file}", "passed", GLYPHS.passed)

@@ -130,14 +130,14 @@ class Rescorer:
                 self._show.everywhere({case.key for case in piece})
             if self._clock() - max(began_s, shown_s) > LONG_S:
                 shown_s = self._clock()
-                self._stage.announce(f"Grading anew: {max(total - state.waiting, 0):,} of {total:,} cases", gently=True)
+                self._stage.announce(f"Regrading: {max(total - state.waiting, 0):,} of {total:,} cases", gently=True)
         said = [
             state.told(),
-            *(f"{counted(runs, 'run')} not graded anew ({why}): r runs again" for why, runs in kept.items()),
+            *(f"{counted(runs, 'run')} not regraded ({why}): r runs them again" for why, runs in kept.items()),
         ]
         self._show.all_graded()
         if any(said) or shown_s:
-            self._stage.announce("; ".join(filter(None, said)) or "Graded anew: nothing moved", gently=True)
+            self._stage.announce("; ".join(filter(None, said)) or "Regraded: no grade changed", gently=True)
 
     async def _graded_beside(
         self, due: Sequence[Due], refused: dict[Path, str], kept: Counter[str]
@@ -212,6 +212,6 @@ def _who_does_not_ask(judge: RunJudge) -> Judge:
         try:
             return judge.known(check, value)
         except CheckError as error:
-            raise unjudged(check, "nobody was asked about this value; r runs the case and asks the judge") from error
+            raise unjudged(check, "this value has not been judged; r runs the case and asks the judge") from error
 
     return known

@@ -113,7 +113,7 @@ class Starter:
         fresh = [(suite, tuple(key for key in keys if self._is_free((suite.path, key)))) for suite, keys in cases]
         fresh = [(suite, keys) for suite, keys in fresh if keys]
         if not fresh:
-            self._stage.announce("That is being started already")
+            self._stage.announce("That is already starting")
             return
         beginning = {(suite.path, key) for suite, keys in fresh for key in keys}
         self._beginning |= beginning
@@ -168,7 +168,7 @@ class Starter:
             return
         why = refused or await asyncio.to_thread(self._why_none, wanted)
         if why is None and lost is not None:
-            why = f"what was to run is no longer in {lost.name}"
+            why = f"the cases to run are no longer in {lost.name}"
         self._stage.announce(f"Nothing was run: {why}" if why else "Nothing was run", "warned", GLYPHS.warned)
 
     async def run_on(self, wanted: Sequence[RunOf], repeats: int | None) -> str | None:
@@ -181,7 +181,7 @@ class Starter:
                 if each not in busy:
                     of_suites.setdefault(each[0], {})[each] = None
             if not of_suites:
-                return "that runs already"
+                return "that is already running"
             await self._catch_up([suite for suite in self._open_suites.suites if suite.path in of_suites])
             runs: list[PlannedRun] = []
             why: str | None = None
@@ -193,7 +193,7 @@ class Starter:
                 planned = await asyncio.to_thread(self._planned_on, file, fresh, repeats) if file is not None else ()
                 if file is None or not planned:
                     why = why or await asyncio.to_thread(self._why_none, [path])
-                    why = why or f"what was to run is no longer in {path.name}"
+                    why = why or f"the cases to run are no longer in {path.name}"
                 elif (refusal := self._refusal(file)) is not None:
                     why = why or refusal
                 else:
@@ -224,7 +224,7 @@ class Starter:
             await self._catch_up([suite for suite in self._open_suites.suites if suite.path == path])
             now = self._open_suites.case_now((path, draft.run.case_id))
             if now is None:
-                return await asyncio.to_thread(self._why_none, [path]) or "its case is gone, or has errors"
+                return await asyncio.to_thread(self._why_none, [path]) or "its case no longer exists, or has errors"
             if (why := draft.why_not(now) or self._refusal(now.file)) is not None:
                 return why
             planned = draft.planned(now, self._selection.models)
@@ -333,7 +333,7 @@ class Starter:
             return None
         what = "servers" if needs.commands or needs.modules else "Python code"
         suite = recorded.recording.header.suite.path
-        return f"{file.path.name} is a recording, which does not hold the {what} of its suite: open {suite} itself"
+        return f"{file.path.name} is a recording, which does not contain the {what} of its suite: open {suite} itself"
 
     def _other_model(self, runs: Sequence[PlannedRun]) -> str | None:
         """Return a notice if a recorded case runs on a different model that nobody selected."""

@@ -11,8 +11,8 @@ def _save(now: MainSituation) -> str | None:
     if not now.has_file:
         return "put the cursor on a suite or a case"
     if now.gone:
-        return "the file is gone from the disk: Ctrl+Z brings back what it said, to be saved again"
-    return None if now.dirty else "there is nothing to save: the suite is as it is on disk"
+        return "the file no longer exists: Ctrl+Z restores its text, then save it again"
+    return None if now.dirty else "there is nothing to save: the suite is the same as on disk"
 
 
 def _save_all(now: MainSituation) -> str | None:

@@ -24,7 +24,7 @@ from workbench.tui.lines.spans import EMPTY, Line, Role, Span, wrap
 ChangedAnswer = Literal["mine", "theirs", "name", "later"]
 _Choice = tuple[ChangedAnswer, Option]
 
-_MINE: _Choice = ("mine", Option("keep mine", "write it over what is on disk", "over the disk's", key="m"))
+_MINE: _Choice = ("mine", Option("keep mine", "overwrite the file on disk", "over the disk's", key="m"))
 _MINE_ANEW: _Choice = ("mine", Option("keep mine", "write the file again", key="m"))
 _THEIRS: _Choice = ("theirs", Option("take the disk's", "yours comes back with Ctrl+Z", "Ctrl+Z undoes", key="d"))
 _NAME: _Choice = ("name", Option("save mine elsewhere", "under another name", "a new name", key="s"))
@@ -40,7 +40,7 @@ class ChangedScreen(AskScreen[ChangedAnswer]):
 
     def __init__(self, path: Path, found: Difference, *, gone: bool) -> None:
         if gone:
-            said = "The file is no longer on disk, and what was changed here is not saved."
+            said = "The file no longer exists on disk, and your changes are not saved."
             answers = [_MINE_ANEW, _NAME, _LATER]
         else:
             said = f"The file changed on disk since it was opened. Your version: {found}."
@@ -86,7 +86,7 @@ LeftAnswer = Literal["take", "away", "later"]
 class LeftScreen(AskScreen[LeftAnswer]):
     """Asks about unsaved changes of an earlier session: the suite, the time, and the difference."""
 
-    TITLE_LINE = "Unsaved changes of before"
+    TITLE_LINE = "Unsaved changes from an earlier session"
     REST_S = 0.4
 
     def __init__(self, path: Path, when: str, found: Difference, *, notice: str = "") -> None:
@@ -96,7 +96,7 @@ class LeftScreen(AskScreen[LeftAnswer]):
         super().__init__(
             lambda width: said_lines(path, said, found, width),
             [
-                ("take", Option("take over", "as unsaved changes; Ctrl+Z takes them back", "as unsaved", key="t")),
+                ("take", Option("take them", "as unsaved changes; Ctrl+Z undoes them", "as unsaved", key="t")),
                 ("away", Option("throw away", "for good", key="x")),
                 ("later", Option("later", "they stay, and are offered again", "offered again", key="l")),
             ],

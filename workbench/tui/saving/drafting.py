@@ -49,7 +49,7 @@ class Drafting:
     @property
     def kept(self) -> str:
         """Describe where unsaved changes are."""
-        return "what was typed stays as a draft" if self._trouble is None else "nor can it be kept as a draft"
+        return "your text is kept as a draft" if self._trouble is None else "and it cannot be kept as a draft either"
 
     def forget(self, suite: OpenSuite) -> None:
         """Remove the draft of a suite."""
@@ -73,7 +73,7 @@ class Drafting:
         for draft in left.drafts:
             await self._offer(draft)
         if left.damaged:
-            said = f"Unsaved changes of before cannot be read; they are kept in {left.damaged[0]}"
+            said = f"Unsaved changes from an earlier session cannot be read; they are kept in {left.damaged[0]}"
             self._stage.announce(said, "error", GLYPHS.error)
 
     async def _offer(self, draft: LeftDraft) -> None:
@@ -87,7 +87,7 @@ class Drafting:
         answer = await self._stage.ask(LeftScreen(draft.path, when, found, notice=_notice(draft, suite)))
         if answer == "away":
             self._drafts.throw_away(draft)
-            self._stage.announce(f"The unsaved changes of {draft.path.name} are thrown away", "text", GLYPHS.stopped)
+            self._stage.announce(f"The unsaved changes of {draft.path.name} were thrown away", "text", GLYPHS.stopped)
         elif answer == "take":
             self._drafts.take_over(draft)
             self._take_over(draft, suite)
@@ -107,7 +107,7 @@ class Drafting:
                 self._open_suites.add(suite)
             elif (suite.on_disk and suite.on_disk.hash) != (draft.base_state and draft.base_state.hash):
                 suite.reloaded(parse_suite(draft.base_text, suite.path), draft.base_state)
-            self._open_suites.change(suite, Document.of(draft.text), "Took over unsaved changes")
+            self._open_suites.change(suite, Document.of(draft.text), "Restored unsaved changes")
         self._selection.select(suite.path)
 
     def path_here(self, path: Path) -> Path:
@@ -142,5 +142,5 @@ class Drafting:
 def _notice(draft: LeftDraft, suite: OpenSuite | None) -> str:
     if suite is not None:
         same = (suite.on_disk and suite.on_disk.hash) == (draft.base_state and draft.base_state.hash)
-        return "" if same else "The file on disk is another one by now: you are asked before it is overwritten."
-    return "The file is no longer there." if draft.base_state is not None else "It was never saved."
+        return "" if same else "The file on disk has changed since: you are asked before it is overwritten."
+    return "The file no longer exists." if draft.base_state is not None else "It was never saved."

@@ -34,9 +34,7 @@ class Reader:
         self.is_typing = is_typing
         """Returns whether letters are text now, so that no question may appear."""
 
-    def read_soon(
-        self, failure: str | None = None, *, said: str = "Read again from disk", gently: bool = False
-    ) -> None:
+    def read_soon(self, failure: str | None = None, *, said: str = "Reloaded from disk", gently: bool = False) -> None:
         """Reload all suites and announce it, or the given failure. With `gently`, the notice does not replace a
         different one. Does nothing before the first reading."""
         open_suites = self._open_suites
@@ -77,7 +75,7 @@ class Reader:
         empty if it is gone."""
         self._saver.put_off.update(found)
         name = next(iter(found)).name
-        self._stage.announce(f"{name} changed on disk too: saving asks", "warned", GLYPHS.warned)
+        self._stage.announce(f"{name} changed on disk too: you are asked when you save", "warned", GLYPHS.warned)
 
 
 def _hash_in(workspace: Workspace, suite: OpenSuite) -> str:
@@ -88,7 +86,7 @@ def _outcome(workspace: Workspace, gone: Sequence[Path], made: Sequence[Path], s
     """Return the notice after reloading: `said` if all is well. Suites `made` here are not on disk yet."""
     broken = sum(file.suite is None and file.path not in (*gone, *made) for file in workspace.files)
     if gone:
-        are_gone = f"{gone[0].name} is gone" if len(gone) == 1 else f"{len(gone)} suites are gone"
+        are_gone = f"{gone[0].name} no longer exists" if len(gone) == 1 else f"{len(gone)} suites no longer exist"
         return are_gone + (f"; {broken} cannot run" if broken else ""), "warned", GLYPHS.warned
     if broken:
         return f"{said}; {broken} cannot run", "error", GLYPHS.error

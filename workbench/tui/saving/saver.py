@@ -111,7 +111,7 @@ class Saver:
             first = next(iter(suite.file.errors), None)
             where = f"line {first.line} " if first is not None and first.line else "its text "
             why = first.message if first is not None else "is not TOML"
-            self._refuse(suite, f"{where}{why}: mend it, or Ctrl+Z takes it back")
+            self._refuse(suite, f"{where}{why}: correct it, or undo it with Ctrl+Z")
             return None
         try:
             return await asyncio.to_thread(document.parts.checked)
@@ -135,7 +135,7 @@ class Saver:
             return False
         if suite.document is document:
             if text.text != document.text:
-                suite.change(Document.of(text.text), "Written anew for saving")
+                suite.change(Document.of(text.text), "Rewritten for saving")
             suite.saved(state)
         else:  # more was typed during writing
             suite.reloaded(await asyncio.to_thread(lambda: _taken_apart(parse_suite(text.text, suite.path))), state)
@@ -157,7 +157,7 @@ class Saver:
         theirs = await asyncio.to_thread(lambda: _taken_apart(load_suite(path)))
         gone = not theirs.hash and not await asyncio.to_thread(path.exists)
         if not theirs.hash and not gone:
-            self._refuse(suite, f"{path} cannot be read any more")
+            self._refuse(suite, f"{path} can no longer be read")
             return False
         if self._open_suites.at(path) is not suite:  # deleted meanwhile
             return True
@@ -179,9 +179,11 @@ class Saver:
             return text is not None and await self._write(suite, document, text, known)
         if answer == "theirs":
             suite.reloaded(theirs, FileState(theirs.hash))
-            suite.take_disk("Took what is on disk")
+            suite.take_disk("Loaded from disk")
             self._follow(suite)
-            self._stage.announce(f"{path.name} is as on disk; Ctrl+Z brings back what was typed", "text", GLYPHS.passed)
+            self._stage.announce(
+                f"{path.name} is now the same as on disk; Ctrl+Z restores your version", "text", GLYPHS.passed
+            )
             return True
         if answer == "name":
             return await self._save_as(suite)
@@ -197,7 +199,7 @@ class Saver:
             said = f"{suite.path.name} came with the program, so it is saved as a copy of your own."
         else:
             place = suite.path
-            said = "Where to save it; the folder is the current one unless another is named."
+            said = "The file to save it in, in the current folder unless you name another."
         if suite.file.suite is not None and suite.file.suite.servers:
             said += " Its servers are started in that folder: what they need there has to be copied too."
         proposed = free_path(place, (other.path for other in self._open_suites.suites if other is not suite))
@@ -240,9 +242,9 @@ class Saver:
         """Return why a suite cannot be saved under a name, if so."""
         other = self._open_suites.at(self._drafting.path_here(path))
         if path.exists():
-            return f"{path.name} exists already"
+            return f"{path.name} already exists"
         if other is not None and other is not suite:
-            return f"{path.name} is open already, and was never saved"
+            return f"{path.name} is already open and was never saved"
         return None if absolute(path).parent.is_dir() else f"there is no folder {path.parent}"
 
     def _follow(self, suite: OpenSuite) -> None:

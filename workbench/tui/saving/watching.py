@@ -50,7 +50,7 @@ class Watch:
         if len(touched) < len(changed):
             name = next(suite.path.name for suite in changed if not suite.dirty)
             others = f" and {len(changed) - len(touched) - 1} more" if len(changed) - len(touched) > 1 else ""
-            self._reader.read_soon(said=f"{name}{others} changed on disk: read again", gently=True)
+            self._reader.read_soon(said=f"{name}{others} changed on disk: reloaded", gently=True)
         elif touched and self._reader.is_typing():
             seen = {suite.path: self._seen.get(suite.path) for suite in touched}
             self._reader.put_off({path: state.hash if state is not None else "" for path, state in seen.items()})

@@ -8,7 +8,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("theme", "Change the theme", ()),
     Action("picture", "Save a picture of the screen", ()),
     Action("log", "Show where the log is", ()),
-    Action("suspend", "Suspend; fg in the shell comes back", ()),
+    Action("suspend", "Suspend; fg in the shell resumes", ()),
     Action("help", "Keys and help", ("question_mark",), label="keys"),
     Action("palette", "All commands", ("ctrl+p",), "anywhere", listed=False),
     Action("quit", "Quit", ("q",), label="quit"),
@@ -26,7 +26,7 @@ VIEWING_ACTIONS: tuple[Action, ...] = (
     Action("pane.run", "Go to the run", ("3",)),
     Action("pane.next", "Next pane", ("tab",)),
     Action("pane.previous", "Previous pane", ("shift+tab",)),
-    Action("zoom", "Give the pane the whole screen, or take it back", ("z",), label="zoom"),
+    Action("zoom", "Zoom the pane, or end the zoom", ("z",), label="zoom"),
     Action("back", "Leave the filter, the zoom or the pane", ("escape",), listed=False),
 )
 

@@ -147,7 +147,7 @@ class Containment:
             if doomed in app.screen_stack:
                 self._doomed.discard(doomed)  # below another screen: it is drawn again, and then closed
         log = one_line(str(app.program.folders.log / LOG_NAME))
-        app.announce(f"Something broke, and the rest goes on: {said} (details in {log})", "error", GLYPHS.error)
+        app.announce(f"Something failed, and the rest still works: {said} (details in {log})", "error", GLYPHS.error)
 
     def happened_in_loop(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         """An error of what the event loop was given to do, which Textual does not see."""

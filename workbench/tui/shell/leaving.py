@@ -99,7 +99,7 @@ class Leaving:
         said = None
         if under_way and not self._asked_just_now:
             self._asked_at_s = asyncio.get_running_loop().time()
-            said = f"{under_way[:1].upper()}{under_way[1:]} not over yet: q again stops and quits"
+            said = f"{under_way[:1].upper()}{under_way[1:]} still under way: q again stops and quits"
         elif untaken and untaken != self._asked_without:
             self._asked_without = untaken  # it is in no draft either
             said = f"Ctrl+Q again quits without {without[0].untaken_said}"
@@ -155,7 +155,7 @@ class Leaving:
             await asyncio.to_thread(self._services.runner.close)
             # The program does not end before its threads do; as long as the screen is there, it can say what for.
             while deeds is not None and (doing := deeds.doing) is not None:
-                self._announce(f"Leaving as soon as this is over: {doing}")
+                self._announce(f"Quitting as soon as this is finished: {doing}")
                 await deeds.settled()
             self._remember()
         finally:
@@ -170,8 +170,8 @@ class Leaving:
         why = one_line(program.secrets.redact(str(error)))[:200]
         log = program.folders.log / LOG_NAME
         unsaved = self._services.open_suites.dirty
-        kept = "; the next start offers what was not saved" if unsaved else ""
+        kept = "; the next start offers your unsaved changes" if unsaved else ""
         app._return_code = 1
-        app.panic(Text(f"workbench broke: {type(error).__name__}: {why} (details in {log}){kept}"))
+        app.panic(Text(f"workbench failed: {type(error).__name__}: {why} (details in {log}){kept}"))
         for suite in unsaved:
             self._services.drafting.keep(suite)

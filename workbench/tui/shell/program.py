@@ -73,12 +73,12 @@ class ProgramCommands:
     def _suspend(self) -> None:
         """As a terminal does at ctrl+z: all processes of the job stop, whatever started this one among them."""
         if os.name != "posix" or self._app.is_headless or os.getsid(0) == os.getpid():
-            self._stage.announce("There is no shell here that could bring it back", "warned", GLYPHS.warned)
+            self._stage.announce("There is no shell here to resume from", "warned", GLYPHS.warned)
             return
         running = len(self._main.book.under_way())
         if running and not self._warned_of_clocks:
             self._warned_of_clocks = True
-            said = f"{counted(running, 'run')} under way, whose time limits go on meanwhile: choose Suspend again"
+            said = f"{counted(running, 'run')} under way, whose time limits keep counting: choose Suspend again"
             self._stage.announce(said, "warned", GLYPHS.warned)
             return
         self._warned_of_clocks = False

@@ -150,7 +150,7 @@ class Services:
         """Stop every run, and ask nothing more about any."""
         self.runner.stop_all()
         self._questions.withdraw()
-        self._app.announce("Stopping everything; what is done stays", "text", GLYPHS.stopped)
+        self._app.announce("Stopping everything; what is finished is kept", "text", GLYPHS.stopped)
 
     def _delivered(self, cases: set[CaseKey], batches: bool) -> None:
         self.rescorer.finish(cases)

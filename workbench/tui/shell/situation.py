@@ -100,7 +100,7 @@ def _why_not_taken(screen: PanesScreen, *, answered: bool) -> str | None:
     if call_id is None:
         return "put the cursor on a call or its result"
     if answered and not run.view.is_answered(call_id):
-        return "this call has no answer yet: s goes on to it"
+        return "this call has no answer yet: s steps to it"
     return suite.why_not_editable if suite is not None else None
 
 

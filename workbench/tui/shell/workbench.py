@@ -338,14 +338,14 @@ class Workbench(PaintedApp):
         if not event.behind:
             (self.focused or self.screen).post_message(PasteCleaned(event.left_out, was_cut=event.was_cut, behind=True))
             return
-        way = "; F4, your editor, takes them in" if self.main.run_pane.typing is not None else ""
+        way = "; paste them in your editor with F4" if self.main.run_pane.typing is not None else ""
         lost = counted(event.left_out, "control character") if event.left_out else ""
         end = "its end, since it is too long" if event.was_cut else ""
-        said = f"Left out of what was pasted: {' and '.join(filter(None, (lost, end)))}{way}"
+        said = f"Not pasted: {' and '.join(filter(None, (lost, end)))}{way}"
         self.announce(said, "warned", GLYPHS.warned)
 
     def on_paste_refused(self, event: PasteRefused) -> None:
-        self.announce(f"{counted(event.length, 'character')} are too many to paste in here", "warned", GLYPHS.warned)
+        self.announce(f"{counted(event.length, 'character')} are too many to paste here", "warned", GLYPHS.warned)
 
     def on_app_focus(self) -> None:
         """The terminal has the focus again."""

@@ -18,7 +18,7 @@ def _continue(now: MainSituation) -> str | None:
     if now.held:
         return None
     if now.shown == "a run":
-        return "the run is not held: it goes on by itself; s holds it at its next stop"
+        return "the run is not held: s holds it at its next stop"
     return "this case is not running; r runs it to the first breakpoint"
 
 
@@ -41,20 +41,22 @@ _again = while_held(("call", "result"), "a round can be asked again before one o
 
 
 def _error(now: MainSituation) -> str | None:
-    return None if now.typing in ANSWERS else "it is for results that are typed while a run is held"
+    return None if now.typing in ANSWERS else "this is for results that are typed while a run is held"
 
 
 GOING: tuple[Action, ...] = (
     Action(
         "step", "Run step by step; while it runs or is held, go to the next stop", ("s",), "everywhere", "step", _step
     ),
-    Action("step.continue", "Go on to the next breakpoint, or to the end", ("c",), "everywhere", "continue", _continue),
+    Action(
+        "step.continue", "Continue to the next breakpoint, or to the end", ("c",), "everywhere", "continue", _continue
+    ),
     Action("step.held", "Go to the run that is held, or to the next one", ("H",), "everywhere", "held run", _go),
 )
 
 WHILE_HELD: tuple[Action, ...] = (
     Action("step.answer", "Answer the call in place of the tool", ("i",), "run", "answer", _answer),
-    Action("step.round", "Go on to the next round", ("n",), "run", "round", _anywhere),
+    Action("step.round", "Continue to the next round", ("n",), "run", "round", _anywhere),
     Action("step.skip", "Skip the call: it is not made", ("D",), "run", "skip", _skip),
     Action("step.say", "Say something to the model before its next request", ("p",), "run", "say", _anywhere),
     Action("step.again", "Ask the same round again", ("L",), "run", "again", _again),

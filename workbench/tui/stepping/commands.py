@@ -130,7 +130,9 @@ class SteppingCommands:
             self._go_on("stop")
         elif run is not None and run.was_held and not run.recorded and run is not self._over:
             self._over = run  # a new run would replace its edits and forks
-            self._stage.announce("This run is over: s again steps the case anew", "warned", GLYPHS.warned)
+            self._stage.announce(
+                "This run is finished: press s again to step through the case anew", "warned", GLYPHS.warned
+            )
         elif row is not None:
             self._run_cases(self._selection.runnable_below(row), until="stop")
 
@@ -147,7 +149,7 @@ class SteppingCommands:
         elif hold is None and not run.held and run.result is None:
             self._stage.announce(f"{run.case_name} is held at its next stop")
         elif unsent:
-            said = "The run goes on without what was typed; the same key shows it later"
+            said = "The run continues without your text; the same key shows it again"
             self._stage.announce(said, "warned", GLYPHS.warned)
 
     def _go_to_held(self) -> None:
@@ -163,12 +165,12 @@ class SteppingCommands:
 
         run = self._selection.run
         tool = run.view.tool_of(run.paused.call_id) if run is not None and run.paused is not None else None
-        self._do(SkipCall(), f"{one_line(tool or 'The call')} is skipped, and the model is told so")
+        self._do(SkipCall(), f"{one_line(tool or 'The call')} is skipped, and the model is informed")
 
     def _ask_again(self) -> None:
         from workbench.engine.checkpoint import Regenerate
 
-        self._do(Regenerate(), "The answer is set aside, and the same request made again")
+        self._do(Regenerate(), "The answer is superseded, and the same request is sent again")
 
     def _do(self, command: Command, said: str) -> None:
         async def do(run: RunRecord, hold: int) -> None:
@@ -195,9 +197,9 @@ class SteppingCommands:
             self._stage.announce(f"Nothing was changed: {error}", "warned", GLYPHS.warned)
             return
         if taken is None:
-            self._stage.announce(f"{name} says all of that already")
+            self._stage.announce(f"{name} already says all of that")
         else:
-            said = f"{taken.said}, in {name}; Ctrl+Z takes it back, Ctrl+S saves{self._selection.open_suites.and_moved}"
+            said = f"{taken.said}, in {name}; Ctrl+Z undoes it, Ctrl+S saves{self._selection.open_suites.and_moved}"
             self._stage.announce(said, "passed", GLYPHS.passed)
 
     def _taken(self, *, mock: bool) -> tuple[Taken | None, str]:
@@ -280,14 +282,14 @@ class SteppingCommands:
             return
         elif why_not is None:
             hold = held.meant_for
-            assert hold is not None, "it is gone otherwise"
+            assert hold is not None, "otherwise it is lost"
             editor.is_sending = True
             try:
                 why_not = await self._runner.do(held.run.run_id, held.command(text, is_error), hold)
             finally:
                 editor.is_sending = False
         if why_not is not None:
-            editor.refused = f"Not sent, and kept as it is: {why_not}"
+            editor.refused = f"Not sent, but kept: {why_not}"
             self._stage.announce(editor.refused, "warned", GLYPHS.warned)
         else:
             self._pane.sent(editor)

@@ -148,7 +148,7 @@ class ForkScreen(Dialog[bool]):
         text = self._draft.text(name)
         lines = text.split("\n")
         if len(lines) > LONGEST_SHOWN or max(map(len, lines)) > LONGEST_LINE:
-            self._announce(f"{counted(len(text), 'character')} are too many to type in here", "warned", GLYPHS.warned)
+            self._announce(f"{counted(len(text), 'character')} are too many to type here", "warned", GLYPHS.warned)
             return
         self._typing = name
         editor = self._editor

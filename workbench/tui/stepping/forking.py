@@ -53,7 +53,7 @@ class ForkingCommands:
             return
         now = self._open_suites.case_now((run.path, run.case_id))
         if now is None:
-            self._refused("its case is gone, or has errors")
+            self._refused("its case no longer exists, or has errors")
             return
         draft = self._draft(run, now)
         if (why := draft.why_not(now)) is not None:

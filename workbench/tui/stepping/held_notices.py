@@ -61,9 +61,7 @@ class HeldRuns:
             go_to_run(self._selection, self._panes, self._stage, held[0])
         elif self._book.endings and not self._book.under_way():
             self._goes_to_first = False
-            self._stage.announce(
-                "No run was held: there was nothing at which a breakpoint holds", "warned", GLYPHS.warned
-            )
+            self._stage.announce("No run was held: no breakpoint was reached", "warned", GLYPHS.warned)
 
 
 def _where(run: RunRecord) -> str:

@@ -54,7 +54,7 @@ def _check(text: str) -> None:
             keys.pop()
         elif is_key:
             key = json.loads(string)
-            wrong = "this key is in the object already" if key in keys[-1] else None
+            wrong = "this key is already in the object" if key in keys[-1] else None
             keys[-1].add(key)
         elif not string and token not in ("true", "false", "null"):
             wrong = _why_no_number(token)
@@ -114,8 +114,8 @@ class HeldText:
         lines = self.original.split("\n")
         longest = max(map(len, lines))
         if len(lines) > LONGEST_SHOWN:
-            return f"{len(lines):,} lines are too many to type in here"
-        return f"a line of {longest:,} characters is too long to type in here" if longest > LONGEST_LINE else None
+            return f"{len(lines):,} lines are too many to type here"
+        return f"a line of {longest:,} characters is too long to type here" if longest > LONGEST_LINE else None
 
     @property
     def why_gone(self) -> str | None:
@@ -123,8 +123,8 @@ class HeldText:
         if self.run.result is not None:
             return "the run is over"
         if not self.run.held:
-            return "the run has gone on"
-        return None if self.meant_for == self.run.hold else "the run has gone on to another stop"
+            return "the run has continued"
+        return None if self.meant_for == self.run.hold else "the run has moved on to another stop"
 
     @property
     def gone_problems(self) -> tuple[Problem, ...]:
@@ -176,8 +176,8 @@ class HeldText:
         """The notice after sending."""
         tool = one_line(self.call.tool) if self.call is not None else ""
         return {
-            "arguments": f"{tool} is called with these arguments once the run goes on",
-            "result": f"The model reads this result of {tool} once the run goes on",
+            "arguments": f"{tool} is called with these arguments when the run continues",
+            "result": f"The model reads this result of {tool} when the run continues",
             "answer": f"{tool} is answered with this, and not called",
             "message": "The model reads this before its next request, if there is one",
         }[self.kind]

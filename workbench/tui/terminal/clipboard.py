@@ -40,7 +40,7 @@ def copy(
             return f"to the clipboard ({command[0]})"
     if send is not None and len(content) <= LONGEST_OSC52_BYTES:
         send(content.decode("utf-8"))
-        return "to the terminal's clipboard (OSC 52), if it takes that"
+        return "to the terminal's clipboard (OSC 52), if it supports that"
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / "copied.txt"
     file.write_bytes(content)

@@ -82,4 +82,4 @@ def run_editor(editor: str, file: Path, line: int) -> str | None:
 
 
 def _kept(file: Path) -> str:
-    return f", so nothing was taken over; what was written is kept in {file}"
+    return f", so nothing was changed; your text is in {file}"

@@ -140,15 +140,15 @@ def _read(path: Path) -> dict[str, Any]:
     except UnicodeDecodeError as error:
         raise ThemeError(f"{path}: is not UTF-8: save it as UTF-8 text") from error
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise ThemeError(f"{path}: is no TOML: {error}") from error
+        raise ThemeError(f"{path}: is not valid TOML: {error}") from error
 
 
 def _theme(path: Path, data: Mapping[str, Any], known: Mapping[str, ThemeFile]) -> ThemeFile:
     if unknown := next((key for key in data if key not in SETTINGS), None):
-        raise ThemeError(f"{path}: {unknown} is no setting of a theme: {_instead(unknown, SETTINGS)}")
+        raise ThemeError(f"{path}: {unknown} is not a setting of a theme: {_instead(unknown, SETTINGS)}")
     name, extends, own = _name(path, data), data.get("extends"), data.get("colours", {})
     if not _NAME.fullmatch(name):
-        raise ThemeError(f"{path}: name is no name for a theme: use letters, digits, - and _, a letter first")
+        raise ThemeError(f"{path}: name cannot be the name of a theme: use letters, digits, - and _, a letter first")
     if extends is not None and (not isinstance(extends, str) or extends not in known):
         raise ThemeError(f"{path}: extends names no theme that can be used: {_instead(str(extends), tuple(known))}")
     base = known[extends] if extends is not None else None
@@ -158,7 +158,7 @@ def _theme(path: Path, data: Mapping[str, Any], known: Mapping[str, ThemeFile]) 
     if not isinstance(own, dict):
         raise ThemeError(f"{path}: colours must be a table: write [colours], and below it text = '#d3d8df'")
     if unknown := next((key for key in own if key not in COLOURS), None):
-        raise ThemeError(f"{path}: colours.{unknown} is no colour of a theme: {_instead(unknown, COLOURS)}")
+        raise ThemeError(f"{path}: colours.{unknown} is not a colour of a theme: {_instead(unknown, COLOURS)}")
     colours = {**(base.colours if base is not None else {}), **own}
     for key in COLOURS:
         if key not in colours:

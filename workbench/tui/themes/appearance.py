@@ -88,7 +88,7 @@ class Appearance:
         self.problems_at_start = self._themes.problems
         """Why the app does not look as the user's files and last choice say."""
         if remembered is not None and chosen is None and wanted is None:
-            gone = f"The theme {remembered}, chosen the last time, is not there any more: this is {self.first}"
+            gone = f"The theme {remembered}, chosen last time, no longer exists: this is {self.first}"
             self.problems_at_start = (gone, *self.problems_at_start)
 
     @property

@@ -36,7 +36,7 @@ def _tools(now: MainSituation) -> str | None:
 
 def _start(now: ToolsNow) -> str | None:
     if now.server == "running":
-        return "this server is running already; r starts it anew"
+        return "this server is already running; r restarts it"
     return "this server is starting" if now.server == "starting" else None if now.server else _WRITTEN_OUT
 
 
@@ -61,7 +61,7 @@ def _tool(now: ToolsNow) -> str | None:
 def _call(now: ToolsNow) -> str | None:
     if not now.on_tool:
         return _tool(now)
-    return None if now.server else "this tool is written out in the suite: nothing stands behind it"
+    return None if now.server else "this tool is written out in the suite: there is no server to call"
 
 
 def _copy(now: Situation) -> str | None:
@@ -85,9 +85,11 @@ ACTIONS: tuple[Action, ...] = (
     Action("tools.show", "Show what the cursor is on", ("enter", "right"), "tools", listed=False),
     Action("tools.start", "Start the server", ("s",), "tools", "start", _start, listed=False),
     Action("tools.stop", "Stop the server", ("x",), "tools", "stop", _stop, listed=False),
-    Action("tools.renew", "Start the server anew", ("r",), "tools", "reconnect", _renew, listed=False),
+    Action("tools.renew", "Restart the server", ("r",), "tools", "reconnect", _renew, listed=False),
     Action("tools.call", "Call the tool by hand", ("c",), "tools", "call", _call, listed=False),
-    Action("tools.break", "Break before calls of the tool, or no more", ("b",), "tools", "break", _tool, listed=False),
+    Action(
+        "tools.break", "Set or remove a breakpoint on calls of the tool", ("b",), "tools", "break", _tool, listed=False
+    ),
     Action("tools.copy", "Copy the definition of the tool", ("y",), "tools", "copy", _copy, listed=False),
     Action("tools.filter", "Filter the tools as you type", ("slash",), "tools", "filter", listed=False),
     Action("tools.other", "Other column", ("tab", "shift+tab"), "tools", listed=False),
@@ -102,7 +104,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("call.type", "Type the argument", ("enter",), "call", "type", listed=False),
     Action("call.previous", "The value before, of those that the schema lists", ("left",), "call", listed=False),
     Action("call.next", "The next value, of those that the schema lists", ("right", "space"), "call", listed=False),
-    Action("call.clear", "Take the argument away", ("delete", "backspace"), "call", listed=False),
+    Action("call.clear", "Remove the argument", ("delete", "backspace"), "call", listed=False),
     Action("call.back", "Leave the screen; what was typed stays", ("escape",), "call", "back", listed=False),
     Action("call.help", "Keys and help", ("question_mark",), "call", "keys", listed=False),
     Action("call.quit", "Quit", ("q",), "call", listed=False),

@@ -90,7 +90,7 @@ class CallScreen(SideScreen[None]):
         tool = self._form.tool
         left: Line = (Span(" Call ", "badge"), Span(f" {one_line(tool.name)}", "tool"))
         marks: Role = "passed" if is_read_only(tool.annotations) else "warned"
-        said = "only reads " if is_read_only(tool.annotations) else "may change things: asks first "
+        said = "read-only " if is_read_only(tool.annotations) else "not read-only: asks first "
         end: Line = (Span(said, marks),)
         full: Line = (Span(f"on {one_line(self._server.server.name)} {GLYPHS.dot} ", "muted"), *end)
         self.query_one("#call-title", Bar).say(lambda width: title_line(left, (full, end), width))

@@ -55,7 +55,7 @@ def row_line(state: ToolShelves, row: ToolRow, width: int) -> Line:
         name = shelf.file.suite.name if shelf.file.suite is not None else shelf.file.path.name
         return cut_line((Span(one_line(name), "heading"),), width)
     if row.kind == "note":
-        said = "no tools" if shelf.server is None or shelf.state == "running" else "not known before it has run"
+        said = "no tools" if shelf.server is None or shelf.state == "running" else "unknown until it runs"
         return cut_line((Span(f"    {said}", "muted"),), width)
     if row.tool is None:
         return _shelf_line(shelf, width)
@@ -95,7 +95,7 @@ def list_message(state: ToolShelves) -> Message:
         ("No tools here.", "strong"),
         ("", "text"),
         ("A suite names servers ([[servers]]), or writes tools out ([[tools]]).", "muted"),
-        ("Of a suite with errors none are shown: correct it first.", "muted"),
+        ("A suite with errors shows none: correct it first.", "muted"),
     )
 
 
@@ -130,7 +130,7 @@ def _server_lines(shelf: Shelf, server: Server, width: int, now: datetime) -> li
         lines += _paragraph(f"Its tools {_as_listed(shelf.listed_at, now)}.", width, "warned")
     elif not shelf.tools:
         running = shelf.state == "running"
-        said = "It lists no tools." if running else "Which tools it has is known once it has run; s starts it."
+        said = "It lists no tools." if running else "Its tools are unknown until it runs; s starts it."
         lines += _paragraph(said, width, "muted")
     return lines
 
@@ -162,7 +162,7 @@ def _tool_lines(state: ToolShelves, row: ToolRow, tool: ToolDefinition, width: i
     tokens = f"about {tokens_of([tool]):,} tokens"
     lines = [cut_line((Span(" "), Span(one_line(tool.name), "tool"), Span(f"  {server}", "muted")), width)]
     description = visible(tool.description[:LONGEST_DESCRIPTION]).strip()
-    for text in description.split("\n") if description else ["It says nothing about itself."]:
+    for text in description.split("\n") if description else ["It has no description."]:
         lines += _paragraph(text, width, "text" if description else "warned")
     marked = hints_in_words(tool.annotations)
     marked = marked or ("not marked, so it may do anything" if tool.server is not None else "")

@@ -29,7 +29,7 @@ def _save_run(now: MainSituation) -> str | None:
     if now.shown == "a recording":
         return "this run is a recording already"
     if now.shown == "a run":
-        return "this run is not over yet; s holds it, and then it can be saved as far as it is"
+        return "this run is not finished yet; s holds it, and then what there is can be saved"
     return "this case has no run to save; r runs it"
 
 
@@ -45,9 +45,9 @@ def _accept(now: MainSituation) -> str | None:
     if now.shown == "nothing":
         return "this case has not been run; r runs it"
     if now.shown == "a run":
-        return "this run is not over yet"
+        return "this run is not finished yet"
     if now.broke_off:
-        return "only a run that came to its end can be accepted; r runs the case again"
+        return "only a finished run can be accepted; r runs the case again"
     return now.not_editable
 
 
@@ -57,13 +57,13 @@ ACTIONS: tuple[Action, ...] = (
     Action("run.find_next", "Next match of the search", ("ctrl+g",), "run", why_not=_item, listed=False),
     Action("run.previous", "Previous model or repeat", ("left",), "run", why_not=_other_run),
     Action("run.next", "Next model or repeat", ("right",), "run", why_not=_other_run),
-    Action("run.pair", "Put the run shown and the next one of the case side by side", (), why_not=_other_run),
+    Action("run.pair", "Show this run and the next one of the case side by side", (), why_not=_other_run),
     Action("accept", "Accept what the model did: the call, or the run", ("a",), label="accept", why_not=_accept),
     Action("accept.run", "Accept the whole run", ("A",), why_not=_accept),
     Action("run.fork", "Fork the run before or after what the cursor is on", ("k",), "run", "fork", _fork),
     Action(
         "run.save",
-        "Save the run shown as a recording; while it is held, as far as it is",
+        "Save this run as a recording; while it is held, up to there",
         ("w",),
         label="save",
         why_not=_save_run,
@@ -78,7 +78,7 @@ def _grades(now: TrajectoryNow) -> str | None:
 def _save(now: TrajectoryNow) -> str | None:
     if now.shown == "a recording":
         return "this run is a recording already"
-    return None if now.shown == "a finished run" else "this run is not over yet"
+    return None if now.shown == "a finished run" else "this run is not finished yet"
 
 
 def _copy(now: Situation) -> str | None:
@@ -91,7 +91,7 @@ TRAJECTORY_ACTIONS: tuple[Action, ...] = (
     Action("trajectory.find_next", "Next match of the search", ("ctrl+g",), "trajectory", listed=False),
     Action(
         "trajectory.grades",
-        "Grades: the run as every grader reads it",
+        "Grades: the run as every grader scores it",
         ("g",),
         "trajectory",
         "grades",

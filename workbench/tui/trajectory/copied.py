@@ -47,7 +47,7 @@ def copied_text(item: Item) -> tuple[str, str]:
         case ForkItem():
             return item.fork.run_id, "the id of the run that this one was forked from"
         case SetAsideItem():
-            return "\n".join(filter(None, (copied_text(shown)[0] for shown in item.items))), "the answer set aside"
+            return "\n".join(filter(None, (copied_text(shown)[0] for shown in item.items))), "the superseded answer"
         case RoundItem():
             if item.errors:
                 return "\n".join(item.errors), "the errors"

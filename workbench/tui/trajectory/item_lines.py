@@ -209,7 +209,7 @@ class _Muted(LazyLines):
 
 def _set_aside(item: SetAsideItem, width: int, expanded: bool) -> Sequence[Line]:
     """Return a superseded answer: one line that summarises it or, when expanded, all of it."""
-    head = (*_head(item.number, "model", "muted"), Span(f"{GLYPHS.retry} set aside", "accent"))
+    head = (*_head(item.number, "model", "muted"), Span(f"{GLYPHS.retry} superseded", "accent"))
     if not expanded:
         return [cut_line((*head, Span(f": {_answer_in_short(item.items, width)}", "muted")), width)]
     shown = JoinedLines([lines_of(each, width, expanded=True) for each in item.items])

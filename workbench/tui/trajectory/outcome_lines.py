@@ -16,12 +16,12 @@ from workbench.tui.lines.words import duration, failed_steps, score
 from workbench.tui.run_book.shown.items import OutcomeItem
 
 ENDINGS: dict[FinishReason, str] = {
-    "decided": "the case looks at the first decision only; its calls were graded but not run",
+    "decided": "the case covers the first decision only; its calls were graded but not run",
     "step failed": "the chain ends here: it stops at the first step that fails",
     "rounds exhausted": "no further round was allowed; calls of the last answer were graded but not run",
     "refused": "the model refused to answer",
     "truncated": "the answer was cut off at the model's length limit",
-    "sent too much": "the answer was not read to its end: it holds more than any suite can mean",
+    "sent too much": "the answer was not read to its end: it is longer than any suite needs",
     "stopped": "you stopped this run; it is not graded",
     "timed out": "the run took longer than its time limit",
 }
@@ -35,13 +35,13 @@ def outcome_lines(item: OutcomeItem, width: int, expanded: bool) -> list[Line]:
     result = item.result
     lines = [cut_line(_verdict(result), width)]
     if item.former is not None and Move(item.former, result).moved:
-        lines += _paragraph(f"graded anew; was {graded_text(item.former)} when it ran", "muted", width)
+        lines += _paragraph(f"regraded; was {graded_text(item.former)} when it ran", "muted", width)
     if result.not_regraded is not None:
         lines += _paragraph(result.not_regraded, "warned", width, GLYPHS.warned)
     grade = result.grade
     if result.status == "error":
-        lines += _paragraph(result.error or "the run broke off without a word", "error", width)
-        lines += _paragraph("Not graded: this is no fault of the model, and counts in no score.", "muted", width)
+        lines += _paragraph(result.error or "the run ended without an error message", "error", width)
+        lines += _paragraph("Not graded: this is not the model's fault and counts in no score.", "muted", width)
     elif result.status == "skipped":
         lines += _paragraph(result.error or "the suite says so", "muted", width)
     elif result.status == "stopped":

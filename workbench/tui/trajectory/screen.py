@@ -110,7 +110,7 @@ class TrajectoryScreen(SideScreen[None]):
 
     @on(RunList.Wanted)
     def _wanted(self) -> None:
-        self.announce("Here a run is only read: on the main screen H goes to the one that is held")
+        self.announce("Runs are read-only here: on the main screen, H goes to the held run")
 
     # Actions
 
@@ -121,7 +121,11 @@ class TrajectoryScreen(SideScreen[None]):
         recording = record.recorded and is_recording(record.path)
         return TrajectoryNow(
             shown="a recording" if recording else "a run" if result is None else "a finished run",
-            why_not_graded="this run is not over yet" if result is None else None if graded else why_not_graded(result),
+            why_not_graded="this run is not finished yet"
+            if result is None
+            else None
+            if graded
+            else why_not_graded(result),
             has_text=self.run.run_list.item is not None,
         )
 

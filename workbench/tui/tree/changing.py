@@ -116,7 +116,7 @@ class StructureCommands:
         if row.case is not None:
             if not suite.is_saved(row.case.id) and not self._is_free(suite, row.case):
                 return  # its id would change with its name
-            title, name, said = "Rename the case", row.case.name, "Its id stays, once it was saved."
+            title, name, said = "Rename the case", row.case.name, "Its id does not change once it is saved."
         else:
             named = suite.document.table(HEAD).get("name")
             name = named if isinstance(named, str) else ""
@@ -171,7 +171,7 @@ class StructureCommands:
         self._open_suites.change(target, arrived.document, arrived.said, case=arrived.case)
         tie(source, target)
         self._selection.select(target.path, arrived.case)
-        said = f"Moved {name} to {target.path.name}; Ctrl+Z takes it back"
+        said = f"Moved {name} to {target.path.name}; Ctrl+Z undoes it"
         lacking = self._lacking(target, used)
         if lacking:
             self._stage.announce(f"{said}. No tool there is called {', '.join(lacking)}", "warned", GLYPHS.warned)
@@ -243,14 +243,14 @@ class StructureCommands:
     async def _delete_suite(self, suite: OpenSuite) -> None:
         path = suite.path
         if self._is_bundled(path):
-            self._say_no(f"{path.name} came with the program and stays; d makes a copy of your own")
+            self._say_no(f"{path.name} came with the program and cannot be deleted; d makes your own copy")
             return
         if any(run.path == path for run in self._selection.book.under_way()):
             self._say_no(f"Cases of {path.name} are running: X stops them")
             return
         said = [str(path), counted(len(suite.cases), "case")]
         if suite.dirty:
-            said.append("What was changed here and is not saved is kept with it.")
+            said.append("Unsaved changes are kept with it.")
         if await self._stage.ask(DeleteSuiteScreen(said)) != "delete":
             return
         text = suite.document.text if suite.dirty else None
@@ -265,13 +265,13 @@ class StructureCommands:
 
     def _why_not_new(self, folder: Path, path: Path) -> str | None:
         if path.suffix != ".toml":
-            return "a suite is a TOML file: its name ends with .toml, or with nothing"
+            return "a suite is a TOML file: end its name with .toml, or leave the ending out"
         if self._open_suites.at(path) is not None or path.exists():
-            return f"{path.name} is there already"
+            return f"{path.name} already exists"
         if not path.is_relative_to(folder) or ".." in path.relative_to(folder).parts:
-            return f"a new suite stands in {resolved(folder)}, or in a folder below it"
+            return f"a new suite must be in {resolved(folder)}, or in a folder below it"
         if any(part.startswith(".") for part in path.relative_to(folder).parts):
-            return "hidden files and folders are not looked into: leave out the dot at the beginning"
+            return "hidden files and folders are skipped: remove the dot at the beginning"
         return None
 
     def _folder(self) -> Path:
@@ -306,7 +306,7 @@ class StructureCommands:
     def _can_be_restructured(self, suite: OpenSuite) -> bool:
         """Return whether a dialog makes sense."""
         if suite.document.parts is None:
-            self._say_no(f"{suite.path.name} is not TOML: mend its text first")
+            self._say_no(f"{suite.path.name} is not TOML: correct its text first")
         return suite.document.parts is not None
 
     def _is_free(self, suite: OpenSuite, case: CaseOutline) -> bool:

@@ -148,4 +148,4 @@ def go_to_run(selection: Selection, panes: Panes, stage: Stage, run: RunRecord) 
         panes.go_to("run")
         return
     way = "" if run.result is not None else "; its run is under way, and X stops it with all others"
-    stage.announce(f"{run.case_name} is gone from its suite{way}", "warned", GLYPHS.warned)
+    stage.announce(f"{run.case_name} is no longer in its suite{way}", "warned", GLYPHS.warned)

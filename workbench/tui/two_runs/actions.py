@@ -27,7 +27,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("pair.copy", "Copy the comparison as text", ("y",), "pair", "copy"),
     Action("pair.first", "Open the first run", ("1",), "pair", "first run"),
     Action("pair.second", "Open the second run", ("2",), "pair", "second run"),
-    Action("pair.layout", "One beside or above the other", ("tab",), "pair"),
+    Action("pair.layout", "Side by side, or one above the other", ("tab",), "pair"),
     Action("pair.back", "Leave the screen", ("escape",), "pair", "back", listed=False),
     Action("pair.help", "Keys and help", ("question_mark",), "pair", "keys", listed=False),
     Action("pair.quit", "Quit", ("q",), "pair", listed=False),

@@ -104,7 +104,7 @@ class PairState:
         if not self.differences:
             return "both say and do the same"
         kind = self.rows[self.differences[0]].part.kind
-        return f"both do the same after another {'system prompt' if kind == 'system' else 'message'}"
+        return f"both do the same after a different {'system prompt' if kind == 'system' else 'message'}"
 
     def _folded(self) -> list[Entry]:
         """Return the rows, with those of equal rounds folded."""

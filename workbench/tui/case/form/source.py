@@ -63,7 +63,7 @@ def why_no_form(suite: OpenSuite, index: int) -> Message:
         ("", "text"),
         *((reason, "error" if at == 0 else "muted") for at, reason in enumerate(reasons)),
         ("", "text"),
-        ("o  shows the TOML, to be mended there", "text"),
+        ("o  shows the TOML, where you can correct it", "text"),
     )
 
 

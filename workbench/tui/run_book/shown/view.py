@@ -106,7 +106,7 @@ class RunView:
         self._end_wait()
         # A time of day stays correct without being redrawn.
         at = f"{until.astimezone():%H:%M:%S}"
-        self._run.append(NoticeItem(f"waits until {at} at least: the endpoint told another run to wait", waits=True))
+        self._run.append(NoticeItem(f"waits until {at} at least: the endpoint asked another run to wait", waits=True))
 
     def _end_wait(self) -> None:
         last = self._run.items[-1] if self._run.items else None
