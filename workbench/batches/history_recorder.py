@@ -21,9 +21,9 @@ from workbench.config.project import project_folder
 from workbench.config.secrets import Secrets
 from workbench.history.records import DoneRun, NewBatch, NewRun
 from workbench.history.writing import BatchHandle, HistoryWriter
-from workbench.suite.judged import judged_checks
 from workbench.suite.loading import SuiteFile, parse_suite
 from workbench.suite.model import Case
+from workbench.suite.settings import judged_checks
 from workbench.trajectory.events import Event
 from workbench.trajectory.messages import JsonValue
 from workbench.version import __version__

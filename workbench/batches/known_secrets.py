@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from workbench.config.models import ConfigError
 from workbench.config.program import Program
-from workbench.suite.judged import judged_checks
 from workbench.suite.references import environment_names
+from workbench.suite.settings import judged_checks
 from workbench.tools.environment import learn_written
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from workbench.config.model_book import ModelBook
 from workbench.config.models import ConfigError, JudgeChoice, ModelSpec, Price, checked_judge
 from workbench.providers.built_in import is_built_in
 from workbench.suite.checks import Judged
-from workbench.suite.judged import judged_checks
+from workbench.suite.settings import judged_checks
 
 _Key = TypeVar("_Key", bound=Hashable)
 _Value = TypeVar("_Value")

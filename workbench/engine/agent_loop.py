@@ -95,7 +95,7 @@ class AgentLoop:
         for done in rounds:
             self._take_in(done, done is not under_way)
         if under_way is None:
-            self._checkpoint.added += fork.said
+            self._checkpoint.added += fork.added
             return await self._stopped_by(self._last)
         turn = self._turns.next(self._rounds, self._last)
         assert isinstance(turn, Turn)

@@ -55,7 +55,7 @@ class Fork:
     result: EditResult | None = None
 
     @property
-    def said(self) -> tuple[str, ...]:
+    def added(self) -> tuple[str, ...]:
         """The messages that a person added in the original run right before the first request of the fork."""
         if self.at.answered is not None:
             return ()
@@ -140,7 +140,7 @@ def replayed(fork: Fork, model: str) -> Iterator[EventPayload]:
             result = rounds[-1].calls[at.answered - 1].result
             assert result is not None
             yield _edit_of(result, fork.result)
-    yield from map(MessageAdded, fork.said)
+    yield from map(MessageAdded, fork.added)
     yield Forked(origin.run_id, origin.start.model, at.round, at.answered)
 
 

@@ -18,10 +18,9 @@ from workbench.batches.specs import Specs
 from workbench.config.models import ConfigError, ModelSpec
 from workbench.config.program import Program
 from workbench.evaluation.plan import Plan
-from workbench.suite.judged import judged_checks
 from workbench.suite.loading import SuiteFile
 from workbench.suite.model import Case, Suite
-from workbench.suite.settings import models_named_by
+from workbench.suite.settings import judged_checks, models_named_by
 from workbench.suite.trust import ModelNeed, SuiteNeeds, TrustError, TrustStore, needs_trust
 from workbench.tools.code_files import find_code
 from workbench.tools.grant import Grant

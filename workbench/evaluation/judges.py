@@ -11,9 +11,9 @@ from workbench.config.models import ConfigError, ModelSpec
 from workbench.config.program import Program
 from workbench.providers.built_in import is_built_in
 from workbench.suite.checks import Judged
-from workbench.suite.judged import judged_checks
 from workbench.suite.loading import SuiteFile
 from workbench.suite.model import Case
+from workbench.suite.settings import judged_checks
 
 
 def judge_for(check: Judged, folder: Path, models: ModelBook) -> ModelSpec:

@@ -13,10 +13,9 @@ from workbench.evaluation.approval import Needs, Trust, needs_asking
 from workbench.evaluation.plan import trust_store
 from workbench.providers.built_in import is_built_in
 from workbench.providers.registry import CheckResult, Endpoints
-from workbench.suite.judged import judged_checks
 from workbench.suite.loading import SuiteFile, load_suite
 from workbench.suite.project import find_suites
-from workbench.suite.settings import models_named_by
+from workbench.suite.settings import judged_checks, models_named_by
 from workbench.suite.trust import ModelNeed
 
 CHECK_TIMEOUT_S = 40.0

@@ -96,7 +96,7 @@ def latency_of(options: DimensionsOptions, trajectory: Trajectory) -> float:
 
 
 @dataclass(slots=True)
-class _Judged:
+class _Compared:
     """An expected call compared with an actual one: its parameter score as `halves` of `entries`. `found` has each
     argument with its verdict and the halves it earned, `None` where it makes no entry."""
 
@@ -139,12 +139,12 @@ def _paired(
     for row, call in enumerate(expected):
         rows_of.setdefault(call.tool, []).append(row)
     partner: dict[int, int] = {}
-    known: dict[tuple[int, int], _Judged] = {}
+    known: dict[tuple[int, int], _Compared] = {}
 
-    def judged_on(row: int, column: int) -> _Judged:
+    def judged_on(row: int, column: int) -> _Compared:
         judged = known.get((row, column))
         if judged is None:
-            judged = known[row, column] = _judged(expected[row], calls[column], context)
+            judged = known[row, column] = _compared(expected[row], calls[column], context)
         return judged
 
     def score(row: int, column: int) -> float:
@@ -194,7 +194,7 @@ def _perfect(
     rows: Sequence[int],
     calls: Sequence[CallRecord],
     columns: Sequence[int],
-    judged_on: Callable[[int, int], _Judged],
+    judged_on: Callable[[int, int], _Compared],
 ) -> dict[int, int]:
     """Returns as many pairs of expected calls and calls of one tool as possible in which all parameters are correct."""
     among = Candidates(
@@ -218,14 +218,14 @@ def _alone(*, expected_call: int | None = None, call: int | None = None, outcome
     return CallPairing(expected_call, call, False, 0.0, 0.0, outcome=outcome, parts={"parameters": 0.0})
 
 
-def _together(row: int, column: int, judged: _Judged, arguments: Mapping[str, JsonValue]) -> CallPairing:
+def _together(row: int, column: int, judged: _Compared, arguments: Mapping[str, JsonValue]) -> CallPairing:
     credit = judged.score
     outcome = "all parameters right" if credit == 1 else "not all parameters right"
     parts = {"parameters": credit}
     return CallPairing(row, column, True, 0.0, 0.0, _shown(judged, arguments), credit, outcome, None, parts)
 
 
-def _best(table: Sequence[Sequence[_Judged]]) -> list[tuple[int, int]]:
+def _best(table: Sequence[Sequence[_Compared]]) -> list[tuple[int, int]]:
     """Returns the pairs of rows (expected calls) and columns (calls) with the largest sum of scores. Among equal sums
     the one that pairs the first row wins, else the second one and so on, each with the earliest column."""
     rows, columns = len(table), len(table[0])
@@ -243,7 +243,7 @@ def _best(table: Sequence[Sequence[_Judged]]) -> list[tuple[int, int]]:
     )
 
 
-def _share(judged: _Judged, scale: int) -> int:
+def _share(judged: _Compared, scale: int) -> int:
     return judged.halves * scale // (2 * judged.entries) if judged.entries else scale
 
 
@@ -251,7 +251,7 @@ _RIGHT, _WRONG, _NOTHING = 2, 1, 0
 """What an argument earns, in halves."""
 
 
-def _judged(expected: ExpectedCall, record: CallRecord, context: CheckContext) -> _Judged:
+def _compared(expected: ExpectedCall, record: CallRecord, context: CheckContext) -> _Compared:
     """Returns the parameter score: required arguments earn 1, ½ or 0, forbidden and invalid ones count as further
     zeros."""
     arguments = record.arguments
@@ -275,7 +275,7 @@ def _judged(expected: ExpectedCall, record: CallRecord, context: CheckContext) -
     for name in expected.unwanted(arguments):
         found.append((name, None, _FORBIDDEN, _NOTHING))
         entries += 1
-    return _Judged(halves, entries, halves / (2 * entries) if entries else 1.0, found)
+    return _Compared(halves, entries, halves / (2 * entries) if entries else 1.0, found)
 
 
 _FORBIDDEN = CheckVerdict(0.0, False, "this argument must not be given")
@@ -288,7 +288,7 @@ def _without_verdict(check: Check, error: CheckError, place: str) -> CheckVerdic
     raise CheckError(f"{place}: {error}") from error
 
 
-def _shown(judged: _Judged, arguments: Mapping[str, JsonValue]) -> tuple[ArgumentVerdict, ...]:
+def _shown(judged: _Compared, arguments: Mapping[str, JsonValue]) -> tuple[ArgumentVerdict, ...]:
     weight = 1 / judged.entries if judged.entries else 0.0
     return tuple(
         [

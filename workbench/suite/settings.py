@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, TypeVar
@@ -10,6 +11,7 @@ from typing import Any, Literal, TypeVar
 from pydantic import BaseModel
 
 from workbench.suite.by_identity import ByIdentity
+from workbench.suite.checks import Judged, with_parts
 from workbench.suite.model import Case, Frozen, GraderName, RepeatRule, Suite
 
 
@@ -114,3 +116,14 @@ def models_named_by(suite: Suite) -> tuple[str, ...]:
     """Returns the models that a suite and its cases name, each once, in order."""
     names = [*suite.models, *(name for case in suite.cases for name in case.models or ())]
     return tuple(dict.fromkeys(names))
+
+
+def judged_checks(suite: Suite, case: Case, *, mocks: bool = True) -> Iterator[Judged]:
+    """Returns the judged checks that a run of the case may need: its own and, unless `mocks` is false, those in the
+    conditions of its mocks and the suite's."""
+    for check in case.written_checks():
+        if isinstance(check, Judged):
+            yield check
+    for mock in (*case.mocks, *suite.mocks) if mocks else ():
+        for condition in (mock.when or {}).values():
+            yield from (check for check in with_parts(condition) if isinstance(check, Judged))

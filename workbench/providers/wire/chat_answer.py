@@ -69,7 +69,9 @@ class ChatReader:
         if self._reason is None and not self.ended:
             raise self._errors.broke_off("neither finish_reason nor [DONE]")
         yield from self._calls.finish_all()
-        yield AnswerFinished(self._stop_reason(), self._usage.chat(), self._errors.storable_state(self._carry()))
+        yield AnswerFinished(
+            self._stop_reason(), self._usage.chat(), self._errors.storable_state(self._provider_state())
+        )
 
     def _read(self, chunk: dict[str, Any]) -> Iterator[ModelEvent]:
         if usage := chunk.get("usage"):
@@ -175,7 +177,7 @@ class ChatReader:
         text = "".join(piece for piece in (last.get(text_key), detail.get(text_key)) if isinstance(piece, str))
         last.update({key: value for key, value in detail.items() if value is not None}, **{text_key: text})
 
-    def _carry(self) -> JsonValue:
+    def _provider_state(self) -> JsonValue:
         """OpenRouter expects its details back, DeepSeek the reasoning before a call, and Gemini the signature at each
         call. Reasoning goes back under the name under which it came, and only with calls, because without them some
         endpoints refuse it."""
