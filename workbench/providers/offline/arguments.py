@@ -1,4 +1,4 @@
-"""A tool's arguments from what a clause holds."""
+"""Fills a tool's arguments from the content of a clause."""
 
 from __future__ import annotations
 
@@ -41,15 +41,15 @@ _MOST_INSTEAD = 9
 _LONGEST_TITLE = 120
 _NEGATION = word_set("no not without never")
 _WORTH_GUESSING: tuple[Role, ...] = ("moment", "url", "zone", "path")
-"""Roles for which evidence of the right kind is enough, even if the parameter is optional and was not named."""
+"""Roles for which evidence of the right kind suffices, even if the parameter is optional and was not named."""
 _TYPED: tuple[Role, ...] = ("email", "url", "zone", "moment", "path", "person", "id", "other", "opaque")
-"""Roles that take evidence by its kind, the most particular first."""
+"""Roles that take evidence by its kind, the most specific first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """Arguments for a tool, the required parameters that nothing speaks for, and other values of one parameter that
-    stood beside the chosen one ("Seattle and Portland"). `loose_ends` counts what speaks against the tool: things in
+    """Arguments for a tool, the required parameters without evidence, and alternative values of one parameter, listed
+    together with the chosen one ("Seattle and Portland"). `loose_ends` counts the evidence against the tool: things in
     the text that no parameter took, and parameters whose value was guessed."""
 
     arguments: dict[str, JsonValue]
@@ -58,7 +58,7 @@ class Filled:
     loose_ends: int = 0
 
     def calls(self) -> list[dict[str, JsonValue]]:
-        """One set of arguments for each value."""
+        """Returns one set of arguments for each value."""
         if self.instead is None:
             return [self.arguments]
         name, values = self.instead
@@ -68,11 +68,8 @@ class Filled:
 def fill(
     tool: ToolDefinition, clause: Clause, recalled: Sequence[Evidence] = (), result: ToolResult | None = None
 ) -> Filled:
-    """Arguments for a call of `tool`.
-
-    `recalled` is what earlier messages held, for a clause that refers back to them; `result` is what an earlier call
-    gave, for a clause that goes on from it.
-    """
+    """Returns arguments for a call of `tool`. `recalled` is the evidence of earlier messages, for a clause that refers
+    back to them; `result` is the result of an earlier call, for a clause that continues from it."""
     parameters = parameters_of(dict(tool.parameters))
     filling = _Filling(parameters, _with_result(clause, parameters, result), tool_words(tool), dict(tool.parameters))
     filling.run(recalled, result)
@@ -80,7 +77,7 @@ def fill(
 
 
 def _with_result(clause: Clause, parameters: Iterable[Parameter], result: ToolResult | None) -> Clause:
-    """The clause with the result's number in the place where the result is mentioned, or first when one is lacking."""
+    """Returns the clause with the result's number where the result is mentioned, or first when a number is missing."""
     if result is None or result.number is None:
         return clause
     mention = clause.result_mention
@@ -94,7 +91,7 @@ def _with_result(clause: Clause, parameters: Iterable[Parameter], result: ToolRe
 
 
 class _Filling:
-    """Parameters being filled: which evidence is still free, which places of the text are spoken for."""
+    """Parameters being filled: which evidence is still free, and which places of the text are used."""
 
     def __init__(
         self, parameters: Sequence[Parameter], clause: Clause, known: frozenset[str], root: Mapping[str, JsonValue]
@@ -111,7 +108,7 @@ class _Filling:
         self.guesses = 0
 
     def run(self, recalled: Sequence[Evidence], result: ToolResult | None, depth: int = 0) -> None:
-        """Fill what can be filled, what is surest first."""
+        """Fill what can be filled, the most certain first."""
         self._choices()
         self._flags()
         self._introduced()
@@ -137,14 +134,14 @@ class _Filling:
         return Filled(ordered, missing, self._instead(), len(untaken) + self.guesses)
 
     def _instead(self) -> tuple[str, tuple[JsonValue, ...]] | None:
-        """Values strung together with one parameter's, if no other parameter took any of them."""
+        """Returns values listed together with one parameter's, if no other parameter took any of them."""
         for name, others in self.beside.items():
             if others and not any(overlaps(one, self.used) for one, _ in others):
                 return name, tuple(value for _, value in others[:_MOST_INSTEAD])
         return None
 
     def _open(self, *roles: Role, required: bool | None = None) -> list[Parameter]:
-        """Parameters without a value, by role and by whether they are required."""
+        """Returns parameters without a value, by role and by whether they are required."""
         return [
             one
             for one in self.parameters
@@ -154,7 +151,7 @@ class _Filling:
         ]
 
     def _is_tool_word(self, one: Evidence) -> bool:
-        """A capitalised word that only names what the tool does, such as "DM", is nobody's name."""
+        """Returns whether a capitalised word only names what the tool does, such as "DM", and so is not a name."""
         return one.kind == "name" and all(stem(word) in self.known for word in split_name(str(one.value)))
 
     def _claim(self, start: int, end: int) -> None:
@@ -162,10 +159,8 @@ class _Filling:
         self.free = [one for one in self.free if one.end <= start or one.start >= end]
 
     def _give(self, parameter: Parameter, one: Evidence, start: int | None = None) -> bool:
-        """Fill a parameter from evidence, with the words from `start` on that introduced it; False if it does not fit.
-
-        What is strung together with it goes into the list, or is kept as what could stand in its place.
-        """
+        """Fill a parameter from evidence, with the introducing words from `start` on. Returns False if it does not fit.
+        Evidence listed together with it goes into the list, or is kept as alternatives."""
         reader = self._reader(parameter)
         value = value_for(reader, one)
         if value is None:
@@ -189,7 +184,7 @@ class _Filling:
         return True
 
     def _reader(self, parameter: Parameter) -> Parameter:
-        """Whose schema a single value has to fit: the parameter's own, or that of a list's items."""
+        """Returns the schema that a single value has to fit: the parameter's own, or that of a list's items."""
         if parameter.role != "list":
             return parameter
         return parameter_of(parameter.name, parameter.schema.get("items"), parameter.required, self.root)
@@ -220,8 +215,8 @@ class _Filling:
                 self.values[parameter.name] = not any(word in _NEGATION for word in stems[max(0, place - 2) : place])
 
     def _introduced(self) -> None:
-        """Values that stand right after a word of the parameter's name ("subject 'X'"), numbers also right before one
-        ("5 days")."""
+        """Take values right behind a word of the parameter's name ("subject 'X'"), and numbers right before one ("5
+        days")."""
         pairs: list[tuple[int, int, Parameter, Evidence, Word]] = []
         for number, parameter in enumerate(self._open()):
             for word in self._introducers(parameter):
@@ -259,7 +254,7 @@ class _Filling:
         return None
 
     def _plain_word(self, parameter: Parameter) -> None:
-        """A word in lower case right after the parameter's name ("tagged gothic")."""
+        """Take a word in lower case right behind the parameter's name ("tagged gothic")."""
         for word in self._introducers(parameter):
             match = _PLAIN_VALUE.match(self.clause.text, word.end)
             if match is None or word.text.lower() in STOPWORDS:
@@ -272,7 +267,7 @@ class _Filling:
                 return
 
     def _owners(self, found: Sequence[Evidence]) -> Evidence | None:
-        """Read `owner/name` as the two parameters that it is made of; the evidence that was used, if any."""
+        """Read `owner/name` as two parameters. Returns the evidence that was used, if any."""
         required_first = sorted(self._open(), key=lambda one: not one.required)
         owners = [one for one in required_first if not _OWNERS.isdisjoint(split_name(one.name))]
         owned = [one for one in required_first if not _OWNED.isdisjoint(split_name(one.name))]
@@ -326,7 +321,7 @@ class _Filling:
                 self.values[parameter.name] = value
 
     def _recalled(self, recalled: Sequence[Evidence]) -> None:
-        """Take what was said before, each thing once."""
+        """Take evidence of earlier messages, each once."""
         taken = self._owners(recalled)
         left = [one for one in recalled if one is not taken]
         for parameter in self._open(*_TYPED, required=True):
@@ -389,7 +384,7 @@ class _Filling:
                 self.free = inner.free
 
     def _without_evidence(self) -> None:
-        """A required choice falls to the first one listed, as the usual one; a required flag to false."""
+        """A required choice gets its first listed value, as the usual one; a required flag gets false."""
         for parameter in self._open(required=True):
             if "default" in parameter.schema:
                 continue

@@ -1,4 +1,4 @@
-"""How a request falls into clauses, each of which may ask for a tool of its own."""
+"""Splits a request into clauses, each of which may ask for a tool of its own."""
 
 from __future__ import annotations
 
@@ -45,10 +45,8 @@ _UNRANKED = frozenset({"quoted", "url", "email", "handle", "pair", "path", "date
 
 @dataclass(frozen=True)
 class Clause:
-    """A part of a request with what was found in it; places are counted from the start of its text.
-
-    `after` says that it is to follow what comes before it ("then"), `joined` that it goes with that ("and").
-    """
+    """A part of a request with its evidence; places are counted from the start of its text. `after` means that it is to
+    follow the part before it ("then"), `joined` that it belongs with it ("and")."""
 
     text: str
     evidence: tuple[Evidence, ...] = ()
@@ -65,7 +63,7 @@ class Clause:
 
     @cached_property
     def operations(self) -> tuple[str, ...]:
-        """Arithmetic that is asked for, in signs between numbers or in words beside them."""
+        """The requested arithmetic, in signs or words between numbers."""
         numbers = sum(one.kind == "number" for one in self.evidence) + bool(self.result_mention)
         enough = numbers >= 2 or (numbers == 1 and (self.after or self.refers_back))
         in_words = [operation_of(word.text) for word in self.words] if enough else []
@@ -78,7 +76,7 @@ class Clause:
 
     @property
     def refers_back(self) -> bool:
-        """Whether a word such as "there" or "it" stands for something said before."""
+        """Whether a word such as "there" or "it" refers to an earlier part."""
         return _BACK.search(blanked(self.text, self.evidence, frozenset({"quoted"}))) is not None
 
     @property
@@ -87,7 +85,7 @@ class Clause:
         return _RESULT.search(blanked(self.text, self.evidence, frozenset({"quoted"})))
 
     def rank(self, index: ToolIndex) -> list[RankedTool]:
-        """The tools on offer by how well they fit this clause."""
+        """Rank the offered tools by how well they fit this clause."""
         text = blanked(self.text, self.evidence, _UNRANKED)
         content = _CONTENT.search(text)
         if content and len(list(words_of(text[: content.start()]))) > 1:
@@ -98,7 +96,7 @@ class Clause:
         return index.rank(text, hints, self._naming_words(), question=self.question)
 
     def _naming_words(self) -> Iterator[str]:
-        """Stems of the words right before something quoted: in "subject 'Lunch'" it is the subject that is named."""
+        """Stems of the words right before something quoted: "subject 'Lunch'" names the subject."""
         for one in self.evidence:
             if one.kind == "quoted":
                 before = [word for word in self.words if word.end <= one.start]
@@ -111,7 +109,7 @@ _HINTS: dict[str, tuple[str, ...]] = {"email": ("email",), "handle": ("user",), 
 
 
 def blanked(text: str, evidence: Iterable[Evidence], kinds: frozenset[str], blank: str = " ") -> str:
-    """The text with blanks in place of the evidence of some kinds, every other place unmoved."""
+    """Returns the text with blanks in place of the evidence of some kinds; all other places stay."""
     for one in evidence:
         if one.kind in kinds:
             text = text[: one.start] + blank * (one.end - one.start) + text[one.end :]
@@ -119,11 +117,8 @@ def blanked(text: str, evidence: Iterable[Evidence], kinds: frozenset[str], blan
 
 
 def clauses_of(text: str, index: ToolIndex) -> list[Clause]:
-    """The clauses of a request, in order.
-
-    A part becomes a clause of its own only if some tool fits it; otherwise it belongs to its neighbour. Parts that
-    forbid something ("but don't …") are left out.
-    """
+    """Returns the clauses of a request, in order. A part becomes a clause of its own only if some tool fits it;
+    otherwise it belongs to its neighbour. Parts that forbid something ("but don't …") are left out."""
     text = text[:MOST_CHARACTERS]
     whole = Clause(text, find_evidence(text))
     found: list[Clause] = []
@@ -144,7 +139,7 @@ def clauses_of(text: str, index: ToolIndex) -> list[Clause]:
 
 
 def _parts(whole: Clause) -> Iterator[tuple[int, int, str]]:
-    """Start, end and joint of every part between two boundaries; what was found in the text is never cut."""
+    """Yields start, end and joint of every part between two boundaries; evidence is never cut."""
     text = blanked(whole.text, whole.evidence, frozenset(one.kind for one in whole.evidence), "x")
     start, joint = 0, "sentence"
     for match in islice(_BOUNDARY.finditer(text), _MOST_PARTS):
@@ -159,7 +154,7 @@ def _parts(whole: Clause) -> Iterator[tuple[int, int, str]]:
 
 
 def _cut(whole: Clause, start: int, end: int, *, after: bool, joined: bool) -> Clause:
-    """A part as a clause: polite words at its beginning are dropped, a leading "then" is remembered."""
+    """Returns a part as a clause, without polite words at its beginning, and noting a leading "then"."""
     while match := _FILLER.match(whole.text, start, end) or _THEN.match(whole.text, start, end):
         after = after or match.re is _THEN
         start = match.end()

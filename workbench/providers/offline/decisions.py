@@ -1,4 +1,4 @@
-"""What to do next in a conversation: which calls to make now, or what to answer."""
+"""Decides what to do next in a conversation: which calls to make now, or what to answer."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ NO_TOOLS = "There are no tools on offer, and the offline model can do nothing bu
 NOTHING_FITS = "None of the tools on offer fits this request."
 
 _MOST_CALLS = 16
-"""In one answer."""
+"""The most calls in one answer."""
 _ABOUT_AS_GOOD = 0.85
-"""A tool whose score is this share of the best one's may take its place if the request fills its arguments better."""
+"""A tool whose score is this share of the best one's may replace it if the request fills its arguments better."""
 _MOST_RECALLED_MESSAGES = 20
 _SHOWN_IN_RANKING = 3
 _LONGEST_SHOWN_CLAUSE = 60
 _SAME_AGAIN = re.compile(r"\s*(?:and|what\s+about|how\s+about)\b", re.I)
 _FOLLOWING = re.compile(r"\s*(?:(?:ok|okay|good|great|thanks)\b[\s,.!]*)?(?:and|now|then|next|finally)\b", re.I)
-"""How a message begins that goes on from what came before it."""
+"""How a message begins that continues an earlier one."""
 _GO_ON = re.compile(
     r"\s*(?:(?:yes|ok|okay|good|great|fine|thanks|please|now)\b[\s,.!]*){0,3}"
     r"(continue|proceed|carry\s+on|go\s+(?:on|ahead)|keep\s+(?:going|on)|move\s+on)\b",
@@ -39,7 +39,7 @@ _OF_ANY_TASK = word_set(
     """accomplish achiev complet first finish goal initial instruction job left next objectiv original plan reach
     remain remaining request rest step task whole work"""
 )
-"""Stems that say nothing of what is to be done."""
+"""Stems that do not describe an action."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class PlannedCall:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Calls to make now, or else a final answer; the reasoning says how the tools ranked."""
+    """Calls to make now, or else a final answer; the reasoning tells how the tools ranked."""
 
     reasoning: str
     calls: tuple[PlannedCall, ...] = ()
@@ -66,7 +66,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """A call that was made, as it was answered, and what came back."""
+    """A call that was made, as it was answered, and its result."""
 
     call: ToolCall
     result: ToolResult | None
@@ -82,7 +82,7 @@ class _Made:
 @dataclass(frozen=True, slots=True)
 class _Task:
     """A clause with the tool chosen for it. `turn` says when it is due: a clause that follows another ("then"), or
-    needs its result, has a later one. `before` is the place, among the tasks, of the one whose result it needs."""
+    needs its result, has a later one. `before` is the index of the task whose result it needs."""
 
     clause: Clause
     tool: ToolDefinition
@@ -92,12 +92,9 @@ class _Task:
 
 
 def decide(messages: Sequence[Message], index: ToolIndex) -> Decision:
-    """What the offline model does at this point of a conversation, the last user message being the request, unless it
-    only says to go on.
-
-    Never repeats a call that it made for the same request, but for one that failed when it is told to go on; so a
-    conversation with it always ends.
-    """
+    """Returns what the offline model does at this point of a conversation. The last user message is the request, unless
+    it only asks to continue. A call is never repeated for the same request, except one that failed when asked to
+    continue; so a conversation always ends."""
     said = [n for n, message in enumerate(messages) if message.role == "user"]
     asked = max((n for n in said if not _goes_on(messages[n].content, index)), default=said[-1] if said else None)
     if asked is None or not index.tools:
@@ -119,7 +116,7 @@ def decide(messages: Sequence[Message], index: ToolIndex) -> Decision:
 
 
 def _goes_on(message: str, index: ToolIndex) -> bool:
-    """Whether a message asks for nothing but to go on, and no tool is for that."""
+    """Returns whether a message only asks to continue, and no tool fits that."""
     match = _GO_ON.match(message)
     if match is None or not _OF_ANY_TASK.issuperset(stems_of(message[match.end() :])):
         return False
@@ -128,7 +125,7 @@ def _goes_on(message: str, index: ToolIndex) -> bool:
 
 
 def _calls_in(messages: Sequence[Message]) -> list[_Made]:
-    """The calls in some messages, with what came back."""
+    """Returns the calls in some messages, with their results."""
     results = {one.call_id: ToolResult(one.content, one.is_error) for one in messages if one.role == "tool"}
     calls = (call for message in messages if message.role == "assistant" for call in message.tool_calls)
     return [_Made(call, results.get(call.id)) for call in calls]
@@ -137,7 +134,7 @@ def _calls_in(messages: Sequence[Message]) -> list[_Made]:
 def _tasks(
     clauses: Sequence[Clause], index: ToolIndex, earlier: Sequence[Message], request: str
 ) -> tuple[list[_Task], tuple[str, tuple[str, ...]] | None]:
-    """The clauses that some tool can serve; besides, the best tool that lacked arguments, with their names."""
+    """Returns the clauses that some tool can serve; and the best tool that lacked arguments, with their names."""
     recalled = _recalled(earlier)
     tasks: list[_Task] = []
     missing: tuple[str, tuple[str, ...]] | None = None
@@ -168,7 +165,7 @@ def _tasks(
 
 
 def _from_earlier(tool: ToolDefinition, clause: Clause, earlier: Sequence[Message]) -> Filled | None:
-    """Arguments from what the last call before the request gave, where they can all be found with it."""
+    """Returns arguments from the result of the last call before the request, where all can be found there."""
     made = _calls_in(earlier)
     result = made[-1].result if made and not made[-1].failed else None
     mention = clause.result_mention
@@ -185,7 +182,7 @@ def _candidates(clause: Clause, index: ToolIndex) -> list[ToolDefinition]:
 
 
 def _as_before(request: str, earlier: Sequence[Message], index: ToolIndex) -> list[ToolDefinition]:
-    """For "and in Paris?": the tool that was called last."""
+    """For "and in Paris?", returns the tool that was called last."""
     if not _SAME_AGAIN.match(request):
         return []
     called = [call.tool for message in earlier for call in message.tool_calls]
@@ -193,21 +190,16 @@ def _as_before(request: str, earlier: Sequence[Message], index: ToolIndex) -> li
 
 
 def _recalled(earlier: Sequence[Message]) -> list[Evidence]:
-    """What earlier messages held, the latest first; capitalised first words of sentences, which may be no names, last.
-
-    Results of tools are left out: they hold much that nobody spoke of.
-    """
+    """Returns the evidence of earlier messages, the latest first; capitalised first words of sentences, which may not
+    be names, last. Results of tools are left out, because they hold much that was not asked for."""
     spoken = [message for message in earlier if message.role != "tool"][-_MOST_RECALLED_MESSAGES:]
     found = [one for message in reversed(spoken) for one in reversed(find_evidence(message.content))]
     return sorted(found, key=lambda one: one.weak)
 
 
 def _due(tasks: Sequence[_Task], made: Sequence[_Made]) -> tuple[PlannedCall, ...]:
-    """The calls of the first turn of which any is still to be made.
-
-    A call that was made with other arguments than were planned, since someone changed them, counts for the first call
-    of its tool that was not made as planned.
-    """
+    """Returns the calls of the first turn with calls still to make. A call that was made with other arguments than
+    planned, because a person changed them, counts for the first call of its tool that was not made as planned."""
     given: dict[int, ToolResult | None] = {}
     left = list(made)
     for turn in sorted({task.turn for task in tasks}):
@@ -235,7 +227,7 @@ def _due(tasks: Sequence[_Task], made: Sequence[_Made]) -> tuple[PlannedCall, ..
 
 
 def _arguments_now(task: _Task, given: Mapping[int, ToolResult | None]) -> list[dict[str, JsonValue]]:
-    """One set of arguments for each call of a task; none if the result that it needs never came."""
+    """Returns one set of arguments for each call of a task; none if the result that it needs never came."""
     if task.before is None:
         return task.filled.calls()
     result = given.get(task.before)

@@ -1,7 +1,5 @@
-"""What can be found in a text without understanding it: quoted words, numbers, dates, addresses, names.
-
-No clock is read: a date without a year, or a relative one such as "tomorrow", is not evidence of anything.
-"""
+"""Finds what can be recognised in a text without understanding it: quoted words, numbers, dates, addresses, names. No
+clock is read: a date without a year, or a relative one such as "tomorrow", is not evidence."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ from workbench.providers.offline.words import NUMBER_WORDS, REQUEST_VERBS, STOPW
 Kind = Literal["quoted", "url", "email", "date", "datetime", "time", "handle", "pair", "path", "id", "number", "name"]
 
 MOST_CHARACTERS = 20_000
-"""Of one text that is looked at."""
+"""The characters of a text that are searched."""
 
 _MONTHS = (
     r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
@@ -69,7 +67,7 @@ _PATTERNS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     ("number", re.compile(r"(?<![\w.])(?:(?<![\d)]\s)[-−])?\d{1,18}(?:\.\d{1,15})?(?!\d)", re.ASCII)),
     ("number", re.compile(rf"\b(?:{'|'.join(NUMBER_WORDS)})\b", re.I)),
 )
-"""In this order, each looking only at what those before it left."""
+"""Applied in this order, each to the text that those before it left."""
 
 _CAPITAL_RUN_LINK = word_set("of de da do del la le du van von der den")
 _UNPUNCTUATED = re.compile(r"[^\n\x00,;:.!?()\"“”]+")

@@ -1,4 +1,5 @@
-"""How well each tool on offer fits a text: words of the text against words of the tools, rare words counting more."""
+"""Ranks the offered tools by how well they fit a text: words of the text against words of the tools, rare words
+counting more."""
 
 from __future__ import annotations
 
@@ -20,10 +21,10 @@ from workbench.providers.offline.words import (
 from workbench.trajectory.messages import JsonValue, ToolDefinition
 
 CALL_THRESHOLD = 0.5
-"""A tool that scores less is not called."""
+"""A tool with a lower score is not called."""
 
 _IN_NAME, _IN_SUMMARY, _IN_ENUM, _IN_PARAMETER, _IN_DETAILS = 1.0, 0.6, 0.6, 0.45, 0.25
-"""What a word is worth by the place where the tool has it; the summary is the description's first sentence."""
+"""The weight of a word by its place in the tool; the summary is the description's first sentence."""
 
 _RELATED_WORTH = 0.8
 _FUZZY_CUTOFF = 84.0
@@ -31,17 +32,17 @@ _FUZZY_WORTH = 0.8
 _SHORTEST_FUZZY = 5
 _GENERAL_VERB_WORTH = 0.4
 _UNASKED_CHANGE = 0.6
-"""A question rarely asks for a tool that changes something."""
+"""The penalty for tools that change something when the text is a question."""
 _HALF_WAY = 0.35
 """The raw weight at which a score is one half."""
 
 _NAMED = 0.9
-"""What a parameter's name is worth when the text gives a value with it."""
+"""The weight of a parameter's name when the text gives a value with it."""
 
 _MOST_DESCRIPTION = 1_500
 _MOST_PARAMETERS = 100
 _MOST_WORDS = 60
-"""How much of a description, of a schema and of a text is looked at."""
+"""How much of a description, of a schema and of a text is read."""
 
 _FIRST_SENTENCE = re.compile(r"(?:[^.\n]|\.(?=\S))*")
 
@@ -55,7 +56,7 @@ class RankedTool:
 
 
 class ToolIndex:
-    """The words of a list of tools, made once for many rankings."""
+    """The words of a list of tools, computed once for many rankings."""
 
     def __init__(self, tools: Sequence[ToolDefinition]) -> None:
         self.tools = tuple(tools)
@@ -73,11 +74,9 @@ class ToolIndex:
     def rank(
         self, text: str, hints: Iterable[str] = (), named: Iterable[str] = (), *, question: bool = False
     ) -> list[RankedTool]:
-        """All tools, best first, equal ones in the order on offer.
-
-        `hints` are words that the text implies; `named` are stems that name a value given with them, as in
-        "subject 'Lunch'", and so speak for a parameter rather than for a tool.
-        """
+        """Returns all tools, best first, equal ones in the order offered. `hints` are words that the text implies;
+        `named` are stems that name a value given with them, as in "subject 'Lunch'", and so indicate a parameter rather
+        than a tool."""
         named = frozenset(named)
         stems = list(dict.fromkeys([*stems_of(text), *(stem(hint) for hint in hints)]))[:_MOST_WORDS]
         totals = [0.0] * len(self.tools)
@@ -104,12 +103,13 @@ class ToolIndex:
         return sorted(ranked, key=lambda one: -one.score)
 
     def _rarity_of(self, having: int) -> float:
-        """Near 0 for a word that every one of many tools has, 1 for a word of one tool alone (as inverse document
+        """Returns near 0 for a word that every one of many tools has, 1 for a word of one tool alone (inverse document
         frequency, scaled)."""
         return math.log(1 + len(self.tools) / having) / math.log(1 + len(self.tools))
 
     def _alike(self, asked: str) -> dict[str, float]:
-        """Words of the tools that are the asked one, mean much the same or are spelt almost so, with their likeness."""
+        """Returns the words of the tools that are the given one, a synonym or a similar spelling, with their
+        likeness."""
         alike = {word: _RELATED_WORTH for word in RELATED.get(asked, ()) if word in self._worth}
         if asked in self._worth:
             alike[asked] = 1.0
@@ -130,7 +130,7 @@ class ToolIndex:
 
 
 def changes_something(tool: ToolDefinition) -> bool:
-    """Whether a tool says by its annotations, or else by the first word of its name, that it changes something."""
+    """Returns whether a tool changes something, by its annotations, or else by the first word of its name."""
     hint = tool.annotations.get("readOnlyHint")
     if isinstance(hint, bool):
         return not hint
@@ -139,7 +139,7 @@ def changes_something(tool: ToolDefinition) -> bool:
 
 
 def tool_words(tool: ToolDefinition) -> frozenset[str]:
-    """The stems that a tool's name and the first sentence of its description already say."""
+    """Returns the stems in a tool's name and in the first sentence of its description."""
     return frozenset(stems_of(f"{' '.join(split_name(tool.name))} {_summary(tool)}"))
 
 

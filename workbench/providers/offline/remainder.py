@@ -1,4 +1,5 @@
-"""What is left of a clause once everything else has found its parameter: search words, prose, and loose phrases."""
+"""Finds values in the rest of a clause, after all other evidence has found its parameter: search words, prose, and
+loose phrases."""
 
 from __future__ import annotations
 
@@ -25,8 +26,8 @@ _LONGEST_PHRASE = 4
 
 
 def search_words(clause: Clause, used: Collection[Span], known: Collection[str]) -> str:
-    """The words that carry the search: without the request's verb, without small words, and without words (`known`,
-    as stems) that the tool itself already says, unless nothing else is left."""
+    """Returns the words of a search: without the request's verb, without small words, and without words (`known`, as
+    stems) of the tool itself, unless nothing else is left."""
     words = [word for word in _unused(clause, used) if word.stem not in STOP_STEMS]
     if words and words[0].stem in VERB_STEMS:
         words = words[1:]
@@ -35,8 +36,9 @@ def search_words(clause: Clause, used: Collection[Span], known: Collection[str])
 
 
 def prose(clause: Clause, used: Collection[Span], known: Collection[str]) -> str:
-    """The content of a message or a title, as written: what follows "that", "saying", "called" or a colon; else what
-    is to be done ("remind me to …") or spoken of ("about …"); else the clause without its verb and its tool's words."""
+    """Returns the content of a message or a title, as written: the text behind "that", "saying", "called" or a colon;
+    else the action ("remind me to …") or the topic ("about …"); else the clause without its verb and its tool's
+    words."""
     text = clause.text
     for start, end in used:
         text = text[:start] + "\x00" * (end - start) + text[end:]
@@ -47,7 +49,7 @@ def prose(clause: Clause, used: Collection[Span], known: Collection[str]) -> str
 
 
 def _tidied(content: str) -> str:
-    """Without the holes that used words left, and without the small words that led up to them."""
+    """Returns the text without the gaps of used words, and without the small words before them."""
     *before_holes, last = content.split("\x00")
     pieces = [*(_without_lead(piece) for piece in before_holes), last.strip(_TRIMMED)]
     return " ".join(piece for piece in pieces if not _says_nothing(piece))
@@ -61,7 +63,8 @@ def _without_lead(piece: str) -> str:
 
 
 def phrases(clause: Clause, used: Collection[Span], known: Collection[str]) -> list[list[Evidence]]:
-    """Words after a preposition, as names written in lower case would stand ("in tokyo and paris" is one group)."""
+    """Returns groups of words behind a preposition, as names written in lower case would be ("in tokyo and paris" is
+    one group)."""
     groups: list[list[Evidence]] = []
     words = list(_unused(clause, used))
     position = 0
@@ -125,7 +128,7 @@ def _without_beginning(clause: Clause, text: str, known: Collection[str]) -> str
 
 
 def _with_article(text: str, start: int) -> str:
-    """The rest from a place on, with the article right before it."""
+    """Returns the rest from a place on, with the article right before it."""
     before = text[:start].rsplit(maxsplit=1)
     return f"{before[-1]} {text[start:]}" if before and before[-1].lower() in _ARTICLES else text[start:]
 

@@ -26,7 +26,7 @@ class ToolResult:
 
     @cached_property
     def data(self) -> JsonValue:
-        """The content as JSON, or as the text it is."""
+        """The content as JSON, or as text."""
         if len(self.content) > _MOST_PARSED:
             return self.content
         try:
@@ -36,7 +36,7 @@ class ToolResult:
 
     @cached_property
     def number(self) -> int | float | None:
-        """The number that the result comes down to, if there is one."""
+        """The single number of the result, if there is one."""
         return _number_in(self.data, _DEEPEST)
 
     def named(self, name: str) -> JsonValue:
@@ -51,7 +51,7 @@ class ToolResult:
 
 
 def _finite(data: JsonValue) -> JsonValue:
-    """JSON that can be written again: NaN and Infinity, which Python reads, are refused."""
+    """Parses JSON that can be written again: NaN and Infinity, which Python reads, are refused."""
     json.dumps(data, allow_nan=False)
     return data
 

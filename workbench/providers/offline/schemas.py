@@ -1,4 +1,4 @@
-"""The parameters of a tool as its JSON Schema tells them, whatever else that schema may hold."""
+"""Reads the parameters of a tool from its JSON Schema, whatever else the schema holds."""
 
 from __future__ import annotations
 
@@ -78,12 +78,12 @@ class Parameter:
 
     @property
     def description(self) -> str:
-        """What the schema says of it, in lower case."""
+        """The schema's description, in lower case."""
         text = self.schema.get("description")
         return text[:1000].lower() if isinstance(text, str) else ""
 
     def fits(self, value: JsonValue) -> bool:
-        """Whether a value has the type and keeps the simple bounds that the schema sets."""
+        """Returns whether a value has the type and keeps the simple bounds of the schema."""
         if self.choices and not any(_same(value, choice) for choice in self.choices):
             return False
         if self.types and not any(_is_type(value, one) for one in self.types):
@@ -100,7 +100,7 @@ class Parameter:
 
 
 def parameters_of(schema: JsonValue, root: Mapping[str, JsonValue] | None = None) -> list[Parameter]:
-    """The parameters of an object's schema, in its order; none when it has no readable properties."""
+    """Returns the parameters of an object's schema, in its order; none when it has no readable properties."""
     if not isinstance(schema, dict):
         return []
     root = schema if root is None else root
@@ -116,7 +116,7 @@ def parameters_of(schema: JsonValue, root: Mapping[str, JsonValue] | None = None
 
 
 def parameter_of(name: str, schema: JsonValue, required: bool, root: Mapping[str, JsonValue]) -> Parameter:
-    """One parameter from its schema, which may be anything."""
+    """Returns one parameter from its schema, which may be anything."""
     resolved = _resolved(schema, root)
     types = _types(resolved)
     choices = _choices(resolved)
@@ -222,5 +222,5 @@ def _is_type(value: JsonValue, name: str) -> bool:
 
 
 def _same(value: JsonValue, other: JsonValue) -> bool:
-    """Equal without taking true for 1."""
+    """Returns whether values are equal, with true different from 1."""
     return isinstance(value, bool) == isinstance(other, bool) and value == other

@@ -1,4 +1,4 @@
-"""What a piece of evidence is worth as the value of a parameter."""
+"""Converts evidence to the value of a parameter."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ACCEPTED: dict[Role, tuple[Kind, ...]] = {
     "opaque": ("quoted", "name", "id", "number", "url", "path", "pair"),
     "other": ("quoted", "name", "id", "pair", "path", "handle", "number"),
 }
-"""Which kinds of evidence a role takes, the likeliest first; roles that are not here take none."""
+"""The kinds of evidence that a role takes, the likeliest first; other roles take none."""
 
 _DIGIT_MEANING = re.compile(r"(-?\d{1,9}(?:\.\d{1,9})?)\s*(?:\(|=|is|:|means)\s*([a-z]+)", re.ASCII)
 _MOST_CHOICES = 200
@@ -38,7 +38,7 @@ _REGIONS = frozenset(
 
 
 def value_for(parameter: Parameter, one: Evidence) -> JsonValue:
-    """The value that a piece of evidence gives a parameter, of the parameter's type; None when it gives none."""
+    """Returns the value of a piece of evidence in the parameter's type; None when it has none."""
     if one.kind not in ACCEPTED.get(parameter.role, ()):
         return None
     value: JsonValue = one.value
@@ -55,7 +55,7 @@ def value_for(parameter: Parameter, one: Evidence) -> JsonValue:
 
 
 def zone_of(text: str) -> str | None:
-    """The IANA time zone of that name, or named after a city: `Tokyo` → `Asia/Tokyo`."""
+    """Returns the IANA time zone of a name or a city: `Tokyo` → `Asia/Tokyo`."""
     return _zones().get(text.strip().lower().replace(" ", "_"))
 
 
@@ -81,7 +81,7 @@ def _moment(parameter: Parameter, one: Evidence) -> str | None:
 
 
 def _wanted_moment(parameter: Parameter) -> str:
-    """`date`, `time`, `date-time`, or `any` when the schema does not say."""
+    """Returns `date`, `time`, `date-time`, or `any` when the schema does not say."""
     stated = parameter.schema.get("format")
     if stated in ("date", "time", "date-time"):
         return str(stated)
@@ -93,11 +93,9 @@ def _wanted_moment(parameter: Parameter) -> str:
 
 
 def mentioned(parameter: Parameter, clause: Clause, known: frozenset[str]) -> list[tuple[Evidence, JsonValue]]:
-    """The parameter's listed values (or examples) that a clause names, the longest first, with their places.
-
-    `known` are stems that the tool itself says: for a parameter that may be left out they prove nothing, and neither do
-    small words or the verb that begins the clause.
-    """
+    """Returns the parameter's listed values (or examples) that a clause names, the longest first, with their places.
+    `known` are stems of the tool itself: for an optional parameter they prove nothing, and neither do small words or
+    the clause's first verb."""
     examples = parameter.schema.get("examples")
     values = parameter.choices or (tuple(examples) if isinstance(examples, list) else ())
     outside = [(one.start, one.end) for one in clause.evidence if one.kind not in ("name", "number")]
@@ -128,12 +126,13 @@ def mentioned(parameter: Parameter, clause: Clause, known: frozenset[str]) -> li
 
 
 def number_meant(parameter: Parameter, clause: Clause) -> int | float | None:
-    """The number that the parameter's description gives a word of the clause, as in "0 (off) to 100 (full)"."""
+    """Returns the number that the parameter's description assigns to a word of the clause, as in "0 (off) to 100
+    (full)"."""
     meanings = {word: float(number) for number, word in _DIGIT_MEANING.findall(parameter.description)}
     said = [meanings[word.text.lower()] for word in clause.words if word.text.lower() in meanings]
     return None if not said else int(said[0]) if said[0].is_integer() else said[0]
 
 
 def overlaps(one: Evidence, spans: Iterable[tuple[int, int]]) -> bool:
-    """Whether a piece of evidence shares a place with any of the spans."""
+    """Returns whether a piece of evidence overlaps any of the spans."""
     return any(start < one.end and one.start < end for start, end in spans)

@@ -1,7 +1,5 @@
-"""What the offline model knows of English: stems, words that carry no meaning, words that mean much the same.
-
-The lists are general vocabulary of requests. None of them names a tool, a product or a place.
-"""
+"""The offline model's knowledge of English: stems, words without meaning of their own, synonyms. The lists are general
+vocabulary of requests. None of them names a tool, a product or a place."""
 
 from __future__ import annotations
 
@@ -17,7 +15,7 @@ _LONGEST_STEMMED = 40
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """One word of a text: as written, where it stands, and its stem."""
+    """One word of a text: as written, its place, and its stem."""
 
     text: str
     start: int
@@ -26,7 +24,7 @@ class Word:
 
 
 def word_set(words: str) -> frozenset[str]:
-    """A set of words written down with blanks between them."""
+    """Returns a set of words written with blanks between them."""
     return frozenset(words.split())
 
 
@@ -106,7 +104,7 @@ GENERAL_VERBS: frozenset[str] = word_set(
     """get fetch show display read view retrieve give list create make add new open write insert delete remove update
     change edit modify set run start do use send check tell turn switch put take execute see call"""
 )
-"""Verbs that say little by themselves: what they act on decides which tool is meant."""
+"""Verbs with little meaning of their own: their object decides which tool is meant."""
 
 CHANGING_VERBS: frozenset[str] = word_set(
     """add approve assign cancel change close create delete disable dismiss edit enable fork insert lock make mark merge
@@ -142,7 +140,7 @@ del NUMBER_WORDS["one"]  # more often a pronoun than a number
 
 @lru_cache(maxsize=16_384)
 def stem(word: str) -> str:
-    """A word in lower case without its commonest endings: `policies` → `policy`, `tagged` → `tag`."""
+    """Returns a word in lower case without its commonest endings: `policies` → `policy`, `tagged` → `tag`."""
     word = word.lower()
     if len(word) > _LONGEST_STEMMED:
         return word
@@ -159,13 +157,13 @@ def stem(word: str) -> str:
 
 
 def words_of(text: str) -> Iterator[Word]:
-    """The words of a text with their places; a possessive `'s` and other short forms are cut off."""
+    """Returns the words of a text with their places; a possessive `'s` and other short forms are cut off."""
     for match in _WORD.finditer(text):
         yield Word(match[0], match.start(), match.end(), _stem_of_written(match[0]))
 
 
 def stems_of(text: str) -> dict[str, None]:
-    """The distinct stems of a text, in its order, without numbers and words that carry no meaning."""
+    """Returns the distinct stems of a text, in order, without numbers and words without meaning of their own."""
     return {found: None for word in _WORD.findall(text) if _tells(found := _stem_of_written(word))}
 
 
@@ -182,7 +180,7 @@ def _tells(stemmed: str) -> bool:
 
 
 def split_name(name: str) -> list[str]:
-    """The words inside an identifier: `Weather_GetCurrent` → weather, get, current."""
+    """Returns the words inside an identifier: `Weather_GetCurrent` → weather, get, current."""
     return [word.lower() for word in re.findall(r"[^\W_]+", _HUMP.sub(" ", name))]
 
 
@@ -196,7 +194,7 @@ def _meanings() -> dict[str, frozenset[str]]:
 
 
 RELATED: dict[str, frozenset[str]] = _meanings()
-"""Stem to the stems that mean much the same."""
+"""Maps a stem to its synonyms."""
 
 STOP_STEMS: frozenset[str] = frozenset(stem(word) for word in STOPWORDS) | STOPWORDS
 VERB_STEMS: frozenset[str] = frozenset(stem(word) for word in REQUEST_VERBS)
@@ -205,7 +203,7 @@ CHANGING_VERB_STEMS: frozenset[str] = frozenset(stem(word) for word in CHANGING_
 
 
 def operation_of(word: str) -> str | None:
-    """The arithmetic operation that a word or a sign stands for."""
+    """Returns the arithmetic operation of a word or a sign."""
     lowered = word.lower()
     root = stem(lowered)
     for operation, forms in ARITHMETIC.items():
