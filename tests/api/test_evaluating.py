@@ -11,6 +11,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ import workbench
 from tests.providers.server import Call, Usage, base_url_of, said, serve
 from tests.tools.processes import becomes_true, servers_of
 from workbench.batches.events import BatchDone, BatchEvent, RunDone, RunEvent
+from workbench.evaluation.options import RunOptions
 from workbench.history.history import History
 from workbench.providers.offline.model import OfflineModel
 from workbench.trajectory.events import RequestStarted
@@ -115,8 +117,10 @@ async def counting_agent(request: workbench.AgentRequest) -> workbench.AgentRepl
             return " and ".join(message.content for message in request.messages if message.role == "tool")
 
 
-def test_both_functions_take_the_same_arguments() -> None:
-    assert inspect.signature(workbench.evaluate) == inspect.signature(workbench.evaluate_async)
+def test_both_functions_take_all_that_runs_can_be_asked_for() -> None:
+    signature = inspect.signature(workbench.evaluate)
+    assert signature == inspect.signature(workbench.evaluate_async)
+    assert {field.name for field in fields(RunOptions)} - set(signature.parameters) == {"compares"}
 
 
 def test_a_model_behind_an_endpoint_is_evaluated(folder: Path) -> None:
@@ -253,6 +257,8 @@ def test_runs_are_recorded_only_where_that_is_wanted(folder: Path, tmp_path: Pat
         assert workbench.evaluate("clock.toml", model=clock_agent, history="file").passed
     with pytest.raises(workbench.UsageError, match="cannot be recorded in file"):
         workbench.evaluate("clock.toml", model=clock_agent, record="file")
+    assert not workbench.evaluate("clock.toml", model="offline", record_failed="failed").passed
+    assert [file.name.split(".")[1] for file in Path("failed").iterdir()] == ["time-in-bergen"]
 
 
 def test_what_broke_since_a_baseline_decides_where_that_is_wanted(folder: Path) -> None:

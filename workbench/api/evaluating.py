@@ -93,9 +93,12 @@ def evaluate(
     execute_all: bool = False,
     judge: str | None = None,
     judge_anew: bool = False,
+    own_pace: bool = False,
     history: bool | SuitePath = False,
     record: SuitePath | None = None,
+    record_failed: SuitePath | None = None,
     resume: bool | int | str = False,
+    anyway: bool = False,
     baseline: int | str | None = None,
     fail_on: FailOn | None = None,
     approve: Approve = approve_nothing,
@@ -117,10 +120,12 @@ def evaluate(
     - `concurrency` is how many runs are under way at a time on each endpoint.
     - `execute=True` really executes tools marked read-only on their servers, `execute_all=True` all tools.
     - `judge` names the model that judges where a check names none; `judge_anew` asks it about known values again.
-    - `history=True` records the runs in the project's history, a path in that file; `record` is a folder in which each
-      run becomes a recording of its own. By default, nothing is written.
+    - `own_pace` plays the recordings of `replay:` models as fast as they were made, and not at once.
+    - `history=True` records the runs in the project's history, a path in that file. `record` is a folder in which each
+      run becomes a recording of its own, `record_failed` one for those that do not pass. By default, none is written.
     - `resume` goes on with a batch of that history, by its number or name, or with the latest one that lacks runs: only
-      the runs that are missing are made, and the report is about all of them. An agent has to be given again.
+      the runs that are missing are made, and the report is about all of them. An agent has to be given again. With
+      `anyway`, it goes on although models are reached in another way than they were.
     - `baseline` is the number or the name of a batch in that history to compare with. With `fail_on="regression"`, what
       broke since then decides whether the report passes.
 
@@ -161,9 +166,12 @@ def evaluate(
             execute_all=execute_all,
             judge=judge,
             judge_anew=judge_anew,
+            own_pace=own_pace,
             history=history,
             record=record,
+            record_failed=record_failed,
             resume=resume,
+            anyway=anyway,
             baseline=baseline,
             fail_on=fail_on,
             approve=approve,
@@ -190,9 +198,12 @@ async def evaluate_async(
     execute_all: bool = False,
     judge: str | None = None,
     judge_anew: bool = False,
+    own_pace: bool = False,
     history: bool | SuitePath = False,
     record: SuitePath | None = None,
+    record_failed: SuitePath | None = None,
     resume: bool | int | str = False,
+    anyway: bool = False,
     baseline: int | str | None = None,
     fail_on: FailOn | None = None,
     approve: Approve = approve_nothing,
@@ -234,7 +245,8 @@ async def evaluate_async(
             execute_all=execute_all,
             judge=judge,
             judge_anew=judge_anew,
-            resume=Resume(None if resume is True else str(resume)) if goes_on else None,
+            own_pace=own_pace,
+            resume=Resume(None if resume is True else str(resume), anyway) if goes_on else None,
             history=(own_history if history or goes_on else None) if isinstance(history, bool) else Path(history),
         )
     except OptionsError as error:
@@ -248,7 +260,7 @@ async def evaluate_async(
         approval = approval_for(needs(planned), approve, program.secrets)
         kept_in = options.history or own_history
         before = _baseline(str(baseline), kept_in, planned, fail_on) if baseline is not None else None
-        recordings = _recordings(Path(record), program.secrets) if record is not None else None
+        recordings = _recordings(record, record_failed, program.secrets)
     except BaseException:
         planned.abandon()
         raise
@@ -321,12 +333,17 @@ def _baseline(which: str, history: Path, planned: Plan, fail_on: FailOn | None) 
         raise UsageError(planned.program.secrets.redact(str(error))) from None
 
 
-def _recordings(folder: Path, secrets: Secrets) -> Recordings:
+def _recordings(whole: SuitePath | None, failed: SuitePath | None, secrets: Secrets) -> Recordings | None:
+    if whole is not None and failed is not None:
+        raise UsageError("give record or record_failed, not both")
+    folder = whole if whole is not None else failed
+    if folder is None:
+        return None
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        Path(folder).mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"runs cannot be recorded in {folder}: {error.strerror}") from error
-    return Recordings(folder, recording_lines(secrets))
+    return Recordings(Path(folder), recording_lines(secrets), only_failed=failed is not None)
 
 
 def _run(work: Coroutine[Any, Any, _Result]) -> _Result:
