@@ -1,4 +1,4 @@
-"""Opens the app. Textual is imported here, not before, once the terminal is known."""
+"""Opens the app. Textual is imported only here, once the terminal is known to fit."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from workbench.analysis.side_by_side import WhenLeft
 
 OFFLINE_PACE_MS = 15.0
-"""The offline model is slowed down to what an eye can follow."""
+"""The offline model is slowed down so that one can follow it."""
 
 
 _WITHOUT_TERMINAL: Mapping[Opened, str] = {
@@ -28,7 +28,7 @@ _WITHOUT_TERMINAL: Mapping[Opened, str] = {
 }
 
 NO_TERMINAL = USAGE = 2
-"""The exit code where the app cannot be shown, or not as it was asked to be."""
+"""The exit code if the app cannot be shown, or not as requested."""
 
 
 def open_app(
@@ -44,10 +44,12 @@ def open_app(
     begin: Begin | None = None,
     left: WhenLeft | None = None,
 ) -> int:
-    """Open the app on suite files and folders and return its exit code. No path: the current folder if it holds suites,
-    else the bundled samples. `trust` asks about no suite; `theme` is the name of the one to begin with; `record`
-    the folder, which is there, in which runs are recorded; `history` the file in which batches are
-    kept; `begin` the runs that are begun with; `left` is told what these came to where they were compared."""
+    """Open the app on suite files and folders and return its exit code. Without a path, it opens the current folder if
+    that has suites, otherwise the bundled samples.
+
+    `trust` trusts every suite. `theme` is the initial theme. Runs are recorded in the existing folder `record`, and
+    batches stored in the file `history`. `begin` starts runs. If they are a comparison, `left` receives the results.
+    """
     reason = obstacle(os.environ, reads=_is_terminal(sys.stdin), writes=_is_terminal(sys.stderr))
     if reason is not None:
         if sys.stderr is not None:
@@ -68,7 +70,9 @@ def open_app(
         return Runtime(
             listener,
             program,
-            pace_ms=OFFLINE_PACE_MS if begin is None or begin.opens == "run" else 0,  # latencies are compared
+            pace_ms=OFFLINE_PACE_MS
+            if begin is None or begin.opens == "run"
+            else 0,  # so that latencies can be compared
             own_pace=begin is None or begin.options.own_pace,
             asks=True,
             judge_anew=begin is not None and begin.options.judge_anew,
@@ -106,8 +110,8 @@ def open_app(
 
 
 def let_go(stream: TextIO) -> None:
-    """Write what is left, or drop it when nobody is there any more: Python would otherwise fail to write it at the very
-    end, and give that as the exit code."""
+    """Flush a stream, or discard its content if nobody reads it. Otherwise Python would fail to flush it at exit, and
+    change the exit code."""
     try:
         stream.flush()
     except OSError:

@@ -1,4 +1,4 @@
-"""What an action is, and what decides whether it can be taken."""
+"""Actions, and the conditions under which they are available."""
 
 from __future__ import annotations
 
@@ -12,25 +12,26 @@ from textual.binding import Binding, BindingType
 Pane = Literal["suites", "case", "run"]
 
 HeldKind = Literal["arguments", "result", "answer", "message"]
-"""A call's arguments, its result, an answer in place of the tool, or what is said to the model."""
+"""A call's arguments, its result, an answer in place of the tool, or a message to the model."""
 
 HELD_KINDS: frozenset[HeldKind] = frozenset(get_args(HeldKind))
 
 ANSWERS: frozenset[HeldKind] = frozenset({"result", "answer"})
-"""What can be a tool error."""
+"""Kinds that can be a tool error."""
 
 PANES: tuple[Pane, ...] = ("suites", "case", "run")
 PANE_TITLES: dict[Pane, str] = {"suites": "Suites", "case": "Case", "run": "Run"}
 
 Where = str
-"""Where a key is bound: in a pane (`suites`, `case`, `run`), in a view of the case (`form`, `toml`), on the whole main
-screen (`everywhere`), on another screen (its name), on all screens (`anywhere`), or in whatever has lines (`move`)."""
+"""Where a key is bound: in a pane (`suites`, `case`, `run`), in a view of the case (`form`, `toml`), on the whole
+main screen (`everywhere`), on a different screen (its name), on all screens (`anywhere`), or in any list of lines
+(`move`)."""
 
 View = Literal["form", "toml"]
 """The two views of a case."""
 
 Shown = Literal["nothing", "a run", "a finished run", "a recording"]
-"""What the run pane shows; a run is one that is not over."""
+"""The content of the run pane. "a run" is an active one."""
 
 
 Typing = Literal["a line", "a text", "toml", "a filter", "a breakpoint"] | HeldKind
@@ -38,90 +39,91 @@ Typing = Literal["a line", "a text", "toml", "a filter", "a breakpoint"] | HeldK
 
 @dataclass(frozen=True)
 class Situation:
-    """What decides on every screen whether an action can be taken; each screen adds its own facts to it."""
+    """The facts that decide which actions are available on a screen. Each screen adds its own."""
 
     typing: Typing | None = None
-    """What is being typed, if anything is: keys are letters then."""
+    """What is being typed, if anything. Keys are then letters."""
     has_text: bool = False
-    """Whether there is something to copy where the cursor is."""
+    """Whether there is something to copy at the cursor."""
 
 
 @dataclass(frozen=True)
 class ListNow(Situation):
-    """A screen that knows by itself why actions cannot be taken at its row or cell: `refuses` says it by their ids."""
+    """The situation of a screen that determines itself why actions are unavailable: `refuses` has the reasons by action
+    id."""
 
     refuses: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
 
 @dataclass(frozen=True)
 class MainSituation(Situation):
-    """What decides on the main screen whether an action can be taken now."""
+    """The facts that decide which actions are available on the main screen."""
 
     pane: Pane = "suites"
     row: Literal["folder", "suite", "case", "problem", "hint"] | None = None
     runnable: int = 0
-    """Not 0 when a case at or below the tree's cursor can run."""
+    """Not 0 if a case at or below the selected row can run."""
     broken: bool = False
-    """Whether the suite under the cursor has errors."""
+    """Whether the selected suite has errors."""
     case_running: bool = False
     running: int = 0
-    """Runs that wait or run, of any case."""
+    """The number of active runs, of any case."""
     runs: int = 0
-    """Runs shown for the selected case."""
+    """The number of runs shown for the selected case."""
     failures: bool = False
-    """Whether any case, of those that were run, failed, broke off or was stopped."""
+    """Whether any case failed, broke off or was stopped."""
     failed: bool = False
-    """Whether any run came to the verdict that it failed."""
+    """Whether any run has the verdict failed."""
     cases: int = 0
-    """Cases that the tree has at all."""
+    """The number of cases in the tree."""
     shown: Shown = "nothing"
     graded: bool = False
-    """Whether the run shown has grades."""
+    """Whether the displayed run has grades."""
     why_not_graded: str = ""
-    """Why it has none, of a run that is over."""
+    """Why a finished run has no grades."""
     held: Literal["request", "call", "result"] | None = None
-    """Where the run shown is held, if it is: before a request, before a call, or after a result."""
+    """Where the displayed run is held, if it is."""
     other_call: str | None = None
-    """While the cursor is on another call than the one at which the run shown is held: that it is, in words."""
+    """A message if the cursor is on a different call than the one where the displayed run is held."""
     held_runs: int = 0
-    """How many runs are held, of any case."""
+    """The number of held runs, of any case."""
     not_mockable: str | None = "put the cursor on a call or its result"
     not_expectable: str | None = "put the cursor on a call or its result"
-    """Why what the cursor is on cannot be made a mock, or an expected call, of the case."""
+    """Why the selected item cannot become a mock, or an expected call, of the case."""
     broke_off: bool = False
-    """Whether the run shown ended before its end, or was not run at all."""
+    """Whether the displayed run broke off, or did not run at all."""
     has_file: bool = False
     editor: str | None = None
     not_editable: str | None = "put the cursor on a suite or a case"
-    """Why nothing can be changed here, if nothing can."""
+    """Why nothing can be edited here, if so."""
     undoable: str | None = None
     redoable: str | None = None
-    """What undo and redo would do, in words."""
+    """Descriptions of what undo and redo would do."""
     on_step: bool = False
-    """Whether the tree's cursor is on a step of the case."""
+    """Whether the tree's cursor is on a step."""
     movable: tuple[int, ...] = ()
-    """The steps by which the case under the cursor can be moved: up (-1), down (1)."""
+    """The directions in which the selected case can be moved: up (-1), down (1)."""
     elsewhere: bool = False
-    """Whether there is another suite that can be changed."""
+    """Whether there is a different suite that can be edited."""
     dirty: bool = False
-    """Whether the suite under the cursor has changes that are not saved."""
+    """Whether the selected suite has unsaved changes."""
     gone: bool = False
-    """Whether the file of that suite is gone from the disk."""
+    """Whether the file of the selected suite was deleted."""
     dirty_suites: int = 0
     view: View = "form"
-    """How the case pane shows the case."""
+    """The view in the case pane."""
     refused: bool = False
-    """Whether it cannot be taken over as it stands."""
+    """Whether the open field contains invalid text."""
     form_refuses: Mapping[str, str] = field(default_factory=dict)
-    """Why actions at the form's row cannot be taken, by their ids."""
+    """Why actions on the form's row are unavailable, by action id."""
 
 
 Why = Callable[[Any], str | None]
-"""Says why an action cannot be taken, given the situation of the screen on which the action applies."""
+"""Returns why an action is unavailable in a situation, `None` if it is available."""
 
 
 def always(_: Situation) -> str | None:
-    """Says of an action that nothing ever speaks against it."""
+    """Return that an action is always available."""
     return None
 
 
@@ -129,10 +131,8 @@ HELD_AT: Mapping[str, str] = {"request": "before a request", "call": "before a c
 
 
 def while_held(places: Collection[str], otherwise: str, *, to_call: bool = False) -> Why:
-    """Returns what asks why something cannot be done that is done while a run is held at one of these places.
-
-    With `to_call`, it is done to the call that the run is held at.
-    """
+    """Return a condition that the run is held at one of these places and, with `to_call`, that the cursor is on that
+    call."""
     not_held = "the run is not held; s steps through the case"
 
     def why_not(now: MainSituation) -> str | None:
@@ -149,11 +149,11 @@ def while_held(places: Collection[str], otherwise: str, *, to_call: bool = False
 why_not_edit_held = while_held(
     ("call", "result"), "arguments can be changed before a call, a result right after it has come", to_call=True
 )
-"""Says why what a run is held at cannot be changed. The key that edits a case does that while a run is held."""
+"""The condition for editing at a hold. The key that edits a case does that while a run is held."""
 
 
 def unless_refused(action_id: str) -> Why:
-    """Returns what asks a `ListNow` why an action cannot be taken."""
+    """Return a condition that a `ListNow` does not refuse an action."""
 
     def why_not(now: ListNow) -> str | None:
         return now.refuses.get(action_id)
@@ -163,8 +163,8 @@ def unless_refused(action_id: str) -> Why:
 
 @dataclass(frozen=True)
 class Action:
-    """One thing that can be done. `title` is for help and palette, `label` (if any) for the bar of keys; `why_not`
-    gives the reason when it cannot be done now."""
+    """Something the user can do. `title` is for help and palette, `label` (if any) for the key bar. `why_not` returns
+    why it is unavailable."""
 
     id: str
     title: str
@@ -173,26 +173,26 @@ class Action:
     label: str = ""
     why_not: Why = always
     priority: bool = False
-    """Whether the key works while something is typed, too."""
+    """Whether the key also works during typing."""
     listed: bool = True
     """Whether the palette offers it."""
 
 
 @dataclass(frozen=True)
 class Feature:
-    """One area of the app: its actions, and its screens by name, each with its title as it stands in a sentence."""
+    """One area of the app: its actions, and its screens by name, each with its title in a sentence."""
 
     name: str
     actions: tuple[Action, ...]
     screens: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
     def at(self, where: Where) -> tuple[Action, ...]:
-        """Returns the actions that apply in one place."""
+        """Return the actions that apply in one place."""
         return tuple(action for action in self.actions if action.where == where)
 
 
 def bindings_for(actions: Iterable[Action]) -> list[BindingType]:
-    """Returns the bindings of some actions. Widgets move by themselves; the screen does everything else."""
+    """Return the bindings of some actions. Widgets handle movement themselves; the screen handles everything else."""
     return [
         Binding(key, _target(action), action.title, show=False, priority=action.priority, id=action.id)
         for action in actions
@@ -222,4 +222,4 @@ FILTERING: tuple[Action, ...] = (
     Action("filter.keep", "Keep the filter, and go to the list", ("enter",), label="keep"),
     Action("filter.end", "Show all again", ("escape",), label="show all"),
 )
-"""What the bar of keys names while a filter is typed; the field handles these keys itself."""
+"""The keys shown in the key bar while a filter is typed. The field handles them itself."""

@@ -1,4 +1,4 @@
-"""A question that nobody answers with yes by accident: all of its text has been on the screen before that counts."""
+"""Dialogs that guard against accidental consent: an answer counts only after all of the text has been visible."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from workbench.tui.lines.spans import Line, Span
 _Answer = TypeVar("_Answer")
 
 _WAIT: Line = (Span(f" {GLYPHS.running}", "muted"),)
-"""Stands where the keys do while none is taken."""
+"""Shown in place of the keys while none is accepted."""
 
 
 class AskScreen(Dialog[_Answer]):
-    """A text and answers to it, of which the last one is no; the cursor begins there, and Esc means it too. Every other
-    one that is not `harmless` is taken only after the end of the text has been on the screen."""
+    """A text and its answers. The last one is no: it is preselected, and Esc means it, too. The others, except
+    `harmless` ones, are accepted only after the end of the text has been visible."""
 
     REST_S: ClassVar[float] = 0.0
-    """For a question that comes by itself: a key that was meant for something else is no answer, so no key is taken for
-    this long, counted anew from each one that comes too early, whatever it is: somebody is typing."""
+    """How long to ignore keys in a dialog that appears on its own, because they were meant for something else. Every
+    ignored key starts the time again."""
 
     MORE_KEYS: ClassVar[tuple[tuple[str, str], ...]] = ()
-    """Further keys to name, with what they do."""
+    """Further keys to show, with their meaning."""
 
     def __init__(
         self,
@@ -90,7 +90,7 @@ class AskScreen(Dialog[_Answer]):
         self.action_answer(self._answers[event.index][0])
 
     def action_answer(self, answer: _Answer) -> None:
-        """One of the keys."""
+        """Handle the key of an answer."""
         if answer not in self._offered or self._rest is not None:
             return
         if answer in self._harmless or self.query_one("#reading", ReadLines).was_at_end:
@@ -106,7 +106,7 @@ class AskScreen(Dialog[_Answer]):
 
 
 class _Answers(ChooseLines):
-    """The answers have the focus, and page through the text above them."""
+    """The answers. They have the focus, and page through the text above."""
 
     def action_move(self, motion: Motion) -> None:
         if motion in ("page_up", "page_down"):

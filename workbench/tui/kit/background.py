@@ -1,4 +1,4 @@
-"""What is only worked out for somebody to see: texts, tests, what was read of the history."""
+"""Computations in the background, only for display."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ Result = TypeVar("Result")
 
 
 async def worked_out(work: Callable[[], Result]) -> Result:
-    """What work comes to, off the loop. Whoever leaves meanwhile does not wait for it: what has to come to its end, as
-    whatever is written does, belongs elsewhere."""
+    """Run a function in a thread and return its result. The app does not wait for it when it ends, so anything that
+    writes belongs elsewhere."""
     from workbench.tools.python_reference import in_thread
 
     return await in_thread(work, name="worked out")
 
 
 def push_from(stage: Stage, asked: Screen[Any], screen: Screen[Answer], take: Take[Answer] | None = None) -> None:
-    """Show a screen that took a while to make, if the one on which it was asked for is still shown: else somebody has
-    gone elsewhere meanwhile, or a dialog asks something, and keys are meant for that. `take` is told its answer."""
+    """Show a screen that took a while to create, unless the user has gone elsewhere since or a dialog is open. `take`
+    is called with its answer."""
     stage.show(screen, take, over=asked)

@@ -1,4 +1,4 @@
-"""The rows around the panes: titles, status, the runs of a case to choose from, and the keys."""
+"""The rows around the panes: titles, status, and keys."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from workbench.tui.kit.painting import Bar, keymap_of, palette_of, strip_of
 from workbench.tui.lines.spans import ELLIPSIS, EMPTY, Line, Role, Span, cells, plain, spread, wrap_line
 
 NOTICE_ROWS = 3
-"""A notice gets this many rows, on a low screen no more than a third of it."""
+"""The maximum rows of a notice. On a low screen it is a third of the height."""
 
 
 class PaneTitle(Bar):
-    """The title of a pane; where panes share a place, the titles of all of them, side by side."""
+    """The title of a pane. Panes that share a place have all titles side by side."""
 
     class Chosen(Message):
-        """A title was clicked."""
+        """Posted when a title is clicked."""
 
         def __init__(self, pane: Pane) -> None:
             super().__init__()
             self.pane = pane
 
     class RightChosen(Message):
-        """What stands at the right was clicked."""
+        """Posted when the right end is clicked."""
 
         def __init__(self, pane: Pane) -> None:
             super().__init__()
@@ -44,7 +44,7 @@ class PaneTitle(Bar):
         self._current: Pane = "suites"
 
     def show(self, panes: Sequence[Pane], current: Pane, focused: bool, about: str, right: Line = EMPTY) -> None:
-        """Name the panes, mark the current one, and say what it shows."""
+        """Show the names of the panes, the current one marked, and what it shows."""
         names: list[Span] = []
         self._ends = []
         for pane in panes:
@@ -65,7 +65,7 @@ class PaneTitle(Bar):
 
 
 class KeyBar(Bar):
-    """The keys that fit; a notice takes their place until the next key, and as many rows as it needs, within reason."""
+    """The keys that fit. A notice replaces them until the next key, with up to a few rows."""
 
     def __init__(self, widget_id: str | None = None) -> None:
         super().__init__(widget_id)
@@ -74,17 +74,17 @@ class KeyBar(Bar):
         self._rows: list[Line] = [EMPTY]
 
     def offer(self, keys: Sequence[tuple[Action, bool]]) -> None:
-        """Name keys, most wanted first."""
+        """Set the keys, most important first."""
         self._keys = keys
         self._say()
 
     def announce(self, notice: Line) -> None:
-        """Say something once."""
+        """Show a notice."""
         self._notice = notice
         self._say()
 
     def clear_notice(self) -> None:
-        """Go back to the keys."""
+        """Return to the keys."""
         if self._notice:
             self._notice = EMPTY
             self._say()
@@ -93,7 +93,7 @@ class KeyBar(Bar):
         self._say()
 
     def on_click(self, event: events.Click) -> None:
-        """A click on a key's name presses the key."""
+        """Press the key whose name is clicked."""
         keymap = keymap_of(self)
         action = key_at(self._keys, self.size.width, keymap, event.x) if not self._notice else None
         if action is not None:
@@ -118,8 +118,8 @@ class KeyBar(Bar):
 
 
 def notice_rows(notice: Line, width: int, most: int) -> list[Line]:
-    """A notice in at most `most` rows of `width` cells; one that is longer loses its middle, where paths are, since its
-    end tells what happened."""
+    """Return a notice in at most `most` rows of `width` cells. If it is too long, its middle is cut, where paths are,
+    because its end says what happened."""
     rows = wrap_line(notice, width, hang=1)
     text, role = plain(notice), notice[0].role
     kept = min(len(text), width * most) // 2
@@ -130,7 +130,7 @@ def notice_rows(notice: Line, width: int, most: int) -> list[Line]:
 
 
 def key_line(keys: Sequence[tuple[Action, bool]], width: int, keymap: Keymap) -> Line:
-    """As many keys as fit into `width` cells; the one for help and the one that leads back are always among them."""
+    """Return as many keys as fit into `width` cells. Those for help and going back are always included."""
     spans: list[Span] = [Span(" ")]
     for action, able, key in _kept(keys, width, keymap):
         role: Role = "accent" if able else "muted"
@@ -139,7 +139,7 @@ def key_line(keys: Sequence[tuple[Action, bool]], width: int, keymap: Keymap) ->
 
 
 def key_at(keys: Sequence[tuple[Action, bool]], width: int, keymap: Keymap, x: int) -> Action | None:
-    """The action whose key or name stands at a cell of the bar."""
+    """Return the action at a cell of the bar."""
     end = 1
     for action, _, key in _kept(keys, width, keymap):
         start, end = end, end + _cells_of(action, key)
@@ -156,7 +156,7 @@ def _cells_of(action: Action, key: str) -> int:
 
 
 def _kept(keys: Sequence[tuple[Action, bool]], width: int, keymap: Keymap) -> list[tuple[Action, bool, str]]:
-    """The keys that fit, each with its name."""
+    """Return the keys that fit, each with its name."""
     bound = [(action, able, key_name(keymap.keys(action)[0])) for action, able in keys if keymap.keys(action)]
     widths = {action.id: _cells_of(action, key) for action, _, key in bound}
     kept = {action.id for action, _, _ in bound if action.id.rpartition(".")[2] in ("help", "back", "end")}

@@ -1,4 +1,4 @@
-"""Screens that close once, however often they are asked to."""
+"""Screens that close only once."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ Answer = TypeVar("Answer")
 
 
 class ClosesOnce(Generic[Answer]):
-    """Goes before the class of a screen. Textual closes the uppermost screen, whichever was asked to close: a second
-    key, or a click, that was under way when the screen closed would close the one below it."""
+    """A mixin to put before the class of a screen. Textual closes the top screen, whichever was asked to: a second key
+    or click during closing would close the screen below."""
 
     def dismiss(self, result: Answer | None = None) -> AwaitComplete:
-        """Close the screen, unless it is not the one that is shown."""
+        """Close the screen, if it is the top one."""
         screen = cast(Screen[Answer], self)
         return Screen.dismiss(screen, result) if screen.is_current else AwaitComplete()

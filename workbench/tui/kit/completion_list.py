@@ -1,4 +1,4 @@
-"""What can stand in a field, as a short list beside it."""
+"""Completions of a field as a short list next to it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST_WIDTH = 60
 
 
 class CompletionList(LineView, can_focus=False):
-    """Completions; the field keeps the keyboard. Posts `Chosen` when one is clicked."""
+    """Completions. The field keeps the focus. Posts `Chosen` on a click."""
 
     DEFAULT_CSS = """
     CompletionList { position: absolute; display: none; height: 1; }
@@ -30,7 +30,7 @@ class CompletionList(LineView, can_focus=False):
     RESTING_GROUND: ClassVar[Ground] = "cursor"
 
     class Chosen(Message):
-        """A completion was clicked."""
+        """Posted when a completion is clicked."""
 
         def __init__(self, completion: Completion) -> None:
             super().__init__()
@@ -40,7 +40,7 @@ class CompletionList(LineView, can_focus=False):
         super().__init__()
         self.found: tuple[Completion, ...] = ()
         self.marked = False
-        """Whether one of them is marked, to be taken with Enter."""
+        """Whether a completion is marked, so that Enter takes it."""
 
     @property
     def has_cursor(self) -> bool:
@@ -48,12 +48,12 @@ class CompletionList(LineView, can_focus=False):
 
     @property
     def is_open(self) -> bool:
-        """Whether it can be seen."""
+        """Whether the list is visible."""
         return self.has_class("open")
 
     @property
     def current(self) -> Completion | None:
-        """The one that is marked."""
+        """The marked completion."""
         return self.found[self.cursor] if self.is_open and self.marked and self.cursor < len(self.found) else None
 
     def offer(self, found: tuple[Completion, ...], mark: int | None) -> None:
@@ -66,12 +66,12 @@ class CompletionList(LineView, can_focus=False):
         self.refresh()
 
     def close(self) -> None:
-        """Show nothing."""
+        """Hide the list."""
         self.found = ()
         self.set_class(False, "open")
 
     def place(self, field: Region, pane: Region) -> None:
-        """Stand below a field, or above it where there is more room; both in cells of the pane."""
+        """Move below a field, or above it if there is more room. Both regions are in cells of the pane."""
         below, above = pane.height - field.bottom, field.y
         height = min(len(self.found), MOST_ROWS, max(below, above))
         wanted = max((cell_len(one.label) + cell_len(one.detail) + 5 for one in self.found), default=0)
@@ -82,7 +82,7 @@ class CompletionList(LineView, can_focus=False):
         self.styles.width, self.styles.height = width, max(height, 1)
 
     def step(self, by: int) -> None:
-        """Mark the next one, or the one before."""
+        """Mark the next or previous completion."""
         at = self.cursor + by if self.marked else 0 if by > 0 else len(self.found) - 1
         self.marked = True
         self.move_cursor(at % max(len(self.found), 1))
@@ -101,7 +101,7 @@ class CompletionList(LineView, can_focus=False):
 
     def on_click(self, event: events.Click) -> None:
         event.stop()
-        event.prevent_default()  # Textual asks the class below, too
+        event.prevent_default()  # Textual calls the base class, too
         index = self.top + event.y
         if index < len(self.found):
             self.post_message(self.Chosen(self.found[index]))

@@ -1,4 +1,4 @@
-"""Copying a text, and announcing where it went: off the loop, since a clipboard's program may take its time."""
+"""Copies text in a thread, because clipboard programs may take a while, and announces where it went."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ async def copy_text(
     folder: Path,
     copy_to_clipboard: Callable[[str], object],
 ) -> None:
-    """Copy a text without its secrets, and announce where it went; `what` is what to call it.
+    """Copy a text without its secrets, and announce where it went. `what` is its name.
 
-    A terminal that takes it is given it by `copy_to_clipboard`. Where nothing else does, it is written into `folder`.
+    The terminal's clipboard is filled by `copy_to_clipboard`. If nothing else works, the text is written into `folder`.
     """
     text = secrets.redact(text)
     if not text:

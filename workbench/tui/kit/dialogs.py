@@ -1,4 +1,4 @@
-"""What dialogs are made of: a frame with a title, lines to read or to choose from, and the keys that work."""
+"""The parts of dialogs: a frame with a title, lines to read or to choose from, and keys."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ _Answer = TypeVar("_Answer")
 
 _MARGIN_ROWS = 2
 _FRAME_ROWS = 4 + _MARGIN_ROWS
-"""Border, title, keys, and a line of the screen above and below."""
+"""The rows of border, title, keys, and one line of the screen above and below."""
 
 _ROOMY = 6
-"""With less than this to read on, the lines above and below are given up."""
+"""With less room than this for reading, the lines above and below are given up."""
 
 BuildLines = Callable[[int], Sequence[Line]]
 
 
 class ReadLines(LineView):
-    """Lines to read, laid out by a function of the width."""
+    """Lines to read, built by a function of the width."""
 
     GROUND: ClassVar[Ground] = "panel"
 
     class Ended(Message):
-        """The last line was drawn for the first time."""
+        """Posted when the last line was drawn for the first time."""
 
     def __init__(self, build: BuildLines, widget_id: str | None = None) -> None:
         super().__init__(widget_id)
@@ -47,7 +47,7 @@ class ReadLines(LineView):
         self._lines: Sequence[Line] = ()
         self._built_at = -1
         self.was_at_end = False
-        """Whether the last line has ever been drawn."""
+        """Whether the last line was ever drawn."""
 
     def render_line(self, y: int) -> Strip:
         if not self.was_at_end and self.top + y >= self.line_count() - 1:
@@ -72,7 +72,7 @@ class ReadLines(LineView):
         return len(self._build(max(width - 1, 1)))
 
     def show_anew(self, *, from_top: bool) -> None:
-        """What is shown is something else, or another state of it."""
+        """Rebuild the lines."""
         self._built_at = -1
         if from_top:
             self.top = 0
@@ -81,8 +81,7 @@ class ReadLines(LineView):
 
 @dataclass(frozen=True)
 class Option:
-    """One thing to choose; `short` stands for a `detail` that does not fit, `checked` is `None` where only one can be
-    chosen."""
+    """One choice. `short` replaces a `detail` that does not fit. `checked` is `None` if only one can be chosen."""
 
     label: str
     detail: str = ""
@@ -92,13 +91,13 @@ class Option:
 
 
 class ChooseLines(LineView):
-    """Options, one per row."""
+    """Choices, one per row."""
 
     GROUND: ClassVar[Ground] = "panel"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "choose", "Choose", show=False)]
 
     class Chosen(Message):
-        """An option was chosen."""
+        """Posted when a choice is made."""
 
         def __init__(self, index: int) -> None:
             super().__init__()
@@ -134,7 +133,7 @@ class ChooseLines(LineView):
 
 
 class Dialog(ClosesOnce[_Answer], ModalScreen[_Answer]):
-    """A framed dialog over the screen. Esc leaves it without an answer."""
+    """A framed dialog over the screen. Esc closes it without an answer."""
 
     DEFAULT_CSS = """
     Dialog { align: center middle; background: $background 60%; }
@@ -154,11 +153,11 @@ class Dialog(ClosesOnce[_Answer], ModalScreen[_Answer]):
 
     @property
     def heading(self) -> str:
-        """What stands at the top."""
+        """The title."""
         return self.TITLE_LINE
 
     def body(self) -> ComposeResult:
-        """The widgets between title and keys."""
+        """Yield the widgets between title and keys."""
         raise NotImplementedError
 
     def compose(self) -> ComposeResult:
@@ -173,18 +172,18 @@ class Dialog(ClosesOnce[_Answer], ModalScreen[_Answer]):
         self.say_keys(self._keys)
 
     def say_title(self, title: str) -> None:
-        """Show another title."""
+        """Replace the title."""
         self.query_one("#title", Bar).say(lambda _: (Span(f" {title}", "heading"),))
 
     def say_keys(self, keys: Line) -> None:
-        """Show other keys."""
+        """Replace the keys."""
         self.query_one("#keys", Bar).say(lambda _: keys)
 
     def on_resize(self, event: events.Resize) -> None:
         self._make_room(event.size.height)
 
     def _make_room(self, height: int) -> None:
-        """What there is to read gives way: title, choices and keys are always on the screen."""
+        """Limit the height of text, so that title, choices and keys are always visible."""
         room = height - _FRAME_ROWS - sum(choices.line_count() for choices in self.query(ChooseLines))
         for reading in self.query(ReadLines):
             reading.styles.max_height = room if room >= _ROOMY else max(room + _MARGIN_ROWS, 1)
@@ -195,7 +194,7 @@ class Dialog(ClosesOnce[_Answer], ModalScreen[_Answer]):
 
 
 def keys_line(*pairs: tuple[str, str]) -> Line:
-    """The keys of a dialog."""
+    """Return the keys of a dialog as a line."""
     spans: list[Span] = []
     for key, label in pairs:
         spans += [Span("   " if spans else " "), Span(key, "accent"), Span(f" {label}")]

@@ -1,7 +1,7 @@
-"""A field of one line for typing over a cell of a form, and what it has in common with one of several lines.
+"""A one-line field over a cell of a form, and what it shares with one of several lines.
 
-The keys that lead on from a field are taken by the field itself, which calls at once who is to be told of them: what is
-typed after them in one burst is not for the cell before. A field is open while it has the class `open`.
+The field handles the keys that leave it and calls its owner at once, because text after them in the same burst belongs
+to the next cell. A field is open while it has the class `open`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from workbench.tui.kit.painting import safe_strip
 
 
 class SafeInput(Input):
-    """Each character of its text that a terminal would act on is shown by a sign of one cell."""
+    """An input that shows each control character as a sign of one cell."""
 
     def __init__(
         self,
@@ -48,19 +48,19 @@ class SafeInput(Input):
 
 
 class FilterField(SafeInput):
-    """The field in which a filter is typed, seen only meanwhile. It is what it looks like by itself: from a screen with
-    two bases Textual takes the style of the first one only."""
+    """The field for a filter, visible only during typing. Its style is complete, because Textual uses only the first
+    base's style for a screen with two bases."""
 
     DEFAULT_CSS = "FilterField { height: 1; border: none; padding: 0 1; background: $panel; display: none; }"
 
 
 Leave = Literal["done", "back", "next", "previous", "up", "down"]
-"""How a key goes on from a field: it is done, or it is left for where the cursor was, the next cell, the one before, or
-a choice further up or down."""
+"""How a key leaves a field: done, back to the cursor's position, next cell, previous cell, or a choice further up or
+down."""
 
 OnLeave = Callable[[Leave], object]
 OnLineBreak = Callable[[str], object]
-"""Takes the text that follows a line break which was typed or pasted where there is one line."""
+"""Handles the text after a line break that was typed or pasted into a one-line field."""
 
 
 _LINE_KEYS: dict[str, Leave] = {
@@ -83,7 +83,7 @@ class LineField(SafeInput):
     LineField:focus { border: none; background-tint: $foreground 0%; }
     LineField.open { display: block; }
     """
-    # Neither lays the screen out again, as `Input` has it for fields that grow: this one has its place given.
+    # Unlike in `Input`, these do not cause a new layout, because the field's place is set from outside.
     value: reactive[str] = reactive("", init=False)
     virtual_size: reactive[Size] = reactive(Size(0, 0))
 
@@ -97,7 +97,7 @@ class LineField(SafeInput):
 
     async def _on_key(self, event: events.Key) -> None:
         if not self.has_class("open"):
-            event.prevent_default()  # struck before it was known to be closed: for what has the keyboard now
+            event.prevent_default()  # typed before the field was known to be closed: for the focused widget
         elif event.key in _LINE_KEYS:
             taken(event)
             self._leave(_LINE_KEYS[event.key])
@@ -117,8 +117,8 @@ class LineField(SafeInput):
 
 
 async def act_at_once(field: Widget, event: events.Key) -> None:
-    """Do what a key of the field's own does, such as Backspace, in turn with the letters. As a binding it would be done
-    later: after letters that were struck behind it in one burst."""
+    """Run the binding of a field's own key, such as Backspace, at once. Textual would run it after letters that follow
+    in the same burst."""
     for binding in field._bindings.key_to_bindings.get(event.key, ()):
         if not binding.priority:
             taken(event)
@@ -127,6 +127,6 @@ async def act_at_once(field: Widget, event: events.Key) -> None:
 
 
 def taken(event: events.Key | events.Paste) -> None:
-    """Let nobody else have it: Textual would ask every class of a widget in turn, and then the widgets around it."""
+    """Stop an event completely. Textual would offer it to every class of a widget, and then to its parents."""
     event.stop()
     event.prevent_default()

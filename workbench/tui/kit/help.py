@@ -1,4 +1,4 @@
-"""All keys, those of the pane one comes from first, and why some do nothing right now."""
+"""The help: all keys, those of the current pane first, and why some are unavailable."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from workbench.tui.lines.spans import EMPTY, Line, Role, Span, wrap
 
 KEY_COLUMN = 13
 LONGEST_KEYS = len("Tab Shift+Tab")
-"""Cells of the keys that all texts of a section stand behind."""
+"""The width of the key column in each section."""
 
 _SIGNS: tuple[tuple[str, Role, str], ...] = (
     (*STATUS_SIGNS["passed"], "passed"),
@@ -36,11 +36,11 @@ _SIGNS: tuple[tuple[str, Role, str], ...] = (
 
 
 Sections = Sequence[tuple[str, Sequence[Action]]]
-"""Titles, each with the actions below it."""
+"""Titles with their actions."""
 
 
 class HelpScreen(Dialog[None]):
-    """The help. Any of its own keys, or Esc, closes it."""
+    """The help. It closes on any of its keys or Esc."""
 
     TITLE_LINE = "Keys"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -60,7 +60,7 @@ class HelpScreen(Dialog[None]):
 
 
 def help_lines(sections: Sections, now: Situation, width: int, keymap: Keymap) -> list[Line]:
-    """Returns every action that has a key, by section, with the reason of those that cannot be taken now."""
+    """Return every action with a key, by section, with the reason if it is unavailable."""
     lines: list[Line] = []
     for title, listed in sections:
         actions = [action for action in listed if keymap.keys(action)]
@@ -86,6 +86,6 @@ def _section(title: str, actions: Sequence[Action], now: Situation, width: int, 
 
 
 def _beside(head: Span, text: str, width: int, role: Role = "text") -> list[Line]:
-    """A text behind a head, in as many rows as it needs."""
+    """Return a wrapped text after a head."""
     first, *rest = wrap(text, max(width - cell_len(head.text) - 1, 10))
     return [(head, Span(first, role)), *((Span(" " * cell_len(head.text)), Span(row, role)) for row in rest)]

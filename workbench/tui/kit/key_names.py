@@ -1,4 +1,4 @@
-"""Keys by name: as a person writes and reads them, and as Textual calls them."""
+"""Names of keys: those that a person writes and reads, and Textual's."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _SHORTER = {
     "plus_sign": "plus",
     "low_line": "underscore",
 }
-"""Textual's names for characters whose Unicode names are long-winded."""
+"""Textual's names for characters with long Unicode names."""
 
 _SAME = {"ctrl+m": "Enter", "ctrl+i": "Tab", "ctrl+h": "Backspace", "ctrl+left_square_bracket": "Esc"}
 _UNICODE = {char: unicodedata.name(char).lower().replace("-", "_").replace(" ", "_") for char in string.punctuation}
@@ -44,7 +44,7 @@ _SIGNS = {name: char for char, name in _CHARACTERS.items()}
 
 
 def key_name(key: str) -> str:
-    """A key as a person reads it: `Ctrl+R`, `F5`, `/`, `R`."""
+    """Return a key as a person reads it: `Ctrl+R`, `F5`, `/`, `R`."""
     *modifiers, last = key.split("+")
     shown = (
         _NAMED.get(last) or _SIGNS.get(last) or (last.upper() if "ctrl" in modifiers or "alt" in modifiers else last)
@@ -53,8 +53,8 @@ def key_name(key: str) -> str:
 
 
 def key_of(written: str) -> str:
-    """Textual's name for a key as a person writes it: `f6`, `Ctrl+R`, `/`, `PgUp`. Raises ValueError, its message what
-    to say of the key."""
+    """Return Textual's name for a key as a person writes it: `f6`, `Ctrl+R`, `/`, `PgUp`. Raises ValueError with a
+    message about the key."""
     *modifiers, last = re.split(r"(?<=.)\+(?=.)", written.strip(), flags=re.DOTALL)
     modifiers = sorted(modifier.lower() for modifier in modifiers)
     if len(last) > 1 or last in _ALSO:

@@ -1,4 +1,4 @@
-"""Which keys mean what: those of the registry, changed by the user's `keys.toml`."""
+"""The keymap: the default keys, changed by the user's `keys.toml`."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ FILE_NAME = "keys.toml"
 Places = Sequence[frozenset[Where]]
 
 NO_KEY = "no_key"
-"""What Textual is given for an action without keys; no terminal sends it."""
+"""Given to Textual for an action without keys. No terminal sends it."""
 
 
 @dataclass(frozen=True)
 class Keymap:
-    """The keys of actions: `changed` by id, or else those of the registry."""
+    """The keys of actions: `changed` ones by action id, otherwise the defaults."""
 
     changed: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
 
     def keys(self, action: Action) -> tuple[str, ...]:
-        """The keys of an action, as Textual calls them."""
+        """Return the keys of an action in Textual's names."""
         return self.changed.get(action.id, action.keys)
 
     def names(self, action: Action) -> str:
-        """All keys of an action, as a person reads them."""
+        """Return all keys of an action as a person reads them."""
         return " ".join(key_name(key) for key in self.keys(action))
 
     def for_textual(self) -> dict[str, str]:
-        """What changed, as `App.set_keymap` takes it."""
+        """Return the changes in the form of `App.set_keymap`."""
         return {action_id: ",".join(keys) or NO_KEY for action_id, keys in self.changed.items()}
 
 
@@ -45,9 +45,9 @@ DEFAULT_KEYS = Keymap()
 
 
 def load_keymap(file: Path, actions: Sequence[Action], places: Places) -> tuple[Keymap, tuple[str, ...]]:
-    """Read a `keys.toml`, which need not exist. What cannot be used in it is left out, and a problem says why.
+    """Read a `keys.toml`, which need not exist. Invalid entries are skipped and reported as problems.
 
-    `places` says which actions are bound at the same time: in none of them may a key mean two things.
+    `places` says which actions are bound at the same time. Within each, a key can have only one meaning.
     """
     try:
         text = file.read_bytes().decode("utf-8-sig")
@@ -64,7 +64,7 @@ def load_keymap(file: Path, actions: Sequence[Action], places: Places) -> tuple[
 
 
 class _Reading:
-    """One file: what it wants, and what is wrong with that."""
+    """Reads one file and collects its problems."""
 
     def __init__(self, file: Path, text: str, actions: Sequence[Action], places: Places) -> None:
         self._file = file
@@ -110,7 +110,7 @@ class _Reading:
         return tuple(keys) if keys or not values else None
 
     def _drop_clashes(self, wanted: dict[str, tuple[str, ...]]) -> None:
-        """Drop what clashes, the later line first, until nothing does: the registry's own keys never do."""
+        """Drop clashing entries, later lines first. The defaults never clash."""
         while clash := self._clash(wanted):
             key, one, other = clash
             changed = [action_id for action_id in (one, other) if action_id in wanted]
@@ -136,7 +136,7 @@ class _Reading:
 
 
 def _entries(place: tuple[str, ...], table: Mapping[str, object]) -> Iterator[tuple[tuple[str, ...], str, object]]:
-    """Every id with its place; `run.case = […]` without quotes means what `"run.case" = […]` does."""
+    """Yield every id with its place. Unquoted `run.case = […]` is the same as `"run.case" = […]`."""
     for name, value in table.items():
         here = (*place, name)
         if isinstance(value, dict):

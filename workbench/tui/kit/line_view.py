@@ -1,6 +1,5 @@
-"""A pane of lines without end: it draws the visible ones, and again only those that changed.
-
-Nothing but the visible lines is ever asked for, so ten thousand lines cost what fifty do.
+"""A pane of any number of lines. Only visible lines are requested, and only changed ones are drawn, so ten thousand
+lines cost as much as fifty.
 """
 
 from __future__ import annotations
@@ -27,14 +26,14 @@ WHEEL_LINES = 3
 KEPT_STRIPS = 400
 
 MOST_COMPARED = 16
-"""With more changed rows than this, as when scrolling, whole rows are drawn: comparing them would cost more."""
+"""With more changed rows than this, as in scrolling, whole rows are drawn, because comparing them would cost more."""
 
 _Row = tuple[Line, Ground, bool]
-"""What one screen row shows: a line, what it stands on, whether the scroll thumb passes there."""
+"""The content of a screen row: a line, its background, and whether the scroll thumb covers it."""
 
 
 class LineView(Widget, can_focus=True):
-    """Lines with a cursor (or, without one, a window that moves). Subclasses say how many there are, and which."""
+    """Lines with a cursor or, without one, a scrolling window. Subclasses supply the lines."""
 
     DEFAULT_CSS = "LineView { height: 1fr; }"
     BINDINGS: ClassVar[list[BindingType]] = bindings_for(MOVING.actions)
@@ -42,64 +41,64 @@ class LineView(Widget, can_focus=True):
     GROUND: ClassVar[Ground] = "background"
     CURSOR_GROUND: ClassVar[Ground] = "cursor"
     RESTING_GROUND: ClassVar[Ground] = "resting_cursor"
-    """What the cursor's line stands on while the focus is elsewhere."""
+    """The background of the cursor's line without the focus."""
 
     def __init__(self, widget_id: str | None = None) -> None:
         super().__init__(id=widget_id)
         self.top = 0
         self.cursor = 0
         self.rows_drawn = 0
-        """How many rows were drawn since the start: what painting costs."""
+        """The number of rows drawn so far, which is the cost of painting."""
         self._asked: list[_Row] = []
         self._strips: LRUCache[tuple[_Row, int], Strip] = LRUCache(KEPT_STRIPS)
 
     @property
     def has_cursor(self) -> bool:
-        """Whether a line is marked; without, the keys move the window."""
+        """Whether a line is selected. Otherwise, keys scroll."""
         return True
 
     def line_count(self) -> int:
-        """Number of lines."""
+        """Return the number of lines."""
         raise NotImplementedError
 
     def line_at(self, index: int) -> Line:
-        """One line, at most `text_width` cells wide."""
+        """Return one line, at most `text_width` cells wide."""
         raise NotImplementedError
 
     def first_of(self, index: int) -> int:
-        """Where the cursor is when it is on a line: on the first of several that belong together."""
+        """Return the position of the cursor for a line: the first line of a group."""
         return index
 
     def moved(self) -> None:
-        """The user moved the cursor or the window."""
+        """Handle a movement of the cursor or window by the user."""
 
     def chosen(self, index: int) -> None:
-        """The user clicked the line the cursor was on already."""
+        """Handle a click on the selected line."""
 
     @property
     def text_width(self) -> int:
-        """Cells for text; the last column belongs to the scroll thumb."""
+        """The width for text. The last column belongs to the scroll thumb."""
         return max(self.size.width - 1, 1)
 
     def move_cursor(self, index: int) -> None:
-        """Put the cursor on a line and show it."""
+        """Select a line and scroll to it."""
         self.cursor = min(max(index, 0), max(self.line_count() - 1, 0))
         height = max(self.size.height, 1)
         self.top = min(max(self.top, self.cursor - height + 1), self.cursor)
         self.repaint()
 
     def scroll_lines(self, delta: int) -> None:
-        """Move the window, not the cursor."""
+        """Scroll without moving the cursor."""
         self.top = min(max(self.top + delta, 0), self.last_top)
         self.repaint()
 
     @property
     def last_top(self) -> int:
-        """The top line when the end is shown."""
+        """The top line at the end of the content."""
         return max(self.line_count() - self.size.height, 0)
 
     def repaint(self) -> None:
-        """Draw again every visible row that shows something else than it did."""
+        """Draw every visible row that has changed."""
         self.top = min(max(self.top, 0), self.last_top)
         if len(self._asked) != self.size.height:
             self._asked = []
@@ -120,7 +119,7 @@ class LineView(Widget, can_focus=True):
         return Region(start, y, end - start, 1)
 
     def redraw(self) -> None:
-        """Draw everything again, with new colours for one."""
+        """Draw everything again, such as with new colours."""
         self._strips.clear()
         self.refresh()
 
@@ -137,7 +136,7 @@ class LineView(Widget, can_focus=True):
         return strip
 
     def _rows_now(self) -> list[_Row]:
-        """What the screen's rows show now."""
+        """Return the present content of the visible rows."""
         height, count, top = self.size.height, self.line_count(), self.top
         thumb = self._thumb(count)
         cursor = self.cursor if self.has_cursor else -1
@@ -150,7 +149,7 @@ class LineView(Widget, can_focus=True):
         ]
 
     def _thumb(self, count: int) -> range:
-        """The rows that the scroll thumb is on."""
+        """Return the rows of the scroll thumb."""
         height = self.size.height
         if count <= height or height < 3:
             return range(0)
@@ -171,7 +170,7 @@ class LineView(Widget, can_focus=True):
         else:
             self.repaint()
 
-    # Textual would draw all of it again, and only after that say that the focus came or went.
+    # Textual would redraw everything, and report the change of focus only after that.
 
     def on_focus(self, event: events.Focus) -> None:
         self._focus_is(event, True, events.DescendantFocus(self))
@@ -187,7 +186,7 @@ class LineView(Widget, can_focus=True):
             self.parent.post_message(news)
 
     def action_move(self, motion: Motion) -> None:
-        """One of the keys that move."""
+        """Handle a movement key."""
         page = max(self.size.height - 1, 1)
         step = {"up": -1, "down": 1, "page_up": -page, "page_down": page}
         end = self.line_count()

@@ -1,4 +1,4 @@
-"""A screen of rows that can be filtered, next to or above everything about the row under the cursor."""
+"""A screen with a list that can be filtered, and the details of the selected row next to it or below."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from workbench.tui.lines.prose import Message, title_line
 from workbench.tui.lines.spans import Line
 
 STACKED_ROWS = 18
-"""From this height on, the detail stands below the list where there is no room beside it."""
+"""From this height on, details stand below the list if there is no room next to it."""
 
 
 HEAD_ROWS = 4
-"""The head takes at most so many rows, or a quarter of those there are."""
+"""The maximum rows of the head, or a quarter of the screen."""
 
 
 State = TypeVar("State", bound=ListState[Any])
@@ -33,8 +33,8 @@ Row = TypeVar("Row")
 
 
 class ListScreen(ColumnsScreen[Answer], FilterScreen[Answer], Generic[Answer, State]):
-    """A list that can be filtered, and everything about its row next to it. Where there is no room for two columns the
-    detail stands below if the screen `STACKS`, and otherwise, or where it is too low for that, in the list's place."""
+    """A list with a filter, and the details of its selected row. If two columns do not fit, details go below if the
+    screen `STACKS` and is high enough, and otherwise replace the list."""
 
     DEFAULT_CSS = """
     ListScreen Head { height: auto; }
@@ -46,9 +46,9 @@ class ListScreen(ColumnsScreen[Answer], FilterScreen[Answer], Generic[Answer, St
     TWO_COLUMNS_CELLS = 130
     STACKS: ClassVar[bool] = True
     CLICKED: ClassVar[str] = "open"
-    """What a click on the row under the cursor does: what follows the screen's name in the id of an action."""
+    """The action of a click on the selected row: the part of its id after the screen's name."""
     FILTERED_BY: ClassVar[str] = ""
-    """What words of the filter are looked for in."""
+    """What the filter searches, for its placeholder."""
 
     state: State
 
@@ -74,37 +74,37 @@ class ListScreen(ColumnsScreen[Answer], FilterScreen[Answer], Generic[Answer, St
     def _detail_view(self) -> Detail:
         return Detail(self._detail_lines, f"{self.NAME}-detail")
 
-    # What a screen says
+    # Content, supplied by each screen
 
     def _row_line(self, index: int, width: int) -> Line:
-        """One row of the list."""
+        """Return one row of the list."""
         raise NotImplementedError
 
     def _message(self) -> Message:
-        """What stands in the place of rows where there are none."""
+        """Return the message of an empty list."""
         raise NotImplementedError
 
     def _detail_lines(self, width: int) -> Sequence[Line]:
-        """Everything about the row under the cursor."""
+        """Return the details of the selected row."""
         raise NotImplementedError
 
     def _head_lines(self, width: int) -> Sequence[Line]:
-        """What stands below the title, if anything."""
+        """Return the lines below the title, if any."""
         return ()
 
     def _title(self) -> tuple[Line, Sequence[Line]]:
-        """What stands at the top: the left of it, and what may stand on its right, the longest first."""
+        """Return the left part of the title, and alternatives for its right part, the longest first."""
         raise NotImplementedError
 
     def _refusals(self) -> Mapping[str, str]:
-        """Why actions cannot be taken on the row under the cursor, by their ids."""
+        """Return why actions are unavailable for the selected row, by action id."""
         return {}
 
     @property
     def situation(self) -> Situation:
         return ListNow(has_text=True, typing="a filter" if self._filtering else None, refuses=self._refusals())
 
-    # What is shown
+    # Display
 
     @property
     def _list(self) -> RowsView:
@@ -145,7 +145,7 @@ class ListScreen(ColumnsScreen[Answer], FilterScreen[Answer], Generic[Answer, St
         self._go_to("list")
 
     def do_back(self) -> None:
-        """Leave the filter, then the detail, then the screen."""
+        """Leave the filter, then the details, then the screen."""
         if self._filtering or self.state.filter:
             self._close_filter(keep=False)
         else:
@@ -156,13 +156,13 @@ Marking = TypeVar("Marking", bound=MarkedState[Any])
 
 
 class MarkingScreen(ListScreen[None, Marking], Generic[Marking, Row]):
-    """A list of which two rows can be marked, to be put beside each other."""
+    """A list where two rows can be marked to be compared."""
 
     MARKED: ClassVar[str]
     """What a second mark does."""
 
     def do_mark(self) -> None:
-        """Mark the row under the cursor, or take its mark away; two that are marked then are put side by side."""
+        """Mark or unmark the selected row. Two marked rows are then compared."""
         self.state.mark()
         pair: tuple[Row, Row] | None = self.state.pair
         if pair is not None:
@@ -174,11 +174,11 @@ class MarkingScreen(ListScreen[None, Marking], Generic[Marking, Row]):
             self._take_pair(*pair)
 
     def _take_pair(self, earlier: Row, later: Row) -> None:
-        """Do with two marked rows what marking two is for."""
+        """Handle two marked rows."""
         raise NotImplementedError
 
     def do_back(self) -> None:
-        """Leave the filter, the marks, the detail, then the screen."""
+        """Leave the filter, the marks, the details, then the screen."""
         if self.state.marked and not self._filtering and not self.state.filter and self.column == "list":
             self.state.unmark()
             self._show_state(moved=False)

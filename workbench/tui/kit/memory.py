@@ -1,4 +1,4 @@
-"""What the app remembers from one time to the next: how it looks, and for each project where one was."""
+"""What the app remembers between sessions: its look and, for each project, the last position."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ _log = logging.getLogger(__name__)
 
 FORMAT = 1
 MOST_PROJECTS = 100
-"""Of more projects the ones that were open the longest ago are forgotten."""
+"""Beyond this number, projects opened the longest ago are dropped."""
 
 MOST_BYTES = 1 << 22
 """A larger file was not written by this program."""
 
 View = Literal["form", "toml"]
 Right = Literal["case", "run"]
-"""The pane beside the tree, where there is room for two."""
+"""The pane next to the tree if there is room for two."""
 
 _NONE: Mapping[str, Place] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where one was in a project: the suite and the key of the case, which branches were folded (kind and path), on
-    which models runs were made (none: each suite's own)."""
+    """The position in a project: the suite and the key of the case, folded branches (kind and path), and the models
+    (none: each suite's own)."""
 
     suite: str = ""
     case: str | None = None
@@ -41,7 +41,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Remembered:
-    """All that is remembered; `projects` by the paths that were opened, the last one opened last."""
+    """Everything that is remembered. `projects` is keyed by the opened paths, the last one opened last."""
 
     theme: str | None = None
     view: View | None = None
@@ -50,7 +50,7 @@ class Remembered:
     projects: Mapping[str, Place] = field(default_factory=lambda: _NONE)
 
     def with_place(self, project: str, place: Place) -> Remembered:
-        """The same, with another place in a project, which is the last one now."""
+        """Return a copy with a new position in a project, which becomes the last one."""
         others = {key: known for key, known in self.projects.items() if key != project}
         kept = list(others.items())[-(MOST_PROJECTS - 1) :]
         return replace(self, projects=MappingProxyType({**dict(kept), project: place}))
@@ -60,14 +60,14 @@ NOTHING = Remembered()
 
 
 class Memory:
-    """The file that holds it. What is damaged or unknown in it counts as not there; not being able to write it is no
-    failure. Both are said in the log. Of two programs the last one to write wins, setting by setting."""
+    """The file with the remembered state. Damaged or unknown parts are ignored, and failures to write are tolerated;
+    both are logged. If two programs write, the last one wins for each setting."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
 
     def read(self) -> Remembered:
-        """What is remembered now."""
+        """Read the present state."""
         try:
             if self._file.stat().st_size > MOST_BYTES:
                 raise ValueError("it is too large")
@@ -86,7 +86,7 @@ class Memory:
         return found
 
     def change(self, change: Callable[[Remembered], Remembered]) -> None:
-        """Remember something else, at once."""
+        """Change the state and write it."""
         before = self.read()
         after = change(before)
         if after == before and list(after.projects) == list(before.projects):

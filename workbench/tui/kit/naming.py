@@ -18,13 +18,13 @@ from workbench.tui.lines.spans import EMPTY, Line, Span, wrap
 _Answer = TypeVar("_Answer")
 
 Refusal = Callable[[str], str | None]
-"""Why a text will not do, if it will not."""
+"""Returns why a text cannot be used, if so."""
 
 LOW_ROWS = 14
-"""On a screen that is lower than this, the title has to say it all."""
+"""On a lower screen, only the title is shown."""
 
 _ROWS_AROUND = 8
-"""What a dialog needs beside its choices."""
+"""The rows that a dialog needs besides its choices."""
 
 
 class _Naming(Dialog[_Answer]):
@@ -51,11 +51,11 @@ class _Naming(Dialog[_Answer]):
         self.set_focus(self.query_one("#name", Input))
 
     def answer(self, text: str) -> None:
-        """Close with a text that will do."""
+        """Close with a valid text."""
         raise NotImplementedError
 
     def submit(self) -> None:
-        """Take what was typed, or say why it will not do."""
+        """Check the text, and close with it or show why it cannot be used."""
         text = self.query_one("#name", Input).value.strip()
         why = self._refusal(text) if text else "a name is needed"
         if why is None:
@@ -81,7 +81,7 @@ class _Naming(Dialog[_Answer]):
 
 
 class NameScreen(_Naming[str]):
-    """Answers with a name."""
+    """Asks for a name."""
 
     def __init__(self, title: str, proposed: str, said: str, refusal: Refusal) -> None:
         super().__init__(title, proposed, said, refusal, keys_line(("Enter", "take it"), ("Esc", "leave")))

@@ -1,4 +1,4 @@
-"""Changing texts and files in the user's own editor, which has the terminal meanwhile."""
+"""Editing texts and files in the user's editor, which takes over the terminal."""
 
 from __future__ import annotations
 
@@ -14,19 +14,18 @@ _NO_TERMINAL = "This terminal cannot be handed over to an editor"
 
 
 class OutsideEditing:
-    """Hands the terminal to the editor whose `command` the environment names, if it names one."""
+    """Runs the editor in `command`, if the environment names one."""
 
     def __init__(self, stage: Stage, command: str | None) -> None:
         self._stage = stage
         self.command = command
 
     def changed(self, text: str, name: str, line: int) -> str | None:
-        """Returns what the editor made of a text, as a file of this name; `None`, and announces why, where that went
-        wrong."""
+        """Edit a text in a file of this name and return it. Returns `None` and announces why if that fails."""
         after, failure = text, None
         try:
             with self._stage.suspend():
-                try:  # what is raised through `suspend` leaves the terminal handed over
+                try:  # an exception through `suspend` would not restore the terminal
                     after = edit_outside(self.command or "", text, name, line)
                 except EditorError as error:
                     failure = str(error)
@@ -37,7 +36,7 @@ class OutsideEditing:
         return after if failure is None else None
 
     def open_file(self, path: Path, line: int) -> str | None:
-        """Open a file at a line. Returns what went wrong, if anything did."""
+        """Open a file at a line. Returns what went wrong, if anything."""
         try:
             with self._stage.suspend():
                 return run_editor(self.command or "", path, line)

@@ -1,4 +1,4 @@
-"""From lines with meaning to strips with colour: the one place where our own widgets meet Textual's drawing."""
+"""Converts lines with roles to coloured strips. Only here do our widgets meet Textual's drawing."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from workbench.tui.terminal.keys_in_turn import KeysInTurnApp
 from workbench.tui.terminal.theming import Ground, Palette
 
 LineFor = Callable[[int], Line]
-"""A line for a width in cells."""
+"""Returns a line for a width in cells."""
 
 
 class PaintedApp(KeysInTurnApp):
-    """An app with a palette for lines, and the keys in force."""
+    """An app with a palette for lines, and a keymap."""
 
     palette: Palette
     keymap: Keymap
 
     async def _on_key(self, event: events.Key) -> None:
-        """A key that nothing has taken. One that was struck before a field had the keyboard is for the field: in a
-        burst it would otherwise be a command."""
+        """Handle a key that nothing has taken. If a field can use it, the key was typed before the field had the focus,
+        and must not become a command."""
         focused = self.focused
         if focused is not None and focused.check_consume_key(event.key, event.character):
             event.prevent_default()
@@ -39,22 +39,21 @@ class PaintedApp(KeysInTurnApp):
 
 
 def keymap_of(node: DOMNode) -> Keymap:
-    """The keys in force."""
+    """Return the app's keymap."""
     app: App[Any] = node.app
     assert isinstance(app, PaintedApp)
     return app.keymap
 
 
 def palette_of(widget: Widget) -> Palette:
-    """The palette in force."""
+    """Return the app's palette."""
     app: App[Any] = widget.app
     assert isinstance(app, PaintedApp)
     return app.palette
 
 
 def safe_strip(strip: Strip) -> Strip:
-    """What a field of Textual's draws, made safe: it passes on every character of its text as it is, those that a
-    terminal would act on included. Each of them is one cell here."""
+    """Return a strip of a Textual field with control characters replaced, each by one cell."""
     if all(one_line(segment.text) == segment.text for segment in strip):
         return strip
     shown = [Segment("".join(map(_safe, text)), style, control) for text, style, control in strip]
@@ -67,14 +66,14 @@ def _safe(character: str) -> str:
 
 
 def strip_of(line: Line, width: int, ground: Ground, palette: Palette) -> Strip:
-    """Exactly `width` cells of one line on one ground."""
+    """Return exactly `width` cells of a line on a background."""
     line = cut_line(line, width)
     line = with_blanks_joined((*line, Span(" " * (width - cells(line)))))
     return Strip([Segment(span.text, palette.style(span.role, ground)) for span in line], width)
 
 
 class Bar(Widget):
-    """One row that is drawn again only when it says something else. What it says may depend on its width."""
+    """One row that is redrawn only when it changes. Its content may depend on its width."""
 
     DEFAULT_CSS = "Bar { height: 1; }"
     ALLOW_SELECT = False
@@ -87,7 +86,7 @@ class Bar(Widget):
         self._drawn_width = 0
 
     def say(self, line_for: LineFor) -> None:
-        """Show another line, given as a function of the width."""
+        """Set the content, as a function of the width."""
         self._line_for = line_for
         width = self.size.width
         if self._drawn is None or self._drawn_width != width:

@@ -1,4 +1,4 @@
-"""What is wrong with a text that is being typed, below it."""
+"""The list of problems below a text that is being edited."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from workbench.tui.terminal.theming import Ground
 
 
 class ProblemList(LineView, can_focus=False):
-    """Problems, as high as they need but at most a third of what there is; not there when nothing is wrong."""
+    """Problems, at most a third of the height. Hidden if there are none."""
 
     DEFAULT_CSS = "ProblemList { height: auto; max-height: 33%; }"
     GROUND: ClassVar[Ground] = "panel"
 
     class Chosen(Message):
-        """A problem was clicked."""
+        """Posted when a problem is clicked."""
 
         def __init__(self, problem: Problem) -> None:
             super().__init__()
@@ -36,7 +36,7 @@ class ProblemList(LineView, can_focus=False):
         self._laid_out_at = -1
 
     def show(self, problems: Sequence[Problem]) -> None:
-        """Show other problems."""
+        """Replace the problems."""
         if tuple(problems) == self.problems:
             return
         before = len(self._lines)

@@ -1,4 +1,4 @@
-"""Lists of rows: which there are, filtered, folded and marked, and the widgets that show them with their details."""
+"""States of lists (filtered, folded and marked rows), and widgets that show them with details."""
 
 from __future__ import annotations
 
@@ -18,10 +18,9 @@ Row = TypeVar("Row")
 
 
 class ListState(Generic[Row]):
-    """Rows, one of which has the cursor. A filter hides those that lack one of its words.
+    """Rows, one of them selected. A filter hides those that lack one of its words.
 
-    A subclass says which rows there are (`_found`), and what tells one from another (`_key`) where that is more than
-    being equal.
+    A subclass supplies the rows (`_found`) and, unless rows are compared by equality, their identity (`_key`).
     """
 
     def __init__(self) -> None:
@@ -29,32 +28,32 @@ class ListState(Generic[Row]):
         self.cursor = 0
         self.filter = ""
         self._texts: dict[Hashable, str] = {}
-        """What the filter looks for words in."""
+        """The texts that the filter searches."""
 
     @property
     def selected(self) -> Row | None:
-        """The row under the cursor."""
+        """The selected row."""
         return self.rows[self.cursor] if self.rows else None
 
     def move_to(self, index: int) -> None:
-        """Put the cursor on a row, the nearest one there is."""
+        """Select a row, or the nearest one."""
         self.cursor = min(max(index, 0), max(len(self.rows) - 1, 0))
 
     def set_filter(self, text: str) -> None:
-        """Show only what has every word of `text`."""
+        """Show only rows with every word of `text`."""
         self.filter = text
         self._rebuild()
 
     def _found(self) -> Sequence[Row]:
-        """Returns the rows that the filter and the folds leave."""
+        """Return the rows that the filter and folds leave."""
         raise NotImplementedError
 
     def _key(self, row: Row) -> Hashable:
-        """Returns what a row stands for, the same when rows are made anew."""
+        """Return the identity of a row, stable when rows are rebuilt."""
         return row
 
     def _rebuild(self, stay_on: Hashable | None = None) -> None:
-        """Make the rows anew, with the cursor on what it was on, or on the row with this key."""
+        """Rebuild the rows. Selects the same row as before, or the one with this key."""
         if stay_on is None and self.selected is not None:
             stay_on = self._key(self.selected)
         self.rows = list(self._found())
@@ -65,7 +64,7 @@ class ListState(Generic[Row]):
         return self.filter.casefold().split()
 
     def _fits(self, key: Hashable, text: Callable[[], str]) -> bool:
-        """Returns whether a text, which is made once for each key, has every word of the filter."""
+        """Return whether a text has every word of the filter. The text is built once for each key."""
         words = self._words
         if words and key not in self._texts:
             self._texts[key] = text().casefold()
@@ -73,22 +72,22 @@ class ListState(Generic[Row]):
 
 
 class FoldingState(ListState[Row]):
-    """Rows in groups that can be folded. While a filter is set all groups are unfolded."""
+    """Rows in groups that can be folded. With a filter, all groups are unfolded."""
 
     def __init__(self) -> None:
         super().__init__()
         self._folded: set[Hashable] = set()
 
     def _group(self, row: Row) -> Hashable | None:
-        """Returns the group that a row is in or, as its first row, stands for; `None` for a row of no group."""
+        """Return the group that a row belongs to or heads, `None` if there is none."""
         raise NotImplementedError
 
     def is_folded(self, group: Hashable) -> bool:
-        """Whether the rows of a group are hidden."""
+        """Return whether a group is folded."""
         return group in self._folded and not self.filter
 
     def fold(self, folded: bool) -> bool:
-        """Fold or unfold the group that the cursor is in. Returns whether that changed anything."""
+        """Fold or unfold the selected group. Returns whether that changed anything."""
         row = self.selected
         group = self._group(row) if row is not None else None
         if row is None or group is None or self.filter or self.is_folded(group) == folded:
@@ -108,17 +107,17 @@ class MarkedState(ListState[Row]):
     def __init__(self) -> None:
         super().__init__()
         self.marked: tuple[int, ...] = ()
-        """The ids of the marked rows, in the order in which they were marked."""
+        """The ids of the marked rows, in the order of marking."""
 
     def _id(self, row: Row) -> int:
         raise NotImplementedError
 
     def _in_order(self) -> Sequence[Row]:
-        """Returns all rows, shown or not, the earliest first."""
+        """Return all rows, displayed or not, the earliest first."""
         raise NotImplementedError
 
     def mark(self) -> None:
-        """Mark the row under the cursor, or take its mark away; of three the first loses its mark."""
+        """Mark or unmark the selected row. With a third mark, the first one is dropped."""
         if (row := self.selected) is None:
             return
         one = self._id(row)
@@ -126,18 +125,18 @@ class MarkedState(ListState[Row]):
         self.marked = others if one in self.marked else (*others, one)[-_MARKS_MAX:]
 
     def unmark(self) -> None:
-        """Take all marks away."""
+        """Remove all marks."""
         self.marked = ()
 
     @property
     def pair(self) -> tuple[Row, Row] | None:
-        """The two marked rows, the earlier one first; `None` while there are not two."""
+        """The two marked rows, the earlier one first, `None` if there are not two."""
         found = [row for row in self._in_order() if self._id(row) in self.marked]
         return (found[0], found[1]) if len(found) == _MARKS_MAX else None
 
 
 class Rows(Protocol):
-    """What is listed: rows, of which one has the cursor."""
+    """A list of rows, one of them selected."""
 
     @property
     def cursor(self) -> int: ...
@@ -146,17 +145,17 @@ class Rows(Protocol):
     def rows(self) -> Sized: ...
 
     def move_to(self, index: int) -> None:
-        """Put the cursor on a row."""
+        """Select a row."""
 
 
 class RowsView(LineView):
-    """Rows of a state, each drawn by a function of its index and the width; without any, what there is to say."""
+    """The rows of a state, each drawn by a function of its index and the width, or a message if there are none."""
 
     class Moved(Message):
-        """The cursor is on another row."""
+        """Posted when the cursor moves to a different row."""
 
     class Opened(Message):
-        """A row was clicked once more."""
+        """Posted when the selected row is clicked."""
 
     def __init__(
         self, state: Rows, row_line: Callable[[int, int], Line], message: Callable[[], Text], widget_id: str
@@ -189,10 +188,10 @@ class RowsView(LineView):
 
 
 class Detail(ReadLines):
-    """Everything about the row that the cursor is on."""
+    """The details of the selected row."""
 
     GROUND: ClassVar[Ground] = "background"
 
 
 class Head(Detail, can_focus=False):
-    """What there is to say of all rows, above them."""
+    """The head above all rows."""

@@ -1,4 +1,4 @@
-"""One line to search a pane with: what to look for, and which of how many it is."""
+"""The search bar of a pane: the text, and the number of matches."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ COUNT_CELLS = 17
 
 
 class SearchBar(Horizontal):
-    """Asks what to look for while it is mounted. `text` is what the field begins with, all of it selected."""
+    """Asks for the searched text while it is mounted. `text` is the initial content, selected."""
 
     DEFAULT_CSS = f"""
     SearchBar {{ height: 1; background: $panel; }}
@@ -35,21 +35,21 @@ class SearchBar(Horizontal):
     ]
 
     class Changed(Message):
-        """Something else is looked for."""
+        """Posted when the searched text changes."""
 
         def __init__(self, text: str) -> None:
             super().__init__()
             self.text = text
 
     class Stepped(Message):
-        """The next match is wanted, or with -1 the one before."""
+        """Posted for the next (1) or previous (-1) match."""
 
         def __init__(self, step: int) -> None:
             super().__init__()
             self.step = step
 
     class Closed(Message):
-        """The search is over."""
+        """Posted when the search ends."""
 
     def __init__(self, text: str = "") -> None:
         super().__init__()
@@ -67,12 +67,12 @@ class SearchBar(Horizontal):
         self._say_found()
 
     def take_focus(self) -> None:
-        """Give the field the keyboard, which it takes by itself once it is there."""
+        """Focus the field. A new one takes the focus by itself."""
         for field in self.query("#search-text"):
             field.focus()
 
     def say(self, found: tuple[int | None, int]) -> None:
-        """Say which match was gone to, from 0, and how many there are."""
+        """Show the index of the current match and the number of matches."""
         self._found = found
         self._say_found()
 
@@ -88,7 +88,7 @@ class SearchBar(Horizontal):
         self.post_message(self.Changed(event.value))
 
     def action_step(self, step: int) -> None:
-        """Go on, or back."""
+        """Go to the next or previous match."""
         self.post_message(self.Stepped(step))
 
     def action_close(self) -> None:
@@ -97,21 +97,21 @@ class SearchBar(Horizontal):
 
 
 class SearchedPane(Vertical):
-    """A pane that can be searched; the search bar is there only meanwhile. A subclass marks what is found."""
+    """A pane with a search bar that is visible only during a search. A subclass marks the matches."""
 
     def __init__(self, widget_id: str | None = None, *, classes: str | None = None) -> None:
         super().__init__(id=widget_id, classes=classes)
         self.searching = False
-        """Whether the search bar is there."""
+        """Whether the search bar is visible."""
         self._last_search = ""
 
     @property
     def searched(self) -> str:
-        """What is looked for now; empty while nothing is."""
+        """The searched text, empty without a search."""
         return self._last_search if self.searching else ""
 
     def search(self) -> None:
-        """Let a text be typed that is searched for; the last one stands there already."""
+        """Open the search bar with the last text."""
         if self.searching:
             for bar in self.query(SearchBar):
                 bar.take_focus()
@@ -121,32 +121,32 @@ class SearchedPane(Vertical):
         self.call_after_refresh(self.mark_found)
 
     def find(self, step: int) -> None:
-        """Go to the next match, or with -1 to the one before; without a search, begin one."""
+        """Go to the next (1) or previous (-1) match, or begin a search."""
         if not self.searching:
             self.search()
         self._go_to_match(step)
 
     def end_search(self) -> None:
-        """Take the search bar away; the cursor stays where it is."""
+        """Close the search bar. The cursor stays."""
         self.searching = False
         self.query(SearchBar).remove()
         self.mark_found()
         self._take_keyboard()
 
     def say_found(self, found: tuple[int | None, int]) -> None:
-        """Show in the search bar, if it is there, which match was gone to, from 0, and how many there are."""
+        """Show the index of the current match and the number of matches in the search bar, if it is open."""
         for bar in self.query(SearchBar) if self.searching else ():
             bar.say(found)
 
     def mark_found(self) -> None:
-        """Mark what is looked for in what is shown, and say how much that is."""
+        """Mark the matches in what is displayed, and show their number."""
         raise NotImplementedError
 
     def _go_to_match(self, step: int) -> None:
         raise NotImplementedError
 
     def _take_keyboard(self) -> None:
-        """Give the keyboard to what was searched."""
+        """Focus the searched view."""
         raise NotImplementedError
 
     @on(SearchBar.Changed)
@@ -167,7 +167,7 @@ class SearchedPane(Vertical):
 
 
 def count_line(found: tuple[int | None, int], *, blank: bool = False) -> Line:
-    """`3 of 17`, or that there is none."""
+    """Return `3 of 17`, or that there are no matches."""
     which, count = found
     if blank:
         return (Span(""),)

@@ -1,4 +1,4 @@
-"""What the screens beside the main one have in common: a bar of keys, actions, two columns, and a filter."""
+"""The common parts of the screens above the main one: a key bar, actions, two columns, and a filter."""
 
 from __future__ import annotations
 
@@ -27,17 +27,16 @@ Column = Literal["list", "detail"]
 
 
 class SideScreen(ClosesOnce[Answer], Screen[Answer]):
-    """A screen with keys of its own. Composes `Bar("NAME-title")`, what it shows, and `KeyBar("NAME-keys")`.
+    """A screen with its own keys. Composes `Bar("NAME-title")`, its content, and `KeyBar("NAME-keys")`.
 
-    Each action of its feature at `NAME` has a method: `do_sort` is what `NAME.sort` does.
-
-    Textual calls the handlers of all bases, such as `on_mount`: none calls that of its base.
+    Each action of its feature at `NAME` has a method: `do_sort` handles `NAME.sort`. Textual calls the handlers of all
+    bases, such as `on_mount`, so none calls that of its base.
     """
 
     DEFAULT_CSS = "SideScreen { layout: vertical; background: $background; }"
     FEATURE: ClassVar[Feature]
     NAME: ClassVar[str]
-    """The name of this one among the feature's screens."""
+    """The name of the screen within its feature."""
 
     def __init__(self, stage: Stage) -> None:
         super().__init__()
@@ -45,12 +44,12 @@ class SideScreen(ClosesOnce[Answer], Screen[Answer]):
 
     @property
     def ways_out(self) -> tuple[tuple[str, str], ...]:
-        """What Ctrl+C is answered with: actions, each by what follows the screen's name in its id, and what they do."""
+        """The answer to Ctrl+C: actions, each by the part of its id after the screen's name, and what they do."""
         return ("back", "goes back"), ("quit", "quits"), ("help", "shows all keys")
 
     @property
     def situation(self) -> Situation:
-        """What decides which actions can be taken."""
+        """The facts that decide which actions are available."""
         return Situation(has_text=True)
 
     @property
@@ -59,17 +58,17 @@ class SideScreen(ClosesOnce[Answer], Screen[Answer]):
 
     @property
     def is_covered(self) -> bool:
-        """Whether another screen takes all the room, all of which Textual would draw again with anything drawn here;
-        what was left is not seen either."""
+        """Whether a different screen covers this one completely, or this one was closed. Drawing here would make
+        Textual redraw the covering screen."""
         stack = self.app.screen_stack
         return self not in stack or any(not screen.is_modal for screen in stack[stack.index(self) + 1 :])
 
     def _show_bars(self) -> None:
-        """Name the keys; below another screen none does anything. A screen adds its title to this."""
+        """Show the keys, none if a screen is above. Subclasses add their title."""
         self._keys.offer(self._offered() if self.app.screen is self else ())
 
     def _offered(self) -> list[tuple[Action, bool]]:
-        """The keys to name, the most wanted first, each with whether it does something now."""
+        """Return the keys to show, the most important first, each with whether it is available."""
         now = self.situation
         if now.typing == "a filter":
             return [(action, True) for action in FILTERING]
@@ -82,7 +81,7 @@ class SideScreen(ClosesOnce[Answer], Screen[Answer]):
         self._show_bars()
 
     def announce(self, text: str, role: Role = "text", sign: str = "") -> None:
-        """Show a notice at the bottom until the next key; where it is seen if this screen has been left by now."""
+        """Show a notice at the bottom until the next key. If this screen has been closed, it is shown elsewhere."""
         if not self.is_attached:
             self.stage.announce(text, role, sign)
             return
@@ -90,7 +89,7 @@ class SideScreen(ClosesOnce[Answer], Screen[Answer]):
         self._keys.announce((Span(said, role),))
 
     def action_do(self, action_id: str) -> None:
-        """Take an action of this screen, or announce why it cannot be taken."""
+        """Perform an action of this screen, or announce why it is unavailable."""
         self._keys.clear_notice()
         action = next(action for action in self.FEATURE.at(self.NAME) if action.id == action_id)
         why = action.why_not(self.situation)
@@ -110,35 +109,35 @@ class SideScreen(ClosesOnce[Answer], Screen[Answer]):
         self.stage.show(HelpScreen(sections, self.situation))
 
     def do_back(self) -> None:
-        """Leave the screen."""
+        """Close the screen."""
         self.dismiss()
 
     def do_quit(self) -> None:
-        """Quit by way of the main screen, where there may be something to ask."""
+        """Quit by way of the main screen, which may ask something."""
         self.stage.quit()
 
     def delivered(self, cases: set[CaseKey], batches: bool) -> None:
-        """Something happened in runs of these cases, or they were graded anew; `batches`: some began or ended. Below
-        another screen, too, where nothing is to be drawn: see `is_covered`."""
+        """Handle events or new grades of runs of these cases. `batches` is whether some began or ended. Also called
+        below a different screen, where nothing may be drawn; see `is_covered`."""
 
     def follow_grades(self) -> None:
-        """All that was to be graded anew is. Below another screen, too."""
+        """Handle the end of regrading. Also called below a different screen."""
 
     def second_passed(self) -> None:
-        """Runs go on, and the time with them; only the screen that is shown is told."""
+        """Handle a second of active runs. Called only on the top screen."""
 
 
 class Filtered(Protocol):
-    """What the list shows."""
+    """The state of a list with a filter."""
 
     filter: str
 
     def set_filter(self, text: str) -> None:
-        """Show only what has every word of `text`."""
+        """Show only rows with every word of `text`."""
 
 
 class FilterScreen(SideScreen[Answer]):
-    """A screen whose list can be filtered. Composes a `FilterField` below it."""
+    """A screen with a list that can be filtered. Composes a `FilterField` below it."""
 
     state: Filtered
 
@@ -147,11 +146,11 @@ class FilterScreen(SideScreen[Answer]):
         return Situation(has_text=True, typing="a filter" if self._filtering else None)
 
     def _show_state(self) -> None:
-        """Show the list as it is now."""
+        """Show the present state of the list."""
         raise NotImplementedError
 
     def _to_list(self) -> None:
-        """Go to the list."""
+        """Focus the list."""
         raise NotImplementedError
 
     @property
@@ -164,7 +163,7 @@ class FilterScreen(SideScreen[Answer]):
 
     @property
     def _filter_said(self) -> str:
-        """For the title: by what the list is filtered, unless that is being typed."""
+        """The filter for the title, empty while it is being typed."""
         return f"  /{one_line(self.state.filter)}" if self.state.filter and not self._filtering else ""
 
     def do_filter(self) -> None:
@@ -194,7 +193,7 @@ class FilterScreen(SideScreen[Answer]):
 
 
 class ColumnsScreen(SideScreen[Answer]):
-    """A list, and beside it everything about its row; where there is little room, one of the two.
+    """A list with the details of its selected row next to it. With little room, only one of them is visible.
 
     Composes `#columns` of `#list-column` with `#NAME-list`, and `#detail-column` with `#NAME-detail`.
     """
@@ -207,7 +206,7 @@ class ColumnsScreen(SideScreen[Answer]):
     ColumnsScreen.one #detail-column { border-left: none; }
     """
     TWO_COLUMNS_CELLS: ClassVar[int]
-    """From this width on both stand side by side."""
+    """From this width on, both are visible."""
 
     column: Column = "list"
 
@@ -241,7 +240,7 @@ class ColumnsScreen(SideScreen[Answer]):
         self._go_to("detail" if self.column == "list" else "list")
 
     def do_back(self) -> None:
-        """Leave the detail, then the screen."""
+        """Leave the details, then the screen."""
         if self.column == "detail":
             self._go_to("list")
         else:

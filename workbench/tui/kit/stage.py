@@ -1,4 +1,4 @@
-"""What services and screens may ask of the app: to announce, show or ask something, and to work in the background."""
+"""What services and screens need from the app: notices, dialogs, screens, and background work."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from workbench.tui.kit.closing import Answer
 from workbench.tui.lines.spans import Role
 
 Take: TypeAlias = Callable[[Answer | None], None]
-"""Takes the answer of a screen that has closed; `None` when it was left without one."""
+"""Takes the answer of a closed screen, `None` if there is none."""
 
 Work: TypeAlias = Coroutine[Any, Any, object] | Callable[[], Awaitable[object]]
-"""A coroutine, or a function that makes one when the work begins: for work that may be called off before."""
+"""A coroutine, or a function that creates one when the work begins, for work that may be cancelled before."""
 
 
 class Announce(Protocol):
@@ -27,95 +27,95 @@ class Announce(Protocol):
 
 
 class Stage(Protocol):
-    """The app, as what stands behind any of its screens knows it."""
+    """The app, as seen from its services and screens."""
 
     def announce(self, text: str, role: Role = "text", sign: str = "", *, gently: bool = False) -> None:
-        """Show a notice at the bottom of the screen that is shown, or of the main one where that has no place for it.
-        With `gently` it is shown on the main screen, and not in the place of a warning."""
+        """Show a notice at the bottom of the top screen, or of the main one if the top screen has no place for it. With
+        `gently`, it is shown on the main screen and does not replace a warning."""
         ...
 
     def end_notice(self, only: str) -> None:
-        """Take back a notice of the main screen before its time is over, if it is `only` this one."""
+        """Remove a notice of the main screen early, if it is `only` this one."""
         ...
 
     async def ask(self, question: Screen[Answer]) -> Answer | None:
-        """Show a screen over all others and wait for its answer. Works only inside `work`."""
+        """Show a screen above all others and wait for its answer. Works only inside `work`."""
         ...
 
     def show(
         self, screen: Screen[Answer], take: Take[Answer] | None = None, *, over: Screen[Any] | None = None
     ) -> None:
-        """Show a screen over all others; `take` is called with its answer.
+        """Show a screen above all others. `take` is called with its answer.
 
-        A screen that took a while to make names the one `over` which it was wanted. If that one is not shown any more,
-        nothing happens: the person has gone elsewhere, or a dialog asks something and keys are meant for that.
+        A screen that took a while to create names the screen `over` which it was requested. If that is no longer the
+        top one, nothing happens: the user has gone elsewhere, or a dialog is open.
         """
         ...
 
     def work(self, work: Work, group: str, *, exclusive: bool = False) -> Worker[object]:
-        """Begin work beside the messages of the app; `exclusive` work calls off what its group still does."""
+        """Start background work. `exclusive` work cancels earlier work of its group."""
         ...
 
     @property
     def shown(self) -> Screen[Any]:
-        """The screen over all others, a dialog too."""
+        """The top screen, which may be a dialog."""
         ...
 
     def shows(self, screen: Screen[Any]) -> bool:
-        """Returns whether this very screen is shown, with nothing over it."""
+        """Return whether this is the top screen."""
         ...
 
     @property
     def shows_main(self) -> bool:
-        """Whether the main screen is shown, with nothing over it."""
+        """Whether the main screen is the top one."""
         ...
 
     def call_later(self, callback: Callable[..., Any], *args: Any) -> bool:
-        """Call a function once the messages that wait now are handled."""
+        """Call a function after the waiting messages are handled."""
         ...
 
     def acted(self) -> None:
-        """Something was done: whoever asks to quit after that is asked again where something would be lost."""
+        """Note that the user did something, so that quitting with unsaved data asks again."""
         ...
 
     def suspend(self) -> AbstractContextManager[None]:
-        """Give the terminal to another program meanwhile."""
+        """Give the terminal to a different program."""
         ...
 
     def copy(self, text: str, what: str, announce: Announce) -> None:
-        """Copy a text, without its secrets, and announce where it went; `what` is what to call it."""
+        """Copy a text without its secrets, and announce where it went. `what` is its name."""
         ...
 
     def quit(self) -> None:
-        """Close the screens over the main one and quit, which may ask something."""
+        """Close all screens above the main one and quit, which may ask something."""
         ...
 
 
 class Panes(Protocol):
-    """The panes of the main screen, as what its keys do knows them."""
+    """The panes of the main screen, as seen from its actions."""
 
     @property
     def pane(self) -> Pane:
-        """The pane that has the keyboard, or had it last."""
+        """The pane that has, or last had, the focus."""
         ...
 
     @property
     def panes_in_sight(self) -> tuple[Pane, ...]:
-        """The panes that there is room for now."""
+        """The visible panes."""
         ...
 
     def go_to(self, pane: Pane) -> None:
-        """Focus a pane, bringing it to the screen where it is not."""
+        """Focus a pane, showing it if it is hidden."""
         ...
 
     def bring(self, pane: Pane) -> None:
-        """Show a pane without leaving the one in use, where there is room for both."""
+        """Show a pane without moving the focus, if there is room for both."""
         ...
 
     def refresh_bars(self) -> None:
-        """Show titles, status and keys as things are now."""
+        """Update titles, status and keys."""
         ...
 
     def show_titles(self) -> None:
-        """Name the panes and what they show."""
+        """Update the titles of the panes."""
         ...

@@ -1,7 +1,7 @@
-"""A text while it is typed: numbered lines in our own colours, a cursor, a selection.
+"""A text editor: numbered, coloured lines, a cursor, a selection.
 
-It draws as all our panes do, so a key costs the cells it changed and nothing blinks. It knows no undo: each change is
-told at once, and taking it back is the document's business.
+It draws like all panes, so a key costs only the changed cells and nothing flickers. It has no undo: each change is
+reported at once, and undo is up to the document.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from workbench.tui.lines.spans import Line, Role, Span
 from workbench.tui.lines.typed_line import column_at, recoloured, shift_for, shown, window
 
 LEAST_ROOM = 10
-"""Cells for text, however narrow the pane is."""
+"""The minimum width for text, however narrow the pane."""
 
 _MOTIONS: Mapping[str, Motion] = {
     "left": "left",
@@ -54,14 +54,14 @@ _DELETIONS: Mapping[str, Motion] = {
 
 
 class TextEditor(LineView, inherit_bindings=False):
-    """A text to type in. `tell` is called with each new text, before the next key is looked at, and with the number of
-    the step it belongs to; `first` is the number that the text's first line has."""
+    """A text to edit. `tell` is called with each new text and the number of its undo step, before the next key is
+    handled. `first` is the line number of the first line."""
 
     DEFAULT_CSS = "TextEditor { pointer: text; }"
     TAKES_LONG_PASTES = True
 
     class Copied(Message):
-        """Something was copied, or cut."""
+        """Posted when something is copied or cut."""
 
         def __init__(self, text: str, what: str) -> None:
             super().__init__()
@@ -69,7 +69,7 @@ class TextEditor(LineView, inherit_bindings=False):
             self.what = what
 
     class Ended(Message):
-        """Typing is over."""
+        """Posted when editing ends."""
 
     def __init__(
         self, tell: Callable[[str, int], None], colours: Callable[[], Colours], widget_id: str | None = None
@@ -78,10 +78,10 @@ class TextEditor(LineView, inherit_bindings=False):
         self.typed = TypedText("")
         self.first = 1
         self.marks: Mapping[int, Role] = {}
-        """What is wrong with which line, from 0."""
+        """The problems of lines, from 0."""
         self._found: Found = {}
         self.assist: Callable[[str], bool] = lambda key: False
-        """Offered every key before the editor has it; true when it took the key."""
+        """Receives every key first. Returns whether it took the key."""
         self._tell = tell
         self._new_colours = colours
         self._colours = colours()
@@ -90,10 +90,10 @@ class TextEditor(LineView, inherit_bindings=False):
         self._dragging = False
         self._copied = ""
 
-    # Showing
+    # Display
 
     def begin(self, text: str, first: int, cursor: Place, top: int) -> None:
-        """Show a text to type in, from its line `top` on."""
+        """Show a text for editing, starting at the line `top`."""
         self.typed = TypedText(text, cursor)
         self.typed.move("line_start")
         self.first, self.top, self._shift = first, top, 0
@@ -101,26 +101,26 @@ class TextEditor(LineView, inherit_bindings=False):
         self.repaint()
 
     def take(self, text: str) -> None:
-        """Show another text, as after an undo; the cursor goes to the first difference."""
+        """Replace the text, such as after undo. The cursor goes to the first difference."""
         if text != self.typed.text:
             self.typed.take(text)
             self._colours.changed_from(self.typed.touched)
             self._follow()
 
     def mark(self, marks: Mapping[int, Role], first: int) -> None:
-        """Say what is wrong with which line, from 0, and which number the first one has."""
+        """Set the problems of lines, from 0, and the number of the first line."""
         if (marks, first) != (self.marks, self.first):
             self.marks, self.first = marks, first
             self.repaint()
 
     def highlight(self, found: Found) -> None:
-        """Mark what a search has found."""
+        """Mark the matches of a search."""
         if found != self._found:
             self._found = found
             self.repaint()
 
     def go_to(self, line: int, column: int | None = None) -> None:
-        """Put the cursor on a line, from 0; without a column, on its first word."""
+        """Move the cursor to a line, from 0, and a column, by default the first word."""
         self.typed.put((line, 0))
         if column is None:
             self.typed.move("line_start")
@@ -129,20 +129,20 @@ class TextEditor(LineView, inherit_bindings=False):
         self._follow(margin=self.size.height // 3)
 
     def put_in_place(self, start: int, text: str) -> None:
-        """Put a text where something else stands, on the cursor's line from a character up to the cursor."""
+        """Replace the text of the cursor's line from a column up to the cursor."""
         line, column = self.typed.cursor
         self.typed.put((line, start))
         self.typed.put((line, column), select=True)
         self._change(lambda: self.typed.type(text))
 
     def cell_of(self, place: Place) -> Region:
-        """The cell in which a character of the cursor's line is seen."""
+        """Return the cell of a character in the cursor's line."""
         cell = shown(self.typed.lines[place[0]]).cells[place[1]] - self._shift
         return Region(self._gutter + max(cell, 0), place[0] - self.top, 1, 1)
 
     @property
     def has_cursor(self) -> bool:
-        """It has one, but not one that is a whole line."""
+        """The cursor is not a whole line."""
         return False
 
     def line_count(self) -> int:
@@ -159,7 +159,7 @@ class TextEditor(LineView, inherit_bindings=False):
         return (*gutter, *window(painted, line, self._shift if here else 0, self._room))
 
     def _selected(self, index: int, painted: Line) -> Line:
-        """A line, with a blank at its end, in which matches, what is selected and the cursor can be seen."""
+        """Return a line, with a blank at its end, in which matches, the selection and the cursor are visible."""
         (first, start), (last, end) = self.typed.selection
         at = shown(self.typed.lines[index]).at
         for begins, ends, role in self._found.get(index, ()):
@@ -186,7 +186,7 @@ class TextEditor(LineView, inherit_bindings=False):
         return max(self.text_width - self._gutter, LEAST_ROOM)
 
     def _follow(self, margin: int = 0) -> None:
-        """Show the cursor, `margin` lines away from where it would come in, and draw what has changed."""
+        """Scroll to the cursor, `margin` lines from the edge, and draw changes."""
         line, column = self.typed.cursor
         if line != self._line_before:
             self._line_before, self._shift = line, 0
@@ -198,7 +198,7 @@ class TextEditor(LineView, inherit_bindings=False):
             self.top = line - height + 1 + margin
         self.repaint()
         if self.has_focus:
-            # The terminal's own cursor stays out of sight, but input methods open where it is.
+            # The terminal's own cursor is hidden, but input methods open at its position.
             self.app.cursor_position = self.content_region.offset + self.cell_of((line, column)).offset
 
     def on_resize(self, event: events.Resize) -> None:
@@ -219,7 +219,7 @@ class TextEditor(LineView, inherit_bindings=False):
         return character is not None and character.isprintable()
 
     def _take_key(self, key: str, character: str | None) -> bool:
-        """Do what a key says; whether it says anything here."""
+        """Handle a key. Returns whether it has a meaning here."""
         plain_key = key.replace("shift+", "")
         if character is not None:
             self._change(lambda: self.typed.type(character))
@@ -316,7 +316,7 @@ class TextEditor(LineView, inherit_bindings=False):
 
 
 class TomlEditor(TextEditor):
-    """A part of a suite to type in."""
+    """An editor for a part of a suite."""
 
     def __init__(self, tell: Callable[[str, int], None], widget_id: str | None = None) -> None:
         super().__init__(tell, TomlColours, widget_id)

@@ -1,4 +1,4 @@
-"""A field of several lines for typing over a cell of a form. What Textual has for it is imported with this only."""
+"""A field of several lines over a cell of a form. A module of its own, because it imports Textual's text area."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _TEXT_KEYS: dict[str, Leave] = {"escape": "back", "ctrl+enter": "done", "tab": "
 
 
 class TextField(TextArea):
-    """Several lines of text. As long as there is no line break in it, Enter is done, as in a field of one line."""
+    """Several lines of text. Without a line break in it, Enter means done, as in a field of one line."""
 
     DEFAULT_CSS = """
     TextField { position: absolute; display: none; border: none; padding: 0; background: $panel; }

@@ -1,4 +1,4 @@
-"""A text while it is typed: its lines, the cursor, what is selected, and each way in which keys change them."""
+"""A text being edited: its lines, cursor and selection, and the changes that keys make."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from typing import Literal
 from workbench.tui.lines.typed_line import column_at, shown
 
 Place = tuple[int, int]
-"""A line and a character of it, both from 0."""
+"""A line and a column, both from 0."""
 
 Motion = Literal[
     "left", "right", "word_left", "word_right", "line_start", "line_end", "up", "down", "text_start", "text_end"
 ]
 
 INDENT = 2
-"""Blanks that the tab key stands for."""
+"""The blanks of a tab stop."""
 
 _WORD = re.compile(r"\w+|[^\w\s]+")
 
 
 class TypedText:
-    """Text and cursor. `anchor` is the other end of what is selected, the cursor itself when nothing is.
+    r"""Text and cursor. `anchor` is the other end of the selection, equal to the cursor if nothing is selected.
 
-    Lines end in `\\n`, or in `\\r\\n` where all of them did; a return that does not belong to a line end stays a
-    character of its line. So a text that is not changed comes out as it went in.
+    Lines end in `\n`, or in `\r\n` if all of them did. A carriage return outside of a line end remains a character, so
+    unchanged text is preserved exactly.
     """
 
     def __init__(self, text: str, cursor: Place = (0, 0)) -> None:
@@ -33,10 +33,9 @@ class TypedText:
         self.cursor: Place = (0, 0)
         self.anchor: Place = (0, 0)
         self.touched = 0
-        """The first line that the last change changed."""
+        """The first line of the last change."""
         self.step = 0
-        """Counts the changes, but those only once that belong together: the letters of a word, characters deleted one
-        after the other."""
+        """Counts undo steps. Changes that belong together, such as the letters of a word, are one step."""
         self._last: tuple[str, Place] = ("", (0, 0))
         self._line_end = "\n"
         self._goal: int | None = None
@@ -45,12 +44,12 @@ class TypedText:
 
     @property
     def text(self) -> str:
-        """All of it, as it is written to the disk."""
+        """The whole text, as it is written to disk."""
         return self._line_end.join(self.lines)
 
     @property
     def selection(self) -> tuple[Place, Place]:
-        """Where the selected text begins and ends."""
+        """The start and end of the selection."""
         return min(self.cursor, self.anchor), max(self.cursor, self.anchor)
 
     @property
@@ -62,7 +61,7 @@ class TypedText:
         return "\n".join((self.lines[first][start:], *self.lines[first + 1 : last], self.lines[last][:end]))
 
     def take(self, text: str) -> None:
-        """Another text, as after an undo: the cursor goes to the first difference."""
+        """Replace the text, such as after undo. The cursor goes to the first difference."""
         before = self.lines
         self._take(text)
         same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, self.lines, strict=False)))
@@ -72,12 +71,12 @@ class TypedText:
         self.put((self.touched, sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))))
 
     def put(self, place: Place, *, select: bool = False) -> None:
-        """Put the cursor on a place, or on the nearest one there is."""
+        """Move the cursor to a place, or the nearest one."""
         line = min(max(place[0], 0), len(self.lines) - 1)
         self._moved_to((line, min(max(place[1], 0), len(self.lines[line]))), select)
 
     def move(self, motion: Motion, *, select: bool = False, times: int = 1) -> None:
-        """Move the cursor; `times` is for `up` and `down`."""
+        """Move the cursor. `times` is for `up` and `down`."""
         if motion in ("left", "right") and not select and self.cursor != self.anchor:
             self._moved_to(self.selection[motion == "right"], select)
         elif motion in ("up", "down"):
@@ -105,17 +104,17 @@ class TypedText:
                 self.put((line, word.end()), select=True)
 
     def type(self, text: str) -> None:
-        """Put a text, of whatever line ends, in place of what is selected."""
+        """Replace the selection by a text with any line ends."""
         self._replace(*self.selection, text.replace("\r\n", "\n").replace("\r", "\n"))
 
     def new_line(self) -> None:
-        """Begin a line, as far in as the one before it."""
+        """Begin a line with the indentation of the one before it."""
         (line, column), _ = self.selection
         before = self.lines[line][:column]
         self.type("\n" + before[: len(before) - len(before.lstrip())])
 
     def indent(self) -> None:
-        """Blanks up to the next stop; with several lines selected, in front of each."""
+        """Insert blanks up to the next tab stop, or indent all selected lines."""
         first, last = self._selected_lines()
         if first == last:
             self.type(" " * (INDENT - self.selection[0][1] % INDENT))
@@ -123,13 +122,13 @@ class TypedText:
         self._rewrite(first, [" " * INDENT + line if line.strip() else line for line in self.lines[first : last + 1]])
 
     def outdent(self) -> None:
-        """Take blanks away at the beginning of the lines of the selection."""
+        """Remove indentation from the selected lines."""
         first, last = self._selected_lines()
         lines = self.lines[first : last + 1]
         self._rewrite(first, [line[min(INDENT, len(line) - len(line.lstrip(" "))) :] for line in lines])
 
     def delete(self, motion: Motion) -> None:
-        """Delete what is selected, else everything between the cursor and where a motion leads."""
+        """Delete the selection, otherwise the text between the cursor and the target of a motion."""
         if self.cursor == self.anchor:
             target = self._target(motion)
             if target != self.cursor:
@@ -138,7 +137,7 @@ class TypedText:
             self._replace(*self.selection, "")
 
     def cut(self) -> str:
-        """Take out what is selected, else the whole line; what was taken out."""
+        """Remove and return the selection, otherwise the whole line."""
         if self.cursor == self.anchor:
             line = self.cursor[0]
             last = line == len(self.lines) - 1
@@ -173,7 +172,7 @@ class TypedText:
         self._last = kind, start
 
     def _rewrite(self, first: int, lines: list[str]) -> None:
-        """Other text in some lines; cursor and anchor keep their distance from the ends of theirs."""
+        """Replace some lines. Cursor and anchor keep their distance from the line ends."""
         before = self.lines[first : first + len(lines)]
         self.lines[first : first + len(lines)] = lines
         self.touched = first
@@ -226,7 +225,7 @@ class TypedText:
                 return last, len(self.lines[last])
 
     def _stop(self, column: int, step: int) -> int:
-        """The next place that is not inside of a character that others are put on top of."""
+        """Return the next column that is not inside of a combined character."""
         cells = shown(self.lines[self.cursor[0]]).cells
         while 0 < column < len(cells) - 1 and cells[column] == cells[column + 1]:
             column += step

@@ -60,10 +60,10 @@ class Starter:
         put_off: Callable[[], AbstractContextManager[None]],
         compares: bool = False,
     ) -> None:
-        """`catch_up` reads all suites again and asks about conflicts.
+        """Create a starter.
 
-        `put_off` lets runs ask nothing meanwhile. With `compares`, the history shows batches of several models as
-        comparisons.
+        `catch_up` reloads all suites and asks about conflicts. `put_off` suspends questions of runs. With `compares`,
+        the history shows batches of several models as comparisons.
         """
         self._stage = stage
         self._selection = selection

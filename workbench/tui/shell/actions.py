@@ -1,4 +1,4 @@
-"""The program itself."""
+"""Actions of the program itself."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Every area of commands, wired to what it needs. With them come many modules, so this is imported when the first
-action is taken."""
+"""Connects every area of commands with what it needs. Imported on the first action, because it imports many modules."""
 
 from __future__ import annotations
 
@@ -32,7 +31,7 @@ from workbench.tui.two_runs.opening import PairScreens
 
 
 class Areas:
-    """The areas of an app: each is given what it needs of the services, and no more."""
+    """The areas of an app. Each gets only the services it needs."""
 
     def __init__(
         self,
@@ -128,9 +127,9 @@ class Areas:
         self.methods: Mapping[str, Callable[[], object]] = {
             name: method for area in areas for name, method in area.methods.items()
         }
-        """What performs each action of the main screen, by its id."""
+        """The handler of each action of the main screen, by id."""
 
     def perform(self, action_id: str) -> None:
-        """Perform an action. While something is typed for a held run, some keys are about that."""
+        """Perform an action. Some keys have a different meaning while text for a held run is typed."""
         if not self._stepping.take(action_id):
             self.methods[action_id]()

@@ -1,4 +1,4 @@
-"""The rows around the panes of the main screen: titles, status, keys and notices, as things are now."""
+"""The rows around the panes of the main screen: titles, status, keys and notices."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from workbench.tui.shell.registry import shown_keys
 from workbench.tui.shell.situation import situation_of
 
 NOTICE_S = 6.0
-"""A notice stays this long, or until the next command."""
+"""How long a notice stays, unless a command comes first."""
 
 
 class MainBars:
-    """What stands in the bars of a main screen."""
+    """The content of a main screen's bars."""
 
     def __init__(self, screen: PanesScreen) -> None:
         self._screen = screen
@@ -30,19 +30,19 @@ class MainBars:
         self._said = ""
 
     def refresh(self) -> None:
-        """Titles, status and keys."""
+        """Update titles, status and keys."""
         self.show_titles()
         self.show_status()
-        # Below a dialog no key of the main screen does anything.
+        # Below a dialog, the keys of the main screen do nothing.
         shown = self._screen.app.screen is self._screen
         self._keys.offer(shown_keys(situation_of(self._screen)) if shown else ())
 
     def offer_no_keys(self) -> None:
-        """Something else has the keyboard."""
+        """Show no keys, because something else has the focus."""
         self._keys.offer(())
 
     def show_titles(self) -> None:
-        """Name the panes and what they show."""
+        """Update the titles of the panes."""
         screen, run, shown = self._screen, self._screen.selection.run, self._screen.panes_in_sight
         about = {
             "suites": f"/{screen.selection.tree.filter}" if screen.selection.tree.filter else "",
@@ -57,7 +57,7 @@ class MainBars:
             title.show(panes, pane, pane == screen.pane, about[pane], right)
 
     def show_status(self) -> None:
-        """Counts, models, progress."""
+        """Update counts, models and progress."""
         screen = self._screen
         if screen.is_covered:
             return
@@ -68,7 +68,7 @@ class MainBars:
         status.say(lambda width: status_line(place, models, cases, counts, spend, progress, width))
 
     def announce(self, text: str, role: Role = "text", sign: str = "", *, gently: bool = False) -> None:
-        """Say something at the bottom, for a while; `gently`: not in the place of a warning."""
+        """Show a notice at the bottom for a while. With `gently`, it does not replace a warning."""
         if gently and self._notice is not None and self._role in ("warned", "error"):
             return
         self._role, self._said = role, text
@@ -79,7 +79,7 @@ class MainBars:
         self._notice = self._screen.set_timer(NOTICE_S, self.end_notice)
 
     def end_notice(self, only: str | None = None) -> None:
-        """Take back what was said, whatever that was or `only` this."""
+        """Remove the notice, any or `only` this one."""
         if self._notice is not None and only in (None, self._said):
             self._notice.stop()
             self._notice = None
@@ -90,7 +90,7 @@ class MainBars:
         return self._screen.query_one("#keys", KeyBar)
 
     def _views(self) -> Line:
-        """The two views of a case, the one that is shown marked."""
+        """Return the two views of a case, the current one marked."""
         if self._screen.selection.suite is None:
             return EMPTY
         shown = self._screen.case_pane.view
@@ -110,7 +110,7 @@ class MainBars:
         return EMPTY
 
     def _suite_models(self) -> tuple[str, ...]:
-        """The models that the suites name themselves, or on which they were recorded."""
+        """Return the models that the suites name, or that they were recorded on."""
         open_suites = self._screen.selection.open_suites
         recorded = {run.planned.file.path: run.planned.model for run in open_suites.workspace.recorded if run.known}
         named: dict[str, None] = {}

@@ -1,8 +1,8 @@
-"""An error of the app's own costs what it happened in, and not the program.
+"""Contains internal errors to the place where they happen, so that the app survives.
 
-Textual ends the app at the first error of a handler, and before that the messages of the widget it happened in. Here
-the error is logged and said in one line, and everything goes on. What cannot be drawn says so until the next key; a
-screen over the main one that cannot be drawn is closed. The same error three times in a row ends the app after all.
+Textual ends the app at the first error in a handler. Here the error is logged, announced in one line, and everything
+else continues. Widgets that cannot be drawn show that until the next key. A screen above the main one that cannot be
+drawn is closed. If the same error happens three times in a row, the app ends.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 IN_A_ROW = 3
-"""The same error so many times in a row ends the app."""
+"""The number of equal errors in a row that end the app."""
 
 SHOWN_CHARACTERS = 60
-"""So much of an error's text is said; the log has all of it."""
+"""The characters of an error that are announced. The log has all of it."""
 
 UNDRAWN_ROWS = 3
 CANNOT_BE_DRAWN = " this cannot be drawn; the log says why"
 
 
 class ContainedApp(Protocol):
-    """The app, as what its errors are contained in."""
+    """The app, as seen from its error handling."""
 
     program: Program
     leaving: Leaving
@@ -69,7 +69,7 @@ class ContainedApp(Protocol):
 
     @property
     def screen_stack(self) -> Sequence[Screen[Any]]:
-        """All screens, the one over all others last."""
+        """All screens, the top one last."""
         ...
 
     def show_first(self) -> None:
@@ -77,34 +77,34 @@ class ContainedApp(Protocol):
         ...
 
     def call_later(self, callback: Callable[..., Any], *args: Any) -> bool:
-        """Call a function once the messages that wait now are handled."""
+        """Call a function after the waiting messages are handled."""
         ...
 
     def announce(self, text: str, role: Role = "text", sign: str = "") -> None:
-        """Show a notice at the bottom of the screen that is shown."""
+        """Show a notice at the bottom of the top screen."""
         ...
 
 
 class Containment:
-    """The errors of an app, and what becomes of each."""
+    """Handles the errors of an app."""
 
     def __init__(self, app: ContainedApp) -> None:
         self._app = app
         self.handled = 0
-        """How many messages were handled."""
+        """The number of handled messages."""
         self.recent: deque[Exception] = deque(maxlen=10)
         self.undrawn: WeakSet[Widget] = WeakSet()
-        """Widgets that could not be drawn since the last key, and are not tried before the next one."""
+        """Widgets that could not be drawn since the last key. They are not tried again before the next one."""
         self._doomed: WeakSet[Any] = WeakSet()
-        """Screens that are being closed because they cannot be drawn."""
+        """Screens being closed because they cannot be drawn."""
         self._last: tuple[object, ...] = ()
         self._in_a_row = 0
         self._was_quiet = True
-        """Whether nothing happened since the last key."""
+        """Whether there was no error since the last key."""
 
     def happened(self, error: Exception, *, undrawn: Widget | None = None, ends: bool = False) -> None:
-        """An error was raised that nothing handles. `undrawn` could not be drawn or set up for it; `ends`: there is
-        nothing that could go on."""
+        """Handle an error that nothing else does. `undrawn` is the widget that could not be drawn or set up. With
+        `ends`, the app cannot continue."""
         cause = error.error if isinstance(error, WorkerFailed) and isinstance(error.error, Exception) else error
         app = self._app
         if app.is_ending or self._is_closing(undrawn or _at_work()):
@@ -129,7 +129,7 @@ class Containment:
         app.call_later(self._go_on, f"{type(cause).__name__}: {self._words(cause)}", doomed)
 
     def _is_closing(self, node: object) -> bool:
-        """Whether it is, or is in, a screen that closes: an error there is a consequence, and has none."""
+        """Return whether a node belongs to a screen that is closing, where errors have no further effect."""
         if not isinstance(node, Widget):
             return False
         screen = next((above for above in node.ancestors_with_self if isinstance(above, Screen)), None)
@@ -145,12 +145,13 @@ class Containment:
         if doomed is not None and doomed is not app.main:
             doomed.dismiss(None)
             if doomed in app.screen_stack:
-                self._doomed.discard(doomed)  # below another screen: it is drawn again, and then closed
+                # It is below a different screen, and will be closed when it is drawn again.
+                self._doomed.discard(doomed)
         log = one_line(str(app.program.folders.log / LOG_NAME))
         app.announce(f"Something failed, and the rest still works: {said} (details in {log})", "error", GLYPHS.error)
 
     def happened_in_loop(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """An error of what the event loop was given to do, which Textual does not see."""
+        """Handle an error in a callback of the event loop, which Textual does not see."""
         error = context.get("exception")
         if isinstance(error, Exception):
             self.happened(error)
@@ -158,8 +159,8 @@ class Containment:
             loop.default_exception_handler(context)
 
     def key_done(self) -> None:
-        """A key did what it does: what could not be drawn is tried again, and without an error since the last key a row
-        of errors is over."""
+        """Note that a key was handled: undrawn widgets are tried again, and a key without an error ends a series of
+        errors."""
         if self._was_quiet:
             self._last = ()
         self._was_quiet = not self.undrawn
@@ -169,7 +170,7 @@ class Containment:
 
 
 def _kind(error: Exception) -> tuple[object, ...]:
-    """What makes an error the same as another: its type, and the last line outside of Textual on the way to it."""
+    """Identify equal errors: by type, and by the last line outside of Textual."""
     line, at = None, error.__traceback__
     while at is not None:
         if not at.tb_frame.f_globals.get("__name__", "").startswith(("textual.", __name__)):
@@ -183,7 +184,7 @@ _drawing: ContextVar[Screen[Any] | None] = ContextVar("drawing", default=None)
 
 
 def _at_work() -> object:
-    """The widget whose message is handled, or for which a worker works."""
+    """Return the widget whose message or worker is running."""
     try:
         return get_current_worker().node
     except NoActiveWorker:
@@ -191,7 +192,7 @@ def _at_work() -> object:
 
 
 def drawn_by(pump: MessagePump | None) -> Widget | None:
-    """What was being drawn, or set up by its message pump, when Textual caught an error itself."""
+    """Return what was being drawn or set up when Textual caught an error itself."""
     screen = _drawing.get()
     return screen if screen is not None else pump if isinstance(pump, Widget) and not pump._is_mounted else None
 

@@ -1,4 +1,4 @@
-"""The way out: asked for by a person, by a signal, by a terminal that is gone, or by an error of the app's own."""
+"""Leaving the app: on request, on a signal, when the terminal is gone, or on an internal error."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from workbench.tui.terminal.signals import SignalWatch
 _log = logging.getLogger(__name__)
 
 SIGNAL_CODE = 128
-"""What the shell adds to a signal's number for the exit code."""
+"""The shell adds this to a signal's number for the exit code."""
 
 CLOSING_S = 10.0
-"""So long runs and servers have to stop where the app hangs."""
+"""How long runs and servers may take to stop if the app hangs."""
 
 
 class Leaving:
-    """Leaves the app once, after everything that is under way was stopped."""
+    """Leaves the app once, after everything was stopped."""
 
     def __init__(
         self,
@@ -50,17 +50,17 @@ class Leaving:
         self._services = services
         self._announce = announce
         self._remember = remember
-        """Remembers where one is, for the next time."""
+        """Stores the present position for the next session."""
         self._handled = handled
-        """Returns how many messages were handled, by which it is known that the loop does not hang."""
+        """Returns the number of handled messages, which shows that the loop does not hang."""
         self._leaving = False
         self._signals: SignalWatch | None = None
         self.has_broken = False
-        """Whether the app ends because of an error of its own."""
+        """Whether the app ends because of an internal error."""
         self._asked_at_s: float | None = None
-        """When quitting with runs under way was asked about, by the loop's clock, if nothing was done since."""
+        """When quitting with active runs was last refused, by the loop's clock, if nothing was done since."""
         self._asked_without: tuple[Untaken, ...] = ()
-        """What is in no document, as it was when quitting without it was asked about."""
+        """The invalid text for which quitting was last refused."""
 
     def follow_signals(self) -> None:
         """Leave on the signals that end a program."""
@@ -68,12 +68,12 @@ class Leaving:
             self._signals = SignalWatch(self._leave_for, self._leave_past_loop, self._handled)
 
     def closed(self) -> None:
-        """The app has ended."""
+        """Clean up after the app has ended."""
         if self._signals is not None:
             self._signals.close()
 
     def _leave_past_loop(self, number: signal.Signals) -> None:
-        """Leave although the app hangs: on the thread that watches for signals. What was typed is in the journals."""
+        """Leave although the app hangs, on the thread that watches for signals. Unsaved changes are in the journals."""
         app = self._app
         if isinstance(app._driver, TolerantDriver):
             app._driver.give_back()
@@ -85,8 +85,8 @@ class Leaving:
         os._exit(SIGNAL_CODE + number)
 
     def ask(self) -> None:
-        """Leave; with runs under way, with something done to the history that is not over yet, or with something typed
-        that a form cannot hold, only when asked twice."""
+        """Leave. With active runs, an unfinished operation on the history, or invalid text in a form, it has to be
+        requested twice."""
         from workbench.tui.kit.dialogs import Dialog
         from workbench.tui.saving.dialogs import UnsavedScreen
 
@@ -101,7 +101,7 @@ class Leaving:
             self._asked_at_s = asyncio.get_running_loop().time()
             said = f"{under_way[:1].upper()}{under_way[1:]} still under way: q again stops and quits"
         elif untaken and untaken != self._asked_without:
-            self._asked_without = untaken  # it is in no draft either
+            self._asked_without = untaken  # it is not part of any draft
             said = f"Ctrl+Q again quits without {without[0].untaken_said}"
         if said is not None:
             if isinstance(app.screen, Dialog):  # it may cover the bottom row
@@ -110,14 +110,14 @@ class Leaving:
                 self._announce(said, "warned", GLYPHS.warned)
             return
         if isinstance(app.screen, UnsavedScreen):
-            return  # it asks already
+            return  # it is asking already
         if self._services.open_suites.dirty:
             app.run_worker(self._leave_if_saved(), group="ask")
         else:
             self._leave(0)
 
     def something_else(self) -> None:
-        """Something else is done: whoever wants to quit after that is asked again."""
+        """Note that the user did something else, so that quitting has to be requested twice again."""
         self._asked_at_s = None
 
     @property
@@ -131,7 +131,7 @@ class Leaving:
             self._leave(0)
 
     def terminal_gone(self) -> None:
-        """The terminal closed without a signal."""
+        """Leave because the terminal closed without a signal."""
         self._leave(SIGNAL_CODE + signal.SIGHUP)
 
     def _leave_for(self, number: signal.Signals) -> None:
@@ -153,7 +153,7 @@ class Leaving:
             if self._services.book.under_way():
                 self._announce("Stopping runs and servers …")
             await asyncio.to_thread(self._services.runner.close)
-            # The program does not end before its threads do; as long as the screen is there, it can say what for.
+            # The program cannot end before its threads do, so the screen says what it waits for.
             while deeds is not None and (doing := deeds.doing) is not None:
                 self._announce(f"Quitting as soon as this is finished: {doing}")
                 await deeds.settled()
@@ -162,7 +162,7 @@ class Leaving:
             app.exit(code, return_code=code)
 
     def broke(self, error: Exception) -> None:
-        """Leave because of an error of the app's own."""
+        """Leave because of an internal error."""
         self.has_broken = True
         app = self._app
         _log.critical("the app ends for this error")

@@ -1,4 +1,4 @@
-"""The workbench itself: suite tree, case and run side by side, and everything that is shown in them."""
+"""The main screen: suite tree, case and run side by side."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from workbench.tui.tree.selection import Selection, SelectionNews
 from workbench.tui.tree.view import FilterBox, SuiteTree
 
 REST_S = 0.06
-"""The other panes follow the tree's cursor once it has stood still for this long."""
+"""How long the tree's cursor must rest before the other panes follow."""
 
 
 class MainScreen(PanesScreen):
@@ -46,7 +46,7 @@ class MainScreen(PanesScreen):
     AUTO_FOCUS = "#suites"
 
     class Free(Message):
-        """Nothing else has the keyboard any more: no dialog, no filter."""
+        """Posted when no dialog or filter has the focus any more."""
 
     def __init__(
         self,
@@ -68,10 +68,10 @@ class MainScreen(PanesScreen):
         self.open_suites = selection.open_suites
         self._perform = perform
         self.known_tools = known_tools
-        """The tools of the suites, as far as they are known without starting anything."""
+        """The tools of the suites that are known without starting a server."""
         self._resting: Timer | None = None
         self._missed = False
-        """Whether runs went on while this screen was covered."""
+        """Whether there were events while this screen was covered."""
         self._bars = MainBars(self)
         self.suite_tree.message = (("Looking for suites …", "muted"),)
         self.auditor = Auditor(self.suite_tree, known_tools.listings)
@@ -102,7 +102,7 @@ class MainScreen(PanesScreen):
     # Following the suites and the selection
 
     def follow(self, change: SuitesChanged) -> None:
-        """Show a change of the open suites; what was typed is on the disk by now."""
+        """Show a change of the open suites, which is on disk by now."""
         tree, state, moved = self.suite_tree, self.selection.tree, self.open_suites.moved
         if moved:
             state.follow_status(self.book)
@@ -125,7 +125,7 @@ class MainScreen(PanesScreen):
             self.show_run()
 
     def _begin_on_run(self, *, only: bool) -> None:
-        """Show the recorded run where there is no room for all panes; the tree gives way to the `only` one."""
+        """Show the recorded run if not all panes fit. If it is the `only` one, it gets the focus."""
         if only:
             self.bring("run")
         else:
@@ -134,7 +134,7 @@ class MainScreen(PanesScreen):
             self.refresh_bars()
 
     def show_selected(self) -> None:
-        """Let the other panes show what the tree's cursor stands on."""
+        """Show the selected row in the other panes."""
         self._stop_resting()
         self.auditor.look_soon()
         self.selection.choose_deciding_run()
@@ -144,15 +144,15 @@ class MainScreen(PanesScreen):
             self.run_pane.run_list.go_to_step(step)
 
     def show_run(self) -> None:
-        """Show the chosen run of the selected case, or what to do when there is none."""
+        """Show the selected run of the case, or a message if there is none."""
         run, runs = self.selection.run, self.selection.runs
         message = run_message(self.selection.tree, self.selection.models)
         self.run_pane.show(runs, self.selection.chosen_run if run is not None else 0, message, self.book.held_runs)
         self.refresh_bars()
 
     def delivered(self, cases: set[CaseKey], batches: bool) -> None:
-        """Events were taken over: repaint what they changed. Below another screen nothing is: Textual would draw all of
-        that one again."""
+        """Show the changes of events. Does nothing below a different screen, because Textual would redraw all of
+        that."""
         if self.is_covered:
             self._missed = True
             return
@@ -164,7 +164,7 @@ class MainScreen(PanesScreen):
             self._bars.show_status()
 
     def follow_grades(self) -> None:
-        """Grades of many runs are others now: a filter that asks for them finds others."""
+        """Update a filter by status after many runs were regraded."""
         if self.selection.tree.follow_status(self.book):
             self.suite_tree.follow_state()
 
@@ -176,29 +176,29 @@ class MainScreen(PanesScreen):
     # Bars
 
     def refresh_bars(self) -> None:
-        """Titles, status and keys, as things are now."""
+        """Update titles, status and keys."""
         self._bars.refresh()
 
     def show_status(self) -> None:
-        """Counts, models, progress, as they are now."""
+        """Update counts, models and progress."""
         self._bars.show_status()
 
     def show_titles(self) -> None:
-        """Name the panes and what they show."""
+        """Update the titles of the panes."""
         self._bars.show_titles()
 
     def announce(self, text: str, role: Role = "text", sign: str = "", *, gently: bool = False) -> None:
-        """Say something at the bottom, for a while; `gently`: not in the place of a warning."""
+        """Show a notice at the bottom for a while. With `gently`, it does not replace a warning."""
         self._bars.announce(text, role, sign, gently=gently)
 
     def end_notice(self, only: str) -> None:
-        """Take back what was said, if it was that, before its time is over."""
+        """Remove a notice early, if it is `only` this one."""
         self._bars.end_notice(only)
 
-    # What can be done
+    # Actions
 
     def action_do(self, action_id: str) -> None:
-        """Take an action of the registry, or say why it cannot be taken."""
+        """Perform an action, or announce why it is unavailable."""
         self._bars.end_notice()
         self._settle()
         why = BY_ID[action_id].why_not(situation_of(self))
@@ -248,7 +248,7 @@ class MainScreen(PanesScreen):
         return self._resting is not None
 
     def _settle(self) -> None:
-        """Catch up with the tree's cursor before anything is done to what it stands on."""
+        """Update the other panes before an action on the selected row."""
         if self.is_catching_up:
             self.show_selected()
 

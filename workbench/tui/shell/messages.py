@@ -1,4 +1,4 @@
-"""What the panes show for the row under the tree's cursor: which excerpt, which messages, which title."""
+"""The content of the panes for the selected row: which panes fit, and messages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ NARROW_CELLS = 80
 
 
 def panes_shown(width: int, focused: Pane, right: Pane, zoomed: bool) -> tuple[Pane, ...]:
-    """Which panes have room: three from 120 cells, two from 80 (the tree and `right`), the focused one below that."""
+    """Return the panes that fit: three from 120 cells, two from 80 (the tree and `right`), otherwise the focused
+    one."""
     if zoomed or width < NARROW_CELLS:
         return (focused,)
     if width < WIDE_CELLS:
@@ -26,7 +27,7 @@ def panes_shown(width: int, focused: Pane, right: Pane, zoomed: bool) -> tuple[P
 
 
 def run_message(tree: TreeState, models: tuple[str, ...]) -> Message:
-    """What the run pane says while there is no run to show."""
+    """Return the message of the run pane without a run."""
     row = tree.selected
     if row is None:
         return ()

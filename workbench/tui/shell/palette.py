@@ -19,7 +19,7 @@ from workbench.tui.shell.registry import offered_actions
 
 
 class _Listed(CommandList):
-    """Is clicked where an option was a moment ago, too."""
+    """A list that tolerates clicks where an option has just disappeared."""
 
     async def _on_click(self, event: events.Click) -> None:
         option = event.style.meta.get("option")
@@ -28,11 +28,11 @@ class _Listed(CommandList):
 
 
 class Palette(ClosesOnce[None], CommandPalette):
-    """Textual's palette, for fingers that are quicker than its list is filled and closed."""
+    """Textual's palette, robust against input that is faster than its list."""
 
     async def _on_message(self, message: Message) -> None:
         chooses = isinstance(message, OptionList.OptionSelected | Input.Submitted | events.Click)
-        if self.is_current or not chooses:  # a second choice would do a second command
+        if self.is_current or not chooses:  # a second choice would run a second command
             await super()._on_message(message)
 
     def _on_click(self, event: events.Click) -> None:  # type: ignore[override]  # as Textual's own
@@ -56,12 +56,12 @@ class Palette(ClosesOnce[None], CommandPalette):
             await super()._watch__show_busy()
 
     def _action_command_list(self, action: str) -> None:
-        if self.query_one(CommandList).scrollable_content_region:  # else Textual has counted no lines
+        if self.query_one(CommandList).scrollable_content_region:  # otherwise Textual has not counted lines yet
             super()._action_command_list(action)
 
 
 class ActionCommands(Provider):
-    """Offers every action of the screen it was opened on; one that cannot be taken now says why when it is chosen."""
+    """Offers every action of the screen below. If one is unavailable, choosing it announces why."""
 
     async def discover(self) -> Hits:
         for action in self._offered():
@@ -82,8 +82,8 @@ class ActionCommands(Provider):
         return Content(f"{action.title}  {keys}" if keys else action.title)
 
     async def _do(self, action_id: str) -> None:
-        if self.screen in self.screen.app.screen_stack:  # else it was closed meanwhile
+        if self.screen in self.screen.app.screen_stack:  # otherwise it was closed meanwhile
             own = getattr(self.screen, "NAME", None)
-            # On another screen than the main one the palette offers what the program does, too.
+            # On a side screen the palette also offers actions of the program.
             of_screen = own is None or action_id.startswith(f"{own}.")
             await self.screen.run_action(f"{'screen' if of_screen else 'app'}.do('{action_id}')")

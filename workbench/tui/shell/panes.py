@@ -1,4 +1,4 @@
-"""Three panes side by side, as many of them as the width allows: which of them are shown, and which one is in use."""
+"""The three panes of the main screen: which of them are visible, and which has the focus."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from workbench.tui.tree.view import FilterBox, SuiteTree
 
 
 class PanesScreen(Screen[None]):
-    """Places the panes; what is in them, and in the bars around them, is for the screen that is made of this one."""
+    """Places the panes. Subclasses supply their content and the bars around them."""
 
     DEFAULT_CSS = """
     PanesScreen { layout: vertical; background: $background; }
@@ -28,7 +28,7 @@ class PanesScreen(Screen[None]):
     #panes > .beside { border-left: solid $border; }
     #panes > #suites-pane.alone { width: 1fr; max-width: 100%; }
     """
-    # Textual would draw the whole screen again each time the keyboard goes elsewhere.
+    # Textual would redraw the whole screen on every change of focus.
     focused: reactive[Widget | None] = reactive(None, repaint=False)
 
     def __init__(
@@ -45,7 +45,7 @@ class PanesScreen(Screen[None]):
         self.book = selection.book
         self.suite_tree = suite_tree
         self.filter_box = filter_box
-        """Where the tree's filter is typed."""
+        """The input of the tree's filter."""
         self.case_pane = case_pane
         self.run_pane = run_pane
         self.editor = editor
@@ -59,36 +59,36 @@ class PanesScreen(Screen[None]):
         self.place_panes()
 
     def refresh_bars(self) -> None:
-        """Titles, status and keys, as things are now."""
+        """Update titles, status and keys."""
         raise NotImplementedError
 
     def show_titles(self) -> None:
-        """Name the panes and what they show."""
+        """Update the titles of the panes."""
         raise NotImplementedError
 
     @property
     def is_covered(self) -> bool:
-        """Whether another screen takes all the room; a dialog does not."""
+        """Whether a different screen covers this one completely. A dialog does not."""
         return any(not screen.is_modal for screen in self.app.screen_stack[1:])
 
     @property
     def panes_in_sight(self) -> tuple[Pane, ...]:
-        """The panes that there is room for now."""
+        """The visible panes."""
         return self._shown
 
     def go_to(self, pane: Pane) -> None:
-        """Focus a pane, bringing it to the screen where it is not."""
+        """Focus a pane, showing it if it is hidden."""
         self.pane = pane
         if pane != "suites":
             self.right = pane
         self.place_panes()
-        # At once: what is typed next, and a field that opens in the pane, come after it.
+        # At once, so that text typed next, and a field that opens in the pane, come after it.
         targets = {"case": self.case_pane.target, "run": self.run_pane.target}
         self.set_focus(targets.get(pane) or self.query_one(f"#{pane}"))
         self.refresh_bars()
 
     def bring(self, pane: Pane) -> None:
-        """Show a pane without leaving the one in use, where there is room for both."""
+        """Show a pane without moving the focus, if there is room for both."""
         if panes_shown(self.app.size.width, self.pane, pane, self.zoomed) == (self.pane,):
             self.go_to(pane)
         else:
@@ -97,7 +97,7 @@ class PanesScreen(Screen[None]):
             self.refresh_bars()
 
     def place_panes(self) -> None:
-        """Give the panes their places."""
+        """Show the panes that fit."""
         shown = panes_shown(self.app.size.width, self.pane, self.right, self.zoomed)
         if shown == self._shown:
             return

@@ -1,4 +1,4 @@
-"""Themes, pictures, the log, help, palette, and the ways out."""
+"""Themes, screenshots, the log, help, palette, suspending and quitting."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from workbench.tui.trajectory.copied import copied_text
 
 
 class ProgramCommands:
-    """The methods of `actions.program`."""
+    """Handles the actions of the program."""
 
     def __init__(
         self,
@@ -71,7 +71,8 @@ class ProgramCommands:
         self._stage.announce(f"The log is {log}" if log.exists() else f"Nothing was logged yet; it will be in {log}")
 
     def _suspend(self) -> None:
-        """As a terminal does at ctrl+z: all processes of the job stop, whatever started this one among them."""
+        """Suspend like a terminal on Ctrl+Z: all processes of the job stop, including the parent that started this
+        one."""
         if os.name != "posix" or self._app.is_headless or os.getsid(0) == os.getpid():
             self._stage.announce("There is no shell here to resume from", "warned", GLYPHS.warned)
             return
@@ -86,7 +87,7 @@ class ProgramCommands:
 
 
 class ViewingCommands:
-    """The methods of `actions.viewing`."""
+    """Handles the actions for viewing."""
 
     def __init__(self, stage: Stage, main: MainScreen) -> None:
         self._stage = stage

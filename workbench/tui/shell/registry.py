@@ -1,4 +1,4 @@
-"""Every action that a key, the palette or the help can take, from the features of the app."""
+"""The registry: every action of a key, the palette or the help, from the features of the app."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ FEATURES: tuple[Feature, ...] = (
     PROGRAM,
     MOVING,
 )
-"""Every area of the app, in the order in which help lists its actions."""
+"""Every area of the app, in the order of the help."""
 
 ACTIONS: tuple[Action, ...] = tuple(action for feature in FEATURES for action in feature.actions)
 
 BY_ID: Mapping[str, Action] = {action.id: action for action in ACTIONS}
 
 SCREEN_TITLES: Mapping[str, str] = {name: title for feature in FEATURES for name, title in feature.screens.items()}
-"""Every screen but the main one, with its title in a sentence."""
+"""Every screen except the main one, with its title in a sentence."""
 
 _ON_MAIN: tuple[tuple[Where, ...], ...] = (("suites",), ("case", "form"), ("case", "toml"), ("run",))
 
@@ -65,11 +65,11 @@ PLACES: tuple[frozenset[Where], ...] = (
     *(frozenset({*pane, "everywhere", "move", "anywhere"}) for pane in _ON_MAIN),
     *(frozenset({screen, "move", "anywhere"}) for screen in SCREEN_TITLES),
 )
-"""What is bound at the same time: in none of these may a key mean two things."""
+"""Places that are bound at the same time. Within each, a key can have only one meaning."""
 
 
 def offered_actions(screen: str | None) -> list[Action]:
-    """Returns what the palette offers on a screen; `None` is the main one."""
+    """Return what the palette offers on a screen. `None` is the main one."""
     if screen is None:
         return [action for action in ACTIONS if action.listed]
     own = [action for action in ACTIONS if action.where == screen]
@@ -77,7 +77,7 @@ def offered_actions(screen: str | None) -> list[Action]:
 
 
 def help_sections(now: MainSituation) -> list[tuple[str, list[Action]]]:
-    """Returns the sections of the main screen's help: the pane one comes from, the whole screen, moving."""
+    """Return the sections of the main screen's help: the current pane, the whole screen, moving."""
     here = (now.pane, now.view) if now.pane == "case" else (now.pane,)
     return [
         (f"Here, in {PANE_TITLES[now.pane]}", [action for action in ACTIONS if action.where in here]),
@@ -87,7 +87,7 @@ def help_sections(now: MainSituation) -> list[tuple[str, list[Action]]]:
 
 
 def shown_keys(now: MainSituation) -> list[tuple[Action, bool]]:
-    """Returns what the main screen's bar of keys names, the most wanted first, each with whether it can be taken."""
+    """Return the keys for the main screen's key bar, the most important first, each with whether it is available."""
     if now.typing == "a filter":
         return [(action, True) for action in FILTERING]
     if now.typing in HELD_KINDS:
@@ -126,11 +126,12 @@ _HELD = (
     *("step", "step.continue", "edit", "step.again", "step.answer", "step.skip", "step.round", "step.say", "run.fork"),
     *("step.held", "run.stop", "step.mock", "step.expect"),
 )
-"""What is named first, and what in its place while the run shown is held."""
+"""The first keys in the bar, normally and while the displayed run is held."""
 
 
 def _is_of_now(action: Action, now: MainSituation) -> bool:
-    """What is done to a run that is held is named only while one is; the way to it, while it is not shown."""
+    """Return whether an action fits the situation. Actions on held runs fit only while one is held, the way there only
+    while it is not displayed."""
     if action.id == "step.held":
         return now.held_runs > (now.held is not None)
     if action.id == "break.here":
@@ -143,9 +144,10 @@ def _is_of_now(action: Action, now: MainSituation) -> bool:
 
 
 def _rank(action: Action, now: MainSituation) -> int:
-    """What concerns a run that is not looked at is named behind the ways to other screens, the program itself last."""
+    """Return the rank of an action. Actions on a run without the focus come after the ways to other screens, the
+    program's last."""
     if action in PROGRAM.actions:
         return 2
-    if action.id == "break.here" or action.id == "save":  # saving is named first when there is something to save
+    if action.id == "break.here" or action.id == "save":  # saving comes first if there is something to save
         return 1
     return int(now.pane != "run" and (action in TRAJECTORY.actions or action in VIEWING.actions))

@@ -1,4 +1,4 @@
-"""Coming back to where one was: what the screen shows, to and from what is remembered."""
+"""Restores the last position: converts between the screen and what is remembered."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 
 
 MOST_FOLDED = 1_000
-"""More folded branches are not remembered."""
+"""The maximum number of folded branches that are stored."""
 
 _FOLDABLE: dict[str, RowKind] = {"folder": "folder", "suite": "suite"}
 
 
 def project_of(workspace: Workspace) -> str:
-    """What a project is remembered by: the paths that were opened."""
+    """Return the key of a project: the opened paths."""
     return os.pathsep.join(str(resolved(root)) for root in workspace.roots)
 
 
 def models_again(memory: Memory, workspace: Workspace, book: ModelBook) -> tuple[str, ...]:
-    """The models chosen in this project the last time; none unless all of them still exist. Reads files."""
+    """Return the models last chosen in this project, none unless all of them still exist. Reads files."""
     place = memory.read().projects.get(project_of(workspace))
     folders = {file.path.parent for file in workspace.files} or {Path()}
     chosen = place.models if place is not None else ()
@@ -49,7 +49,7 @@ def _exists(book: ModelBook, model: str, folder: Path) -> bool:
 
 
 def come_back(remembered: Remembered, main: MainScreen) -> None:
-    """Show a project as it was left, as far as it is still there."""
+    """Restore the last position in a project, as far as it still exists."""
     if remembered.view is not None:
         main.case_pane.view = remembered.view
     main.right = remembered.right or main.right
@@ -69,7 +69,7 @@ def come_back(remembered: Remembered, main: MainScreen) -> None:
 
 
 def left_at(remembered: Remembered, main: MainScreen) -> Remembered:
-    """What is to be remembered of the screen as it is."""
+    """Return what to remember of the present screen."""
     project, row = project_of(main.selection.open_suites.workspace), main.selection.row
     before = remembered.projects.get(project, Place())
     place = Place(

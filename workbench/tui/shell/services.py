@@ -1,4 +1,4 @@
-"""All services of the app: each built of what it needs and no more, and what they tell each other and the screens."""
+"""All services of the app: each with what it needs, and the notifications between them and the screens."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class Surface(Stage, Protocol):
-    """The app, as its services are wired to it."""
+    """The app, as its services need it."""
 
     @property
     def is_typing(self) -> bool:
@@ -44,11 +44,11 @@ class Surface(Stage, Protocol):
         ...
 
     def side_screens(self) -> Sequence[SideScreen[Any]]:
-        """Returns the screens over the main one, but for dialogs."""
+        """Return the screens above the main one, without dialogs."""
         ...
 
     def key_name(self, action_id: str) -> str:
-        """Returns what the keys of an action are called, empty where it has none."""
+        """Return the names of an action's keys, empty if it has none."""
         ...
 
 
@@ -78,12 +78,12 @@ class Services:
         self.book = book = selection.book
         self.known_tools = main.known_tools
         self.history = history
-        """The file in which batches are kept, if they are."""
+        """The history file, if there is one."""
         self.begun_deeds: HistoryDeeds | None = None
-        """What is done to the history, once something was."""
+        """The operations on the history, once they were used."""
         store = trust_store(program.folders)
         self.is_bundled = store.is_bundled
-        """Returns whether the suite at a path came with the program."""
+        """Returns whether the suite at a path is a bundled one."""
         self.runner = Runner(
             app,
             book,
@@ -118,12 +118,12 @@ class Services:
             compares=begin is not None and begin.opens == "compare",
         )
         self.rescorer = Rescorer(app, selection, program, self.starter.code_to_grade, self, clock)
-        # The journal, the runs of recordings, the tree, the grades, the screen: see OpenSuites.follow.
+        # The order is journal, recorded runs, tree, grades, screen: see OpenSuites.follow.
         open_suites.follow(self.drafting.follow, book.follow, selection.tree.follow, self.rescorer.follow, main.follow)
 
     @property
     def deeds(self) -> HistoryDeeds:
-        """What is done to the history."""
+        """The operations on the history."""
         from workbench.tui.history.batch_work import HistoryDeeds
 
         if self.begun_deeds is None:
@@ -139,15 +139,15 @@ class Services:
             )
         return self.begun_deeds
 
-    # What happens in runs
+    # Events of runs
 
     def look(self) -> None:
-        """The main screen is free: ask what a run asks, and announce which runs are held out of sight."""
+        """Show a run's question and announce held runs, because the main screen has the focus."""
         self._questions.look()
         self._held_runs.look()
 
     def stop_all(self) -> None:
-        """Stop every run, and ask nothing more about any."""
+        """Stop every run, and withdraw their questions."""
         self.runner.stop_all()
         self._questions.withdraw()
         self._app.announce("Stopping everything; what is finished is kept", "text", GLYPHS.stopped)
@@ -175,15 +175,15 @@ class Services:
             self._main.show_status()
 
     def _may_ask(self) -> bool:
-        """Returns whether a question of a run may come up: no other dialog, field or filter has the keyboard."""
+        """Return whether a question of a run may appear: nothing else has the focus."""
         if self._app.shows_main:
             return not self._main.filter_box.typing
         return getattr(self._app.shown, "takes_questions", False)
 
-    # Who shows grades: runs.regrader.ShowGrades
+    # Showing grades: runs.regrader.ShowGrades
 
     def over_main(self, cases: set[CaseKey]) -> None:
-        """Show the grades of these cases on the screens over the main one."""
+        """Show the grades of these cases on the screens above the main one."""
         self._tell_side_screens(cases, False)
 
     def everywhere(self, cases: set[CaseKey]) -> None:
@@ -192,12 +192,12 @@ class Services:
         self._tell_side_screens(cases, False)
 
     def all_graded(self) -> None:
-        """Show what depends on the grades of many runs: all that waited are graded."""
+        """Show what depends on the grades of many runs, after all were regraded."""
         self._main.follow_grades()
         for screen in self._app.side_screens():
             screen.follow_grades()
 
-    # Who shows breakpoints
+    # Showing breakpoints
 
     def _breakpoints_changed(self, points: Breakpoints) -> None:
         self.runner.hold_at(points.points)

@@ -1,4 +1,4 @@
-"""What the main screen shows, as what decides which actions can be taken."""
+"""Derives the situation of the main screen, which decides the available actions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from workbench.tui.tree.runnable import any_runnable_below, can_run
 
 
 def situation_of(screen: PanesScreen) -> MainSituation:
-    """What decides which actions can be taken on the main screen now."""
+    """Return the situation of the main screen."""
     row, whole = screen.selection.row, screen.selection.tree.whole
     kind = row.key.kind if row is not None else None
     case = screen.selection.case
@@ -79,7 +79,7 @@ def _typing(screen: PanesScreen) -> Typing | None:
 
 
 def _other_call(screen: PanesScreen, run: RunRecord | None) -> str | None:
-    """That the run is held at another call than the one that the cursor is on; `None` where that is not so."""
+    """Return a message if the run is held at a different call than the selected one, otherwise `None`."""
     place = screen.run_pane.run_list.place
     if run is None or run.paused is None or place is None or place.call_id in (None, run.paused.call_id):
         return None
@@ -93,7 +93,7 @@ def _other_call(screen: PanesScreen, run: RunRecord | None) -> str | None:
 
 
 def _why_not_taken(screen: PanesScreen, *, answered: bool) -> str | None:
-    """Why the call that is meant cannot be put into the case; `answered`: together with its result."""
+    """Return why the selected call cannot be put into the case, with its result if `answered`."""
     suite, run, call_id = screen.selection.suite, screen.selection.run, screen.run_pane.call_meant
     if run is None:
         return "this case has not been run; r runs it"

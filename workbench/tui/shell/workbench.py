@@ -1,4 +1,4 @@
-"""The Textual app: themes, signals, the session of runs, and the way out."""
+"""The Textual app: themes, signals, the session of runs, and leaving."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 FIRST_PAINT_S = 0.25
-"""Suites that are read in less than this are on the very first picture."""
+"""Suites that are read within this time are part of the first frame."""
 
 
 class Workbench(PaintedApp):
@@ -111,7 +111,7 @@ class Workbench(PaintedApp):
         self._paths = tuple(paths)
         self._starting = ExitStack()
         self.is_starting = True
-        """Whether nothing has been painted yet."""
+        """Whether nothing was painted yet."""
         book = RunBook(clock, secrets=program.secrets)
         known_tools = KnownTools(Listings(program.folders.listings))
         self.open_suites = OpenSuites(known_tools.checked)
@@ -133,7 +133,7 @@ class Workbench(PaintedApp):
         )
         self._begin = begin
         self.compared: Compared | None = None
-        """What was compared from the beginning, if that was asked for."""
+        """The comparison that the app was started with, if any."""
         self.leaving = Leaving(
             self,
             self.services,
@@ -146,7 +146,7 @@ class Workbench(PaintedApp):
     def get_default_screen(self) -> Screen[None]:
         return self.main
 
-    # The beginning
+    # Start
 
     def on_load(self) -> None:
         self._starting.enter_context(self.batch_update())
@@ -162,7 +162,7 @@ class Workbench(PaintedApp):
     async def _open(self) -> None:
         workspace, models, breakpoints, problem = await asyncio.to_thread(self._found)
         self._problems_at_start += (problem,) if problem is not None else ()
-        # By way of the screen's own messages, so that it is mounted by then, however quickly the suites were read.
+        # Sent through the screen's messages, so that it is mounted by then.
         self.main.call_later(self._opened, workspace, models, breakpoints)
 
     def _found(self) -> tuple[Workspace, tuple[str, ...], Breakpoints, str | None]:
@@ -199,7 +199,7 @@ class Workbench(PaintedApp):
         await self.services.starter.begin(self._begin)
 
     def say_problems(self, problems: Sequence[str]) -> None:
-        """Say what is wrong with the user's own files: the first thing on the screen, all of them in the log."""
+        """Announce the first problem with the user's own files, and log all of them."""
         for problem in problems:
             _log.warning(problem)
         log = one_line(str(self.program.folders.log / LOG_NAME))
@@ -212,14 +212,14 @@ class Workbench(PaintedApp):
         self.is_starting = False
         self.main.check_idle()
 
-    # What services and screens may ask: kit.stage.Stage, shell.services.Surface
+    # What services and screens need: kit.stage.Stage, shell.services.Surface
 
     def key_name(self, action_id: str) -> str:
-        """Returns what the keys of an action are called, empty where it has none."""
+        """Return the names of an action's keys, empty if it has none."""
         return self.keymap.names(BY_ID[action_id])
 
     def theme_changed(self) -> None:
-        """Draw everything anew: the theme in force says something else."""
+        """Redraw everything, because the current theme changed."""
         self.mutate_reactive(type(self).theme)
 
     @property
@@ -228,8 +228,8 @@ class Workbench(PaintedApp):
         return self.focused is not None and self.focused.check_consume_key("a", "a")
 
     def announce(self, text: str, role: Role = "text", sign: str = "", *, gently: bool = False) -> None:
-        """Show a notice at the bottom of the screen that is shown, or of the main one where that has no place for it.
-        With `gently` it is shown on the main screen, and not in the place of a warning."""
+        """Show a notice at the bottom of the top screen, or of the main one if the top screen has no place for it. With
+        `gently`, it is shown on the main screen and does not replace a warning."""
         shown = self.side_screens()
         if shown and shown[-1] is self.screen and not gently:
             shown[-1].announce(text, role, sign)
@@ -237,41 +237,41 @@ class Workbench(PaintedApp):
             self.main.announce(text, role, sign, gently=gently)
 
     def end_notice(self, only: str) -> None:
-        """Take back a notice of the main screen before its time is over, if it is `only` this one."""
+        """Remove a notice of the main screen early, if it is `only` this one."""
         self.main.end_notice(only)
 
     async def ask(self, question: Screen[Answer]) -> Answer | None:
-        """Show a screen over all others and wait for its answer."""
+        """Show a screen above all others and wait for its answer."""
         return await self.push_screen_wait(question)
 
     def show(
         self, screen: Screen[Answer], take: Take[Answer] | None = None, *, over: Screen[Any] | None = None
     ) -> None:
-        """Show a screen over all others, if `over` is shown or not given."""
+        """Show a screen above all others, if `over` is the top one or not given."""
         if over is None or self.screen is over:
             self.push_screen(screen, take)
 
     def work(self, work: Work, group: str, *, exclusive: bool = False) -> Worker[object]:
-        """Begin work beside the messages of the app."""
-        # A function is taken for one that runs in a thread by the types of Textual.
+        """Start background work."""
+        # By its types, Textual would run a function in a thread.
         return self.run_worker(cast(Coroutine[Any, Any, object], work), group=group, exclusive=exclusive)
 
     @property
     def shown(self) -> Screen[Any]:
-        """The screen over all others, a dialog too."""
+        """The top screen, which may be a dialog."""
         return self.screen
 
     def shows(self, screen: Screen[Any]) -> bool:
-        """Returns whether this very screen is shown, with nothing over it."""
+        """Return whether this is the top screen."""
         return self.screen is screen
 
     @property
     def shows_main(self) -> bool:
-        """Whether the main screen is shown, with nothing over it."""
+        """Whether the main screen is the top one."""
         return self.screen is self.main
 
     def copy(self, text: str, what: str, announce: Announce) -> None:
-        """Copy a text, without its secrets, and announce where it went."""
+        """Copy a text without its secrets, and announce where it went."""
         from workbench.tui.kit.copying import copy_text
 
         copying = copy_text(
@@ -286,20 +286,20 @@ class Workbench(PaintedApp):
         self.work(copying, "copy")
 
     def quit(self) -> None:
-        """Close the screens over the main one and quit, which may ask something."""
+        """Close all screens above the main one and quit, which may ask something."""
         while self.screen is not self.main:
             self.pop_screen()
         self.main.call_after_refresh(self.ask_to_quit)
 
     def acted(self) -> None:
-        """Something was done: whoever quits after that is asked again."""
+        """Note that the user did something, so that quitting asks again."""
         self.leaving.something_else()
 
-    # What the keys do
+    # Actions
 
     @cached_property
     def areas(self) -> Areas:
-        """What performs each action. With it come most modules, so it is made when the first action is taken."""
+        """The handlers of all actions. Created on the first action, because this imports most modules."""
         from workbench.tui.shell.areas import Areas
         from workbench.tui.shell.program import ProgramCommands
 
@@ -307,17 +307,17 @@ class Workbench(PaintedApp):
         return Areas(self, self.main, self.services, of_program, self.remember)
 
     def perform(self, action_id: str) -> None:
-        """Do what an action says; whether it can be done was asked before."""
+        """Perform an action that is available."""
         if not action_id.endswith("quit"):
             self.leaving.something_else()
         self.areas.perform(action_id)
 
     def action_do(self, action_id: str) -> None:
-        """Take an action of the program itself, whichever screen is shown."""
+        """Perform an action of the program itself, on any screen."""
         self.perform(action_id)
 
     def side_screens(self) -> list[SideScreen[Any]]:
-        """The screens over the main one, but for dialogs."""
+        """Return the screens above the main one, without dialogs."""
         if len(self.screen_stack) == 1:
             return []
         from workbench.tui.kit.side_screen import SideScreen
@@ -329,12 +329,12 @@ class Workbench(PaintedApp):
         self.services.look()
 
     def action_stop_all(self) -> None:
-        """Stop every run, and ask nothing more about any."""
+        """Stop every run, and withdraw their questions."""
         self.services.stop_all()
 
     def on_paste_cleaned(self, event: PasteCleaned) -> None:
-        """Say what a paste has lost, and the way by which it is not lost. A key that was read before the paste may not
-        have been taken yet, and would end what is said here; so this waits in line behind it."""
+        """Announce what a paste has lost, and how to avoid that. Waits behind keys that were read before the paste,
+        because they would remove the notice."""
         if not event.behind:
             (self.focused or self.screen).post_message(PasteCleaned(event.left_out, was_cut=event.was_cut, behind=True))
             return
@@ -348,7 +348,7 @@ class Workbench(PaintedApp):
         self.announce(f"{counted(event.length, 'character')} are too many to paste here", "warned", GLYPHS.warned)
 
     def on_app_focus(self) -> None:
-        """The terminal has the focus again."""
+        """Check files, because the terminal has the focus again."""
         self.looks.look_again(self)
         self.services.watch.at_return()
 
@@ -358,20 +358,20 @@ class Workbench(PaintedApp):
             self.services.watch.at_key()
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """None of Textual's own: the registry names all there is."""
+        """Return nothing: the registry has all commands."""
         return ()
 
     # The end
 
     def ask_to_quit(self) -> None:
-        """Quit; with runs under way, or with something typed that a form cannot hold, only when asked twice."""
+        """Quit. With active runs, or invalid text in a form, it has to be requested twice."""
         self.leaving.ask()
 
     async def action_quit(self) -> None:
         self.ask_to_quit()
 
     def action_command_palette(self) -> None:
-        """All commands of the screen. None is about a dialog; the help offers them and gives way."""
+        """Open the palette for the screen. Dialogs have none; the help closes for it."""
         from workbench.tui.kit.help import HelpScreen
 
         if isinstance(self.screen, HelpScreen):
@@ -380,7 +380,7 @@ class Workbench(PaintedApp):
             self.push_screen(Palette())
 
     def action_help_quit(self) -> None:
-        """At Ctrl+C: which keys stop what runs and lead away, where they do. A dialog names its own all the time."""
+        """Announce on Ctrl+C which keys stop runs, go back and quit. Dialogs always show their own."""
         shown = self.side_screens()
         if shown and shown[-1] is self.screen:
             typing = shown[-1].situation.typing
@@ -397,11 +397,11 @@ class Workbench(PaintedApp):
         self.announce(", ".join(hints) or "Quit is among all commands")
 
     def action_terminal_gone(self) -> None:
-        """The terminal closed without a signal."""
+        """Leave because the terminal closed without a signal."""
         self.leaving.terminal_gone()
 
     def remember(self) -> None:
-        """Keep where one is, for the next time."""
+        """Store the present position for the next session."""
         if self.open_suites.workspace.roots:
             self.memory.change(lambda known: left_at(known, self.main))
 
@@ -419,7 +419,7 @@ class Workbench(PaintedApp):
             self.containment.key_done()
 
     def _handle_exception(self, error: Exception) -> None:
-        """Textual caught an error of a timer, a worker, a callback, or of laying something out."""
+        """Handle an error that Textual caught in a timer, a worker, a callback, or a layout."""
         undrawn = drawn_by(active_message_pump.get(None))
         self.containment.happened(error, undrawn=undrawn, ends=undrawn is self.main and not self.main.is_mounted)
 
