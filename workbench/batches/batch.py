@@ -20,7 +20,7 @@ _logger = logging.getLogger(__name__)
 
 @dataclass
 class Lane:
-    """Runs that wait for one model, `concurrency` of which may be under way at a time."""
+    """The runs that wait for one model; `concurrency` of them may be under way at a time."""
 
     concurrency: int
     waiting: deque[PlannedRun] = field(default_factory=deque)
@@ -35,7 +35,7 @@ class LaneOf:
 
 
 def lanes_of(runs: Iterable[PlannedRun], lane_of: Callable[[PlannedRun], LaneOf]) -> tuple[Lane, ...]:
-    """Sort runs into lanes, in their order. Where runs of one lane disagree about it, the smallest number holds."""
+    """Sort runs into lanes, in their order. Where runs of one lane have different concurrency, the smallest counts."""
     lanes: dict[str, Lane] = {}
     for run in runs:
         said = lane_of(run)
@@ -46,8 +46,8 @@ def lanes_of(runs: Iterable[PlannedRun], lane_of: Callable[[PlannedRun], LaneOf]
 
 
 class Batch:
-    """Runs started together. Workers pull from the lane of an endpoint, so that ten thousand runs cost no ten thousand
-    tasks."""
+    """Runs that are started together. Workers pull runs from the lane of an endpoint, so that ten thousand runs do not
+    need ten thousand tasks."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class Batch:
         self._running: dict[str, asyncio.Task[None]] = {}
 
     async def run(self) -> None:
-        """Make all runs. Every one of them ends in exactly one `RunDone`, whatever happens."""
+        """Make all runs. Each ends in exactly one `RunDone`, whatever happens."""
         self._context.listener(BatchStarted(self.name, self.runs))
         try:
             await asyncio.gather(self._context.servers.renew(), self._context.ready())
@@ -74,7 +74,7 @@ class Batch:
             self._context.listener(BatchDone(self.name))
 
     def stop(self, run_id: str | None = None) -> None:
-        """Stop one run, or all of them; call it on the engine's loop. What is done stays done."""
+        """Stop one run, or all of them. Finished runs keep their results. Call it on the engine's loop."""
         for lane in self._lanes:
             for planned in [planned for planned in lane.waiting if run_id in (None, planned.run_id)]:
                 lane.waiting.remove(planned)

@@ -1,4 +1,4 @@
-"""What a batch says while it runs."""
+"""The events of a batch."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ class ExecutionAsked:
 
 @dataclass(frozen=True, slots=True)
 class JudgeAsked:
-    """A judge is asked about so many values of a run; with `again`, the request about one of them failed and will be
-    made again."""
+    """A judge is asked about `values` values of a run. With `again`, the request about one of them failed and is
+    retried."""
 
     run_id: str
     judge: str
@@ -61,8 +61,8 @@ class JudgeAsked:
 
 @dataclass(frozen=True, slots=True)
 class RequestPutOff:
-    """A run makes its next request in so many seconds at the earliest: its endpoint has told another run to wait. Its
-    next event ends that. It is no event of the run, which does not wait by itself: no recording holds it."""
+    """A run makes its next request in `wait_s` seconds at the earliest, because its endpoint told another run to wait.
+    The next event of the run ends this. It is not an event of the run itself, and in no recording."""
 
     run_id: str
     wait_s: float
@@ -89,7 +89,7 @@ class BatchDone:
 
 @dataclass(frozen=True, slots=True)
 class HistorySaid:
-    """Something is wrong with the history that batches are kept in; the runs go on. Said on a thread of its own."""
+    """Something is wrong with the history; the runs go on. Comes on a thread of its own."""
 
     text: str
 

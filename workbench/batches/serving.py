@@ -1,4 +1,4 @@
-"""Servers by hand: started, stopped and called on the engine's thread because a person asked for it."""
+"""Starts, stops and calls servers on the engine's thread when a person asks for it."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class ServerOf(NamedTuple):
 
 
 class Serving:
-    """The servers of a session, shared with its runs. They are started and called as the grants of their suites allow.
-    The futures may be waited for from any thread; cancelling one ends what it stands for."""
+    """The servers of a runtime, shared with its runs. They are started and called as the grants of their suites allow.
+    Any thread may wait for the futures; cancelling one cancels its work."""
 
     def __init__(self, pool: ServerPool, engine: EngineThread, program: Program) -> None:
         self._pool = pool
@@ -35,7 +35,7 @@ class Serving:
         self._program = program
 
     def status(self, servers: Sequence[ServerOf]) -> Future[tuple[ServerStatus, ...]]:
-        """How servers are right now."""
+        """Return the current status of servers."""
 
         async def look() -> tuple[ServerStatus, ...]:
             return tuple(self._pool.status(*server) for server in servers)
@@ -43,7 +43,7 @@ class Serving:
         return self._engine.submit(look())
 
     def start(self, server: ServerOf, grant: Grant) -> Future[ServerStatus]:
-        """Start a server that is not running, one that was down too, and say how it then is."""
+        """Start a server that is not running, also one that is down. The future gives its status then."""
         return self._engine.submit(self._start(server, grant))
 
     def stop(self, server: ServerOf) -> Future[ServerStatus]:
@@ -56,7 +56,7 @@ class Serving:
         return self._engine.submit(stop())
 
     def changed(self, server: ServerOf) -> Future[ServerStatus]:
-        """How a server is once it is no longer as it is now."""
+        """Wait until the status of a server changes. The future gives the new one."""
 
         async def wait() -> ServerStatus:
             await self._pool.changed(*server)
@@ -65,8 +65,8 @@ class Serving:
         return self._engine.submit(wait())
 
     def call(self, server: ServerOf, grant: Grant, tool: str, arguments: Mapping[str, JsonValue]) -> Future[Executed]:
-        """Execute a tool once, written into the audit log; a server that does not run is started. The future raises
-        what `execute_by_hand` does."""
+        """Execute a tool once and write that into the audit log, starting its server if necessary. The future raises
+        what `execute_by_hand` raises."""
 
         async def call() -> Executed:
             await self._stop_if_down(server)
@@ -83,6 +83,6 @@ class Serving:
         return self._pool.status(*server)
 
     async def _stop_if_down(self, server: ServerOf) -> None:
-        """Let a server that is down be started again."""
+        """Stop a server that is down, so that it can be started again."""
         if self._pool.status(*server).state == "down":
             await self._pool.stop(*server)

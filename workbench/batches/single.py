@@ -46,7 +46,7 @@ GRADING_TIMEOUT_S = 30.0
 """A run's own time limit does not cover grading, and a suite's Python check may never end."""
 
 QUICK_CALLS = 10
-"""So many calls are paired with what was expected in well under a millisecond."""
+"""Up to this many calls, pairing with the expected ones takes well under a millisecond."""
 
 
 async def nothing_to_await(*_about: str) -> None:
@@ -150,8 +150,7 @@ async def _open_tools(planned: PlannedRun, context: RunContext) -> Toolbox:
 async def graded(
     planned: PlannedRun, trajectory: Trajectory, call_python: CallPython, judge: RunJudge | None = None
 ) -> RunResult:
-    """What a run came to: its grades, or why it has none. What grading wants to have judged, the judge is asked, and
-    nothing else."""
+    """Return the result of a run: its grades, or why it has none. The judge is asked only about what grading needs."""
     return await RunGrading(planned, call_python, judge).result(trajectory)
 
 
@@ -159,7 +158,7 @@ _Graded = TypeVar("_Graded")
 
 
 class RunGrading:
-    """The grading of one run, while it goes on and when it is over: what a check has said is not asked again."""
+    """Grades one run, while it goes on and when it is over; no check is evaluated twice for the same value."""
 
     def __init__(self, planned: PlannedRun, call_python: CallPython, judge: RunJudge | None) -> None:
         self._planned = planned
@@ -169,12 +168,12 @@ class RunGrading:
         self._search_time: SpentTime = {}
 
     async def result(self, trajectory: Trajectory) -> RunResult:
-        """What the run came to."""
+        """Return the result of the run."""
         result, judge = await self._result(trajectory), self.judge
         return result if judge is None else replace(result, judgements=judge.judgements, judging=judge.use)
 
     async def step_failed(self, trajectory: Trajectory, step: int) -> bool:
-        """Whether a step failed; raises StepNotJudgedError."""
+        """Return whether a step failed. Raises StepNotJudgedError."""
 
         def grade(context: CheckContext) -> StepGrade:
             return grade_step(self._planned.suite, self._planned.case, trajectory, step, context)
@@ -204,7 +203,7 @@ class RunGrading:
         return replace(result_of(planned, status, trajectory, grades), steps=steps)
 
     async def attempted(self, grade: Callable[[CheckContext], _Graded], trajectory: Trajectory) -> _Graded | str:
-        """What grading comes to, or why it comes to nothing."""
+        """Return what `grade` returns, or the reason why the run cannot be graded."""
 
         async def in_time(ask: Judge | None) -> _Graded:
             context = CheckContext(self.call_python, ask, self._verdicts, self._search_time)
@@ -225,8 +224,8 @@ class RunGrading:
 
 
 def _is_quick(case: Case, trajectory: Trajectory) -> bool:
-    """Whether grading is sure to take less than a thread would cost: few calls, no check of unforeseeable
-    work, and none of which a file must be asked what is remembered."""
+    """Return whether grading is sure to be cheaper than handing it to a thread: few calls, and no check whose work
+    cannot be foreseen or that reads remembered judgements from a file."""
     return len(trajectory.calls) <= QUICK_CALLS and not any(
         isinstance(check, PythonCheck | Pattern | Similar | Judged) for check in case.written_checks()
     )
@@ -239,7 +238,7 @@ def result_of(
     grades: tuple[Grade, ...] = (),
     error: str | None = None,
 ) -> RunResult:
-    """What became of a planned run."""
+    """Return the result of a planned run."""
     return RunResult(
         run_id=planned.run_id,
         suite=str(planned.file.path),

@@ -1,4 +1,4 @@
-"""The runs of a session that can be held: one stepper each, and the breakpoints of them all."""
+"""The runs of a runtime that can be held: one stepper for each, and the breakpoints of all of them."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ _OVER = "the run is over"
 
 
 class Steppers:
-    """To be used on the engine's loop, but for `breakpoints`, which may be set from any thread and hold from then on,
-    for runs under way too."""
+    """The steppers of all runs. Use it on the engine's loop; only `breakpoints` may be set from any thread, and they
+    count for runs under way too."""
 
     def __init__(self) -> None:
         self.breakpoints: tuple[Breakpoint, ...] = ()
         self._waiting: dict[str, Until] = {}
-        """How far runs are to go that have not begun: they wait for their turn, or for their servers."""
+        """How far each run goes that has not begun: it waits for its turn or for its servers."""
         self._of_runs: dict[str, Stepper] = {}
 
     def expect(self, runs: Sequence[PlannedRun], until: Until) -> None:
-        """Know runs that are to begin, and how far they go at first."""
+        """Expect runs to begin, and to go as far as `until` at first."""
         self._waiting.update((run.run_id, until) for run in runs)
 
     def begin(self, planned: PlannedRun, grading: RunGrading) -> Stepper:
-        """The stepper of a run that begins."""
+        """Return the stepper of a run that begins."""
         conditions = _Conditions(planned, grading)
 
         async def why(point: HoldPoint) -> str | None:
@@ -57,8 +57,8 @@ class Steppers:
             self._end(event.event.run_id)  # it is graded from now on, which may take its time
 
     def go_on(self, run_id: str, until: Until, hold: int | None) -> str | None:
-        """Let a run go on from a hold, or one that is not held only so far from now on; says why not where that is
-        impossible."""
+        """Let a run continue from a hold, or a run that is not held only `until` a stop. Returns why it cannot, if
+        so."""
         if run_id in self._waiting:
             self._waiting[run_id] = until
             return None
@@ -66,7 +66,7 @@ class Steppers:
         return stepper.go_on(until, hold) if stepper is not None else _OVER
 
     def do(self, run_id: str, command: Command, hold: int) -> str | None:
-        """Have something done to a run at a hold; says why not where that is impossible."""
+        """Apply a command to a run at a hold. Returns why that is impossible, if it is."""
         stepper = self._of_runs.get(run_id)
         return stepper.do(command, hold) if stepper is not None else _OVER
 
@@ -76,15 +76,15 @@ class Steppers:
 
 
 class _Conditions:
-    """What the breakpoints of one run ask. Its checks are evaluated as those of mocks and of the case are, by the same
-    judge, who is asked about nothing twice."""
+    """Evaluates the conditions of breakpoints for one run, in the same way and with the same judge as the checks of its
+    mocks and its case, so that nothing is judged twice."""
 
     def __init__(self, planned: PlannedRun, grading: RunGrading) -> None:
         self._planned = planned
         self._grading = grading
 
     async def hold(self, when: Checks, arguments: Mapping[str, JsonValue]) -> bool:
-        """Whether a condition holds of a call's arguments. Raises ConditionError."""
+        """Return whether a condition holds for a call's arguments. Raises ConditionError."""
         judge = self._grading.judge
 
         async def judged(check: Judged, value: JsonValue) -> CheckVerdict:
@@ -101,7 +101,7 @@ class _Conditions:
             raise ConditionError(str(error)) from error
 
     async def failing(self, point: HoldPoint) -> str | None:
-        """What fails of the call at a point. Raises ConditionError."""
+        """Return what is wrong with the call at a point, `None` if nothing is. Raises ConditionError."""
         trajectory = point.so_far()
         assert point.call is not None
         ids = [record.call.id for record in trajectory.calls]
@@ -115,7 +115,7 @@ class _Conditions:
         return found[0]
 
     def _python(self, reference: str, value: JsonValue) -> object:
-        """Calls only functions that the suite names: whoever trusts it has been asked about those and no others."""
+        """Call a function that the suite names, and no other: trust covers only those. Raises CheckError."""
         if reference not in needs_trust(self._planned.suite, self._planned.file.path).python:
             name = self._planned.file.path.name
             raise CheckError(f"{reference} is not called: trust covers only the functions that {name} names")

@@ -1,4 +1,4 @@
-"""Grades runs that are over again: recorded ones, and those of a batch in the history."""
+"""Grades runs again without running them: those in recordings, and those of a batch in the history."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ from workbench.version import __version__
 
 
 class RegradingJudges:
-    """Who judges recorded runs, with what was approved. The model called `chosen` is asked about what is not known, and
-    so is any other that a check names; without it, none is. To be used on one event loop, and closed there."""
+    """The judges of runs that are graded again. With a model `chosen`, that model and those that checks name are asked
+    for judgements that are not known; without it, no model is asked. Use it on one event loop, and close it there."""
 
     def __init__(self, program: Program, approval: Approval, chosen: str | None = None) -> None:
         self.approval = approval
@@ -62,7 +62,7 @@ class RegradingJudges:
         return self._chosen is not None
 
     def of(self, planned: PlannedRun, recorded: Iterable[Judgement]) -> RunJudge:
-        """The judge of one run, with the judgements of its recording."""
+        """Return the judge of one run, who knows the judgements of its recording."""
         path, specs = planned.file.path, self.approval.specs
 
         def open_model(spec: ModelSpec) -> Model:
@@ -82,11 +82,11 @@ class RegradingJudges:
 _logger = logging.getLogger(__name__)
 
 NAMED_CASES_MAX = 5
-"""Cases of a suite that a message names: it is said of every recording."""
+"""How many cases of a suite a message names at most; there is one message for each recording."""
 
 
 def case_in(file: SuiteFile, recording: Recording) -> Case:
-    """The case of a recording in a sound suite; raises RecordingError when that has none of its id."""
+    """Return the case of a recording in a valid suite. Raises RecordingError when the suite has no case of its id."""
     cases = file.suite.cases if file.suite is not None else ()
     wanted = recording.header.case
     for case in cases:
@@ -105,7 +105,7 @@ def case_in(file: SuiteFile, recording: Recording) -> Case:
 
 @dataclass(frozen=True)
 class ToRegrade:
-    """A recorded run, and the sound suite and the case to grade it by."""
+    """A recorded run, and the valid suite and the case to grade it by."""
 
     recording: Recording
     file: SuiteFile
@@ -113,8 +113,8 @@ class ToRegrade:
 
 
 async def regrade(runs: Iterable[ToRegrade], judges: RegradingJudges) -> list[RunResult]:
-    """Grade recorded runs, in their order, with what was approved for the judges. A run that ended in an error keeps
-    it. Closes the judges in the end."""
+    """Grade recorded runs and return their results in the same order. A run that ended in an error keeps its error.
+    Closes the judges at the end."""
     results: dict[int, RunResult] = {}
     functions: dict[Path, PythonFunctions] = {}
     waiting = enumerate(runs)
@@ -149,8 +149,8 @@ async def _regrade(run: ToRegrade, judges: RegradingJudges, functions: dict[Path
 
 
 def graded_anew(result: RunResult, planned: PlannedRun, context: CheckContext) -> RunResult:
-    """A run that is over, graded by a case as it is now, which `planned` holds: no model and no tool is asked. A run
-    that did not come to its end keeps what it came to. Takes as long as the checks do, those in `context` included."""
+    """Return the result of a finished run graded by the case of `planned`, without asking a model or a tool. A run that
+    was stopped, timed out or broke keeps its result. Blocks while the checks run."""
     result = replace(result, grading=planned.settings.grading)
     finish = result.trajectory.finish
     if finish is None or finish.reason in ("error", "timed out", "stopped"):
@@ -174,13 +174,13 @@ def _not_graded(result: RunResult, error: str) -> RunResult:
 
 
 _AT_A_TIME = 256
-"""Runs that are opened together: what happened in thousands of them would fill the memory."""
+"""How many runs are read at a time: the events of thousands of them would fill the memory."""
 
 
 @dataclass(frozen=True)
 class StoredRun:
-    """A run that is over, with the suite and the case as they are today. `asked_otherwise` says that the case asks
-    something else by now than the run was asked."""
+    """A finished run of the history, with its suite and case as they are today. `asked_otherwise` is whether the case
+    asks something else today than it did when it ran."""
 
     row: RunRow
     file: SuiteFile
@@ -190,8 +190,8 @@ class StoredRun:
 
 @dataclass(frozen=True)
 class RegradingPlan:
-    """What of a batch can be graded again: `runs`. `gone` are runs of cases that today's suites do not have, and
-    `problems` say which suites cannot be used, and why. Runs that never finished are nowhere."""
+    """The `runs` of a batch that can be graded again. `gone` are runs of cases that today's suites lack, and `problems`
+    say which suites cannot be used and why. Runs that never finished are in neither."""
 
     batch: BatchRow
     runs: tuple[StoredRun, ...]
@@ -201,7 +201,7 @@ class RegradingPlan:
 
 @dataclass(frozen=True)
 class GradedAgain:
-    """A run as it was graded when it ran, and as it is today. The results are without what happened in it."""
+    """The results of a run when it ran and today, both without its trajectory."""
 
     run: StoredRun
     figures: RunSummary
@@ -218,12 +218,13 @@ def plan_regrading(
     by: GraderName | None = None,
     load: Callable[[Path], SuiteFile] = load_suite,
 ) -> RegradingPlan:
-    """Find today's suites and cases of a batch's runs: where its suites were, or in `suite`, which stands for the one
-    that was there, else for the only one of the batch, else for the one whose file has its name. `by` is the grader to
-    decide instead of the cases' own; `load` reads a suite that is where it was. What is secret for the suites is known
-    to the program then.
+    """Find today's suites and cases for the runs of a batch.
 
-    Raises HistoryError, as when the batch is going on: runs that come later would be counted by other grades.
+    Each suite is looked for at its old path. `suite` replaces the one that has its path, else the only one of the
+    batch, else the one whose file has the same name. `by` is the grader that decides instead of the cases' own, and
+    `load` reads a suite. The program learns the secrets of the suites.
+
+    Raises HistoryError, also when the batch is still running: its later runs would be graded by other rules.
     """
     if batch.ended_at is None and claimed(history.file, batch.number):
         raise HistoryError(f"batch {batch.number} is still running: regrade it when it is finished, or stop it first")
@@ -275,8 +276,8 @@ def grade_again(
     judges: Callable[[], RegradingJudges],
     damaged: Say,
 ) -> Iterator[GradedAgain]:
-    """Grade kept runs, in their order, on event loops of this thread. `judges` are made anew for some runs at a time.
-    Runs that are damaged are left out, which `damaged` is told.
+    """Grade stored runs in their order, on event loops of this thread. `judges` is called for each portion of runs.
+    Damaged runs are left out; `damaged` is called with the reason.
 
     Raises HistoryError, and RecordingError for a result that cannot be read.
     """
@@ -294,18 +295,18 @@ def grade_again(
 def store_grades(
     file: Path, batch: BatchRow, graded: Sequence[GradedAgain], graded_at: str, secrets: Secrets, say: Say
 ) -> None:
-    """Keep new grades of a batch beside the old ones; `graded_at` is ISO 8601. Raises HistoryError."""
-    kept = [(each.run.row.id, secrets.redacted(each.figures), secrets.redacted(each.after)) for each in graded]
-    add_grading(file, batch.number, graded_at, __version__, kept, say)
+    """Store new grades of a batch in addition to the old ones; `graded_at` is ISO 8601. Raises HistoryError."""
+    rows = [(each.run.row.id, secrets.redacted(each.figures), secrets.redacted(each.after)) for each in graded]
+    add_grading(file, batch.number, graded_at, __version__, rows, say)
 
 
 def _small(result: RunResult, run: StoredRun) -> RunResult:
-    """A result without what happened in the run, under what the history calls the suite."""
+    """Return a result without its trajectory, under the name that the history has for its suite."""
     return replace(result, suite=run.row.suite.key, trajectory=Trajectory(result.run_id))
 
 
 class _Questions:
-    """What cases asked when they ran, by the suites that the history has kept."""
+    """What cases asked when they ran, read from the suites in the history."""
 
     def __init__(self, history: History) -> None:
         self._history = history
@@ -313,8 +314,8 @@ class _Questions:
         self._known: dict[tuple[int, str], bool] = {}
 
     def asked_otherwise(self, row: RunRow, file: SuiteFile, case: Case) -> bool:
-        """Whether a run's case asks something else in today's suite. Of a suite that can no longer be read as it was,
-        for a secret that was taken out of it, nothing is known."""
+        """Return whether a run's case asks something else in today's suite; `False` where the old suite cannot be read,
+        because a secret was taken out of it."""
         key = (row.suite.id, row.case_id)
         if key not in self._known:
             self._known[key] = row.suite.hash != file.hash and self._differs(row, file, case)

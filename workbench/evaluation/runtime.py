@@ -99,7 +99,7 @@ class Runtime:
         self._servers = ServerPool(program, starting=start_ups.watch)
         self._engine = EngineThread()
         self.serving = Serving(self._servers, self._engine, program)
-        """The servers, by hand."""
+        """Starts, stops and calls servers by hand."""
 
     def start(
         self,
@@ -183,23 +183,22 @@ class Runtime:
         )
 
     def number_of(self, batch: str) -> int | None:
-        """How a batch is called in the history; `None` while that is not known, and where none is kept."""
+        """Return the number of a batch in the history; `None` until it is known, and without a history."""
         handle = self._handles.get(batch)
         return handle.number if handle is not None else None
 
     def missing_in_history(self, batch: str) -> int:
-        """How many runs of a batch that are over its history lacks; known for good once the session is closed."""
+        """Return how many finished runs of a batch the history lacks; final once the runtime is closed."""
         handle = self._handles.get(batch)
         return self._history.missing(handle) if self._history is not None and handle is not None else 0
 
     def began_at(self, batch: str) -> str | None:
-        """When a batch began according to the history, ISO 8601; `None` where none is kept."""
+        """Return when a batch began according to the history, ISO 8601; `None` without a history."""
         handle = self._handles.get(batch)
         return handle.started_at if handle is not None else None
 
     def settle_history(self) -> None:
-        """Wait until the history holds what has happened so far, where it can be written: whoever reads it wants to see
-        that. Blocks, for at most a second."""
+        """Wait until everything that has happened so far is in the history. Blocks for at most a second."""
         if self._history is not None:
             self._history.settle(SETTLING_TIMEOUT_S)
 
@@ -216,17 +215,18 @@ class Runtime:
         self._stop_soon(None)
 
     def allow(self, run_id: str, call_id: str, allowed: bool) -> None:
-        """Answer `ExecutionAsked`. Returns at once; a question that is no longer open is no error."""
+        """Answer `ExecutionAsked`. Returns at once. Does nothing when the question is no longer open."""
         if self._engine.alive:
             self._engine.submit(self._answer(run_id, call_id, allowed))
 
     def hold_at(self, breakpoints: Sequence[Breakpoint]) -> None:
-        """Have runs held at these breakpoints and no others, those under way too. Returns at once."""
+        """Hold all runs, those under way too, at these breakpoints and no others. Returns at once."""
         self._steppers.breakpoints = tuple(breakpoints)
 
     def go_on(self, run_id: str, until: Until, hold: int | None) -> Future[str | None]:
-        """Let a run go on from the `hold` that was seen, which is the sequence number of its `Paused`, and one that was
-        not seen to be held go only so far; the future says why not, if it cannot, as when it is held elsewhere."""
+        """Let a run continue `until` a stop. `hold` is the sequence number of the `Paused` that the caller has seen,
+        `None` for a run that is not held. The future gives the reason when the run cannot, such as being held
+        elsewhere."""
 
         async def go_on() -> str | None:
             return self._steppers.go_on(run_id, until, hold)
@@ -234,7 +234,7 @@ class Runtime:
         return self._engine.submit(go_on())
 
     def do(self, run_id: str, command: Command, hold: int) -> Future[str | None]:
-        """Have something done to a run at the `hold` that was seen; the future says why not, if it cannot be done."""
+        """Apply a command to a run that is held at `hold`. The future gives the reason when that is impossible."""
 
         async def do() -> str | None:
             return self._steppers.do(run_id, command, hold)
@@ -246,8 +246,8 @@ class Runtime:
             self._engine.submit(self._stop(run_id, batch))
 
     def close(self) -> None:
-        """Stop all runs, close all servers and connections, write the rest of the history, end the thread. Blocks, for
-        at most about fifteen seconds; may be called more than once, and nothing can be started afterwards."""
+        """Stop all runs, close all servers and connections, write the rest of the history and end the thread. Blocks
+        for at most about fifteen seconds. May be called more than once; nothing can be started afterwards."""
         if not self._engine.alive:
             return
         try:
@@ -339,7 +339,7 @@ class Runtime:
         return self._endpoints.open(replace(spec, concurrency=spec.concurrency or concurrency), environment, put_off)
 
     def _judges(self, approval: Approval, concurrency: int) -> Callable[[PlannedRun], RunJudge]:
-        """Who judges for each run of a batch."""
+        """Return what gives each run of a batch its judge."""
         specs = approval.specs
         under_way: Questions = {}
 
