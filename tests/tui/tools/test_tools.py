@@ -157,7 +157,7 @@ async def test_without_starting_anything_the_remembered_tools_are_shown_one_colu
         await app.press("escape")
         assert "shop  not started" in app.screen
         await app.press("home", "down", "c")
-        assert "nothing stands behind it" in app.screen
+        assert "there is no server to call" in app.screen
         await app.press("question_mark")
         assert isinstance(app.app.screen, HelpScreen)
         assert "Here, in the tools" in app.screen
