@@ -361,7 +361,7 @@ def test_what_is_accepted_of_a_run_holds_no_secret(tmp_path: Path) -> None:
     assert cleaned["mocks"][0]["when"] == {"room": "hall", "token": present, "more": present}  # type: ignore[index]
     assert cleaned["mocks"][0]["result"] == "knows $DOTENV_PASSWORD"  # type: ignore[index]
     assert table_without_secrets(expecting, expecting, secrets) is not None
-    with pytest.raises(ValueError, match="holds a secret"):
+    with pytest.raises(ValueError, match="contains a secret"):
         table_without_secrets(case_expecting(table, "use_planted-dotenv-0815", {}), table, secrets)
 
 

@@ -299,7 +299,7 @@ def test_an_interrupted_batch_goes_on_with_an_agent_that_is_given_again(folder: 
     report = workbench.evaluate("clock.toml", model=agent, history=history, resume=True)
     assert set(asked) == {"time-in-bergen", "small-talk"}
     assert (report.batch, report.passed, len(report.runs)) == (1, True, 2)
-    with pytest.raises(workbench.UsageError, match="nothing is missing"):
+    with pytest.raises(workbench.UsageError, match="nothing to resume"):
         workbench.evaluate("clock.toml", model=agent, history=history, resume=True)
 
 

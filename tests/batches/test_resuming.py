@@ -285,6 +285,6 @@ def test_a_batch_that_cannot_go_on_stays_free(suite: Path, history: Path, tmp_pa
     program = program_of(tmp_path)
     cut_off(plan_runs([load_suite(suite)], case_ids=["sun"]), program, history)
     with History(history) as opened:
-        with pytest.raises(HistoryError, match="nothing is missing"):
+        with pytest.raises(HistoryError, match="nothing to resume"):
             claim_and_read(opened, 1, program, ())
         assert not claimed(history, 1)

@@ -42,7 +42,7 @@ async def test_a_missing_program_is_named_with_the_command_and_the_log(open_serv
 
 async def test_a_missing_folder_is_named(open_server: OpenServer, tmp_path: Path) -> None:
     gone = tmp_path / "gone"
-    assert f"there is no folder {gone}" in await start_error(open_server("python", "x.py", folder=gone))
+    assert f"the folder {gone} does not exist" in await start_error(open_server("python", "x.py", folder=gone))
 
 
 async def test_a_file_that_may_not_be_run_is_named(open_server: OpenServer, tmp_path: Path) -> None:

@@ -343,8 +343,8 @@ def test_a_plain_json_answer_is_read_as_well() -> None:
             {"models": []},
             "is not an answer: '{\"models\": []}' (is http://localhost:1/v1 the base URL of the Chat Completions",
         ),
-        ([], "is no answer"),
-        (None, "is no answer"),
+        ([], "is not an answer"),
+        (None, "is not an answer"),
         ({"choices": [None]}, "held no answer"),
     ],
 )

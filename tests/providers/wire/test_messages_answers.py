@@ -187,8 +187,8 @@ def test_a_plain_json_answer_is_read_as_well() -> None:
     ("document", "message"),
     [
         ({"type": "error", "error": {"type": "not_found_error", "message": "no such model"}}, "reports: no such model"),
-        ({"models": []}, "is no answer"),
-        ("hello", "is no answer"),
+        ({"models": []}, "is not an answer"),
+        ("hello", "is not an answer"),
     ],
 )
 def test_other_documents_are_errors(document: Any, message: str) -> None:

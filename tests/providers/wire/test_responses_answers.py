@@ -220,7 +220,7 @@ def test_a_plain_json_answer_is_read_as_well() -> None:
         ({"error": {"message": "no such model"}}, "mine reports: no such model"),
         ({"status": "failed", "output": [], "error": {"message": "oh"}}, "mine reports: oh"),
         ({"status": "queued", "output": []}, "broke off"),
-        ({"models": []}, "is no answer"),
+        ({"models": []}, "is not an answer"),
     ],
 )
 def test_other_documents_are_errors(document: Any, message: str) -> None:

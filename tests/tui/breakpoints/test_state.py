@@ -44,7 +44,7 @@ def test_a_secret_in_a_condition_holds_runs_and_is_not_in_the_file(tmp_path: Pat
     line = 'tool login when { token = "open-sesame" }'
     assert (points.put(POINTS[0]), points.put(breakpoint_of(line))) == (0, 1)
     assert said(points) == [(LINES[0], True), (line, True)]
-    assert points.problem is not None and "is not kept" in points.problem
+    assert points.problem is not None and "is not saved" in points.problem
     assert file_in(tmp_path).read() == ((POINTS[0],), None)
 
 

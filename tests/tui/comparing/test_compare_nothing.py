@@ -29,7 +29,7 @@ async def test_of_a_suite_that_cannot_run_it_says_that_it_has_errors(tmp_path: P
         assert await said(app, key) == ERRORS
         await app.press("d")
         assert f"{ERRORS}." in app.screen
-        assert "one model only" not in app.screen
+        assert "only one model" not in app.screen
         await app.press("d", "escape", "e")
         assert app.app.main.pane == "case"
 

@@ -208,7 +208,7 @@ async def test_a_batch_that_another_program_goes_on_with_is_left_alone(tmp_path:
         await shown(app)
         other = claim(history, 5)
         await app.press("c")
-        await app.until(lambda: "is going on in another program" in app.screen)
+        await app.until(lambda: "is running in another program" in app.screen)
         assert not app.app.main.book.under_way()
     other.release()
 

@@ -78,7 +78,7 @@ async def test_an_edit_regrades_the_run_says_what_moved_and_undo_takes_it_back(t
         assert "0/1" in app.screen
         await app.press("ctrl+z")
         assert "✓ passed" in app.screen
-        assert "graded anew" not in app.screen
+        assert "regraded" not in app.screen
         assert "1/1" in app.screen
         assert "Undone: Changed; 1 run: failed → passed, no model call" in app.screen
 

@@ -188,10 +188,10 @@ async def test_drafts_that_cannot_be_kept_are_said_once_and_typing_goes_on(
         suite = edit(app)
         await app.until(lambda: "unsaved changes cannot be backed up" in app.screen)
         await app.press("z")
-        await app.until(lambda: "cannot be kept" not in app.screen)
+        await app.until(lambda: "cannot be backed up" not in app.screen)
         edit(app, "Film night", "Cinema night")
         await app.settle()
-        assert "cannot be kept" not in app.screen
+        assert "cannot be backed up" not in app.screen
         assert "Cinema night" in suite.document.text
         await app.press("q")
         await app.until(lambda: isinstance(app.app.screen, UnsavedScreen) and "cannot be backed up" in app.screen)

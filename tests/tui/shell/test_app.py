@@ -99,7 +99,7 @@ async def test_what_changed_on_disk_is_read_again_on_request(tmp_path: Path) -> 
         (suites / "smart_home.toml").write_text(SMART_HOME.replace("Lights off", "Lights out"), encoding="utf-8")
         await app.press("f5")
         assert "Lights out" in app.screen
-        assert "read again" in app.screen.lower()
+        assert "reloaded" in app.screen.lower()
         assert app.app.main.selection.case == (suites / "smart_home.toml", "movie-night")
 
 

@@ -233,7 +233,7 @@ async def test_a_mistake_is_shown_where_it_is_and_nothing_is_lost(tmp_path: Path
         assert "Not sent, but kept: line 2, column 16" in app.screen
         assert app.session.done == []
         await app.press("escape")
-        assert "Not sent, and kept" in app.screen
+        assert "Not sent, but kept" in app.screen
         await app.press("e")
         assert editor(app).text == '{"room": "Küche",\n "brightness": }'
 
