@@ -61,7 +61,7 @@ def test_a_batch_that_goes_on_elsewhere_is_left_alone(program: Program) -> None:
     running.send_signal(signal.SIGINT)
     running.communicate(timeout=20)
     assert done.returncode == 2
-    assert done.stderr.startswith("nothing was run: batch 1 is going on in another program")
+    assert done.stderr.startswith("nothing was run: batch 1 is running in another program")
 
 
 def test_what_the_batch_settles_is_not_asked_of_it(program: Program) -> None:

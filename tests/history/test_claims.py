@@ -31,7 +31,7 @@ def test_nothing_is_claimed_where_nobody_ever_claimed_anything(file: Path) -> No
 def test_what_is_claimed_here_cannot_be_claimed_again_until_it_is_released(file: Path) -> None:
     first = claim(file, 7)
     assert (claimed(file, 7), claimed(file, 8)) == (True, False)
-    with pytest.raises(HistoryError, match="batch 7 is going on in another program, or in this one"):
+    with pytest.raises(HistoryError, match="batch 7 is running in another program, or in this one"):
         claim(file, 7)
     first.release()
     first.release()

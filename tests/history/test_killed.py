@@ -75,4 +75,4 @@ def test_a_batch_that_goes_on_is_not_gone_on_with_elsewhere(program: Program) ->
         refused = program.run("run", "--resume", "1", "--history", "kept.sqlite3")
         running.kill()
     assert (refused.returncode, refused.stdout) == (2, "")
-    assert "batch 1 is going on in another program" in refused.stderr
+    assert "batch 1 is running in another program" in refused.stderr

@@ -381,7 +381,7 @@ async def test_an_error_of_the_protocol_is_for_the_model_to_see(pool: ServerPool
 async def test_a_connection_that_breaks_takes_the_server_down(pool: ServerPool) -> None:
     with RawServer(Scripted(lambda _: Answer((), before=(b"junk\r\n\r\n",)))) as raw:
         server = await start(pool, Server(name="hosted", url=f"{raw.url}/mcp"))
-        with pytest.raises(ServerError, match="broke the connection"):
+        with pytest.raises(ServerError, match="closed the connection"):
             await server.call("talk", {})
         assert server.down is not None
 

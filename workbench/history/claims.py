@@ -70,7 +70,7 @@ def claim(file: Path, number: int) -> Claim:
     except OSError as error:
         raise HistoryError(f"the history {file} cannot be written: {error.strerror or error}") from error
     if taken is None:
-        raise HistoryError(f"batch {number} is going on in another program, or in this one: stop it there, or wait")
+        raise HistoryError(f"batch {number} is running in another program, or in this one: stop it there, or wait")
     return taken
 
 

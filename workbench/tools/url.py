@@ -226,7 +226,7 @@ class UrlConnection:
                 case httpx2.SSEError():
                     return f"sent what is no stream of events: {first_line(cause)}"
                 case httpx2.TransportError():
-                    return f"broke the connection ({first_line(cause)})"
+                    return f"closed the connection ({first_line(cause)})"
         return None
 
 

@@ -59,7 +59,7 @@ def test_switching_sets_takes_away_and_switches_on_again() -> None:
     assert points.switch(POINTS[0]) == "set"
     points.toggle(0)
     assert points.switch(POINTS[0]) == "switched on"
-    assert points.switch(POINTS[0]) == "taken away"
+    assert points.switch(POINTS[0]) == "removed"
     assert points.points == ()
 
 

@@ -63,7 +63,7 @@ class BreakingCommands:
         done = self._breaking.all.switch(found)
         if self._breaking.all.problem is not None:
             return
-        doubt = self._breaking.doubt(found) if done != "taken away" else None
+        doubt = self._breaking.doubt(found) if done != "removed" else None
         if doubt is not None:
             say(f"Breakpoint {done}: {line}; but {doubt}", "warned", GLYPHS.warned)
         else:

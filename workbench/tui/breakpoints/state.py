@@ -27,7 +27,7 @@ MOST_BYTES = 1 << 20
 _OFF = "off "
 _NOT_KEPT = "a breakpoint with a secret in its condition is not saved: it works until you quit"
 
-Switched = Literal["set", "switched on", "taken away"]
+Switched = Literal["set", "switched on", "removed"]
 
 
 class BreakpointFile:
@@ -123,7 +123,7 @@ class Breakpoints:
             return "set"
         if self.points[index].enabled:
             self.remove(index)
-            return "taken away"
+            return "removed"
         self.toggle(index)
         return "switched on"
 
