@@ -13,7 +13,7 @@ from workbench.suite.loading import SuiteFile, load_suite, parse_suite
 from workbench.suite.saving import FileState
 from workbench.tools.listings import Listings
 from workbench.trajectory.messages import ToolDefinition
-from workbench.tui.case.form.source import form_source
+from workbench.tui.case.form.page import form_source
 from workbench.tui.lines.words import at_line
 
 PATH = Path("suites/a.toml")

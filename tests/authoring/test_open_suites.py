@@ -6,8 +6,7 @@ from pathlib import Path
 
 from workbench.authoring.document import HEAD, Document
 from workbench.authoring.open_suite import OpenSuite
-from workbench.authoring.open_suites import OpenSuites, SuitesChanged
-from workbench.authoring.undo import redo, tie, undo
+from workbench.authoring.open_suites import OpenSuites, SuitesChanged, redo, tie, undo
 from workbench.authoring.workspace import Workspace
 from workbench.suite.loading import SuiteFile, parse_suite
 from workbench.suite.saving import FileState

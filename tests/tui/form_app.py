@@ -21,12 +21,11 @@ from workbench.suite.render import Table
 from workbench.suite.splice import SpliceError
 from workbench.tools.listings import Listings
 from workbench.tui.case.commands import FormCommands
-from workbench.tui.case.form.source import form_source, with_table
+from workbench.tui.case.form.page import form_source, with_table
 from workbench.tui.case.form.view import FormView
 from workbench.tui.kit.painting import PaintedApp
 from workbench.tui.lines.spans import Role
-from workbench.tui.terminal.theme_files import load_themes
-from workbench.tui.terminal.theming import Palette, textual_theme
+from workbench.tui.terminal.theming import Palette, load_themes, textual_theme
 
 KEYS = {" ": "space", ".": "full_stop", "\n": "enter", "_": "underscore", "?": "question_mark", "-": "minus"}
 

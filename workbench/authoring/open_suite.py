@@ -7,8 +7,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from workbench.authoring.document import HEAD, CaseOutline, Document, outline_of
-from workbench.authoring.loose_text import with_loose
+from workbench.authoring.document import HEAD, CaseOutline, Document, outline_of, with_loose
 from workbench.suite.loading import SuiteFile, parse_suite
 from workbench.suite.problems import Problem, written
 from workbench.suite.rereading import reread

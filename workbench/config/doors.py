@@ -106,8 +106,11 @@ DOORS: tuple[Door, ...] = (
         "breakpoints",
         "Breakpoints of a project; one with a secret in its condition is not written.",
         (
-            *("tui/breakpoints/state.py:BreakpointFile.write", "tui/breakpoints/state.py:BreakpointFile._set_aside"),
-            "tui/breakpoints/state.py:Breakpoints._become",
+            *(
+                "tui/breakpoints/project.py:BreakpointFile.write",
+                "tui/breakpoints/project.py:BreakpointFile._set_aside",
+            ),
+            "tui/breakpoints/project.py:Breakpoints._become",
         ),
     ),
     Door(

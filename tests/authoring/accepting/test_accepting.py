@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from tests.authoring.edited import EditedCase
 from tests.strategies import json_values
 from tests.trajectories import CallSpec
-from workbench.authoring.accepting.calls import AcceptError
-from workbench.authoring.accepting.checks import choices_for
+from workbench.authoring.accepting.calls import AcceptError, choices_for
 from workbench.authoring.accepting.proposal import Proposal
 from workbench.authoring.accepting.run import accept_call, accept_missing, accept_run
 from workbench.grading.critics import grade_critics

@@ -13,8 +13,8 @@ from tests.authoring.accepting.test_accepting import Edited
 from tests.strategies import json_values
 from tests.trajectories import CallSpec
 from workbench.authoring.accepting.calls import AcceptError
+from workbench.authoring.accepting.proposal import accept_steps
 from workbench.authoring.accepting.run import accept_call, accept_missing, accept_run
-from workbench.authoring.accepting.steps import accept_steps
 from workbench.authoring.from_calls import case_expecting, case_with_mock, step_of
 from workbench.grading.grade import CallPairing
 from workbench.grading.run import grade_run_and_steps

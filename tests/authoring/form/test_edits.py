@@ -20,7 +20,7 @@ from workbench.authoring.form.typed import CellError
 from workbench.suite.render import Table
 from workbench.suite.sameness import same
 from workbench.suite.splice import SuiteText
-from workbench.tui.case.form.source import with_table
+from workbench.tui.case.form.page import with_table
 
 FORMS = {index: source_of(index=index) for index in (0, 1, 2, None)}
 DOCUMENT = Document.of(EVERYTHING)

@@ -19,8 +19,7 @@ from workbench.suite.problems import Place
 from workbench.suite.render import Table
 from workbench.suite.sameness import same
 from workbench.suite.splice import SuiteText
-from workbench.tui.case.form.page import FormPage
-from workbench.tui.case.form.source import with_table
+from workbench.tui.case.form.page import FormPage, with_table
 
 FORMS = {index: source_of(index=index) for index in (0, 1, 2, None)}
 CHANGES: dict[str, Callable[[FormSource, FormRow], Edit | str]] = {

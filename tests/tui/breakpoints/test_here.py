@@ -11,11 +11,16 @@ from workbench.engine.breakpoints import Breakpoint
 from workbench.grading.grade import ArgumentVerdict
 from workbench.suite.problems import Place
 from workbench.trajectory.events import ResultReceived
-from workbench.tui.breakpoints.here import NOTHING_IN_FORM, NOTHING_IN_RUN, breakpoint_in_form, breakpoint_in_run
-from workbench.tui.breakpoints.lines import completions_of
-from workbench.tui.lines.growing_text import GrowingText
-from workbench.tui.lines.marks import with_breakpoint
+from workbench.tui.breakpoints.lines import (
+    NOTHING_IN_FORM,
+    NOTHING_IN_RUN,
+    breakpoint_in_form,
+    breakpoint_in_run,
+    completions_of,
+)
+from workbench.tui.lines.laid_out import GrowingText
 from workbench.tui.lines.spans import Line, Span, plain
+from workbench.tui.lines.typed_rows import with_breakpoint
 from workbench.tui.run_book.shown.items import (
     CallItem,
     HoldItem,

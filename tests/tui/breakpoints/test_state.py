@@ -12,7 +12,7 @@ from workbench.config.project import project_folder
 from workbench.config.secrets import Secrets
 from workbench.engine.breakpoint_text import breakpoint_line, breakpoint_of
 from workbench.engine.breakpoints import Breakpoint
-from workbench.tui.breakpoints.state import BreakpointFile, Breakpoints
+from workbench.tui.breakpoints.project import BreakpointFile, Breakpoints
 
 LINES = ("tool send_email", "tool set_lights when { brightness = { range = [50, 100] } }", "error", "round 2")
 POINTS = tuple(map(breakpoint_of, LINES))

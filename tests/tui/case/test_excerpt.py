@@ -6,7 +6,7 @@ from pathlib import Path
 
 from workbench.authoring.open_suite import OpenSuite
 from workbench.suite.loading import parse_suite
-from workbench.tui.case.excerpt import case_excerpt, excerpt_lines, file_excerpt
+from workbench.tui.case.excerpt_view import case_excerpt, excerpt_lines, file_excerpt
 from workbench.tui.lines.spans import cells, plain
 
 TEXT = """format = 1

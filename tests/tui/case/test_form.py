@@ -6,7 +6,7 @@ import pytest
 
 from tests.tui.form_app import Typist, form_of
 from workbench.authoring.document import HEAD
-from workbench.tui.kit.completion_list import CompletionList
+from workbench.tui.kit.suggestions import CompletionList
 from workbench.tui.kit.text_field import TextField
 
 HOME = """

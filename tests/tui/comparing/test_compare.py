@@ -13,8 +13,7 @@ from workbench.batches.plan import PlannedRun
 from workbench.trajectory.messages import ToolDefinition
 from workbench.tui.comparing.paired import PairedScreen
 from workbench.tui.comparing.screen import CompareScreen
-from workbench.tui.runs.execution_dialog import ExecutionScreen
-from workbench.tui.runs.trust_dialog import TrustScreen
+from workbench.tui.runs.dialogs import ExecutionScreen, TrustScreen
 from workbench.tui.trajectory.screen import TrajectoryScreen
 from workbench.tui.two_runs.screen import PairScreen
 

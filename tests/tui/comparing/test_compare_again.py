@@ -11,7 +11,7 @@ from tests.tui.comparing.test_compare import added_up, comparing, finish, row
 from tests.tui.run_book.test_book import done
 from workbench.analysis.comparison import ModelTotals
 from workbench.evaluation.options import Begin, RunOptions
-from workbench.tui.comparing.at_start import Compared
+from workbench.tui.comparing.opening import Compared
 from workbench.tui.comparing.sources import ComparedCase, LiveRuns, Standing
 
 

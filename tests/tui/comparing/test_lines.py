@@ -25,7 +25,7 @@ from workbench.tui.comparing.lines import (
 )
 from workbench.tui.comparing.sources import ComparedCase, Standing
 from workbench.tui.comparing.state import CompareState
-from workbench.tui.comparing.totals import ComparedTotals
+from workbench.tui.comparing.table import ComparedTotals
 from workbench.tui.lines.spans import cells, plain
 
 LONG_CASE = "A very long case name that goes on and on so that no terminal could ever show all of it at once"

@@ -13,7 +13,7 @@ from rich.cells import cell_len
 
 from tests.analysis.cells import ran
 from workbench.analysis.comparison import CellKey, cell_of, model_totals
-from workbench.authoring.case_now import CaseKey
+from workbench.authoring.case_list import CaseKey
 from workbench.grading.grade import Status
 from workbench.grading.repeats import WORST_FIRST
 from workbench.grading.run_summary import RunSummary
@@ -21,7 +21,7 @@ from workbench.suite.model import Gate
 from workbench.tui.comparing.lines import cell_line, cell_said, columns_of, header_line, heads_of, row_line
 from workbench.tui.comparing.sources import NOT_RUN, ComparedCase, Standing
 from workbench.tui.comparing.state import CompareState
-from workbench.tui.comparing.totals import ComparedTotals
+from workbench.tui.comparing.table import ComparedTotals
 from workbench.tui.lines.spans import cells, plain
 from workbench.tui.run_book.record import RunRecord
 

@@ -11,8 +11,7 @@ from workbench.analysis.confusion import confusion_of
 from workbench.batches.plan import PlannedRun, plan_runs
 from workbench.suite.loading import load_suite
 from workbench.suite.model import Case
-from workbench.tui.failures.confusion import ConfusionTable
-from workbench.tui.failures.lines import detail_lines, row_line
+from workbench.tui.failures.lines import ConfusionTable, detail_lines, row_line
 from workbench.tui.failures.state import FailureList
 from workbench.tui.lines.spans import cells, plain
 from workbench.tui.run_book.record import RunRecord

@@ -31,7 +31,7 @@ from workbench.trajectory.messages import Message
 from workbench.tui.grades.lines import grade_page
 from workbench.tui.grades.state import GradesState
 from workbench.tui.lines.spans import plain
-from workbench.tui.run_book.shown.missing import expected_of
+from workbench.tui.run_book.shown.grade import expected_of
 from workbench.tui.run_book.shown.view import RunView
 from workbench.tui.trajectory.run_lines import RunLines
 

@@ -10,7 +10,7 @@ from tests.tui.histories import Made, well, write_history
 from workbench.history.records import Regrade, SuiteRef
 from workbench.reports.markdown import text
 from workbench.trajectory.messages import JsonValue
-from workbench.tui.history import change_lines as diff_lines
+from workbench.tui.history import changes as diff_lines
 from workbench.tui.history.changes import DiffList
 from workbench.tui.lines.spans import Span, cells, plain
 from workbench.tui.run_book.kept import read_two

@@ -20,7 +20,7 @@ from workbench.tui.history.changes_screen import BatchDiffScreen
 from workbench.tui.history.dialogs import GoOnScreen
 from workbench.tui.history.timeline_screen import TimelineScreen
 from workbench.tui.kit.rows import Head
-from workbench.tui.runs.trust_dialog import TrustScreen
+from workbench.tui.runs.dialogs import TrustScreen
 from workbench.tui.trajectory.screen import TrajectoryScreen
 from workbench.tui.two_runs.screen import PairScreen
 

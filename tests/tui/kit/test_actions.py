@@ -8,8 +8,7 @@ from pathlib import Path
 from tests.tui.apps import opened
 from workbench.tui.kit.actions import PANES, MainSituation
 from workbench.tui.kit.bars import key_line
-from workbench.tui.kit.key_names import key_name
-from workbench.tui.kit.keymap import DEFAULT_KEYS
+from workbench.tui.kit.keymap import DEFAULT_KEYS, key_name
 from workbench.tui.lines.spans import cells, plain
 from workbench.tui.shell.registry import ACTIONS, BY_ID, PLACES, SCREEN_TITLES, shown_keys
 

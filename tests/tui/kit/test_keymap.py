@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from textual.keys import _character_to_key
 
-from workbench.tui.kit.key_names import key_name, key_of
-from workbench.tui.kit.keymap import DEFAULT_KEYS, NO_KEY, Keymap, load_keymap
+from workbench.tui.kit.keymap import DEFAULT_KEYS, NO_KEY, Keymap, key_name, key_of, load_keymap
 from workbench.tui.shell.registry import ACTIONS, BY_ID, PLACES, SCREEN_TITLES
 
 

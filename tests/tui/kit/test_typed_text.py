@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from workbench.tui.kit.typed_text import Motion, TypedText
 from workbench.tui.lines.spans import Span, cells, plain
-from workbench.tui.lines.typed_line import column_at, shift_for, shown, window
+from workbench.tui.lines.typed_rows import column_at, shift_for, shown, window
 
 texts = st.text(st.sampled_from("ab \t\r\n\"'=[]{}#é\u0301漢\x1b\u202e\u200b"), max_size=60)
 motions = st.sampled_from(list(Motion.__args__))  # type: ignore[attr-defined]

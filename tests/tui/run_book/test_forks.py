@@ -11,7 +11,7 @@ import pytest
 from tests.trajectory.scripts import events_of
 from workbench.analysis import divergence
 from workbench.analysis.divergence import Difference, first_difference
-from workbench.authoring.case_now import CaseNow
+from workbench.authoring.case_list import CaseNow
 from workbench.batches.events import BatchStarted, RunDone, RunEvent
 from workbench.batches.plan import PlannedRun, plan_fork, plan_runs
 from workbench.engine.checkpoint import EditResult

@@ -33,8 +33,8 @@ from workbench.trajectory.events import (
 from workbench.trajectory.fold import fold
 from workbench.trajectory.messages import Message, Usage
 from workbench.tui.lines.spans import cells, plain
+from workbench.tui.run_book.shown.grade import PlacedCall
 from workbench.tui.run_book.shown.items import CallItem, MissingItem, OutcomeItem, ResultItem, RoundItem, TextItem
-from workbench.tui.run_book.shown.missing import PlacedCall
 from workbench.tui.run_book.shown.view import RunView
 from workbench.tui.trajectory.copied import copied_text
 from workbench.tui.trajectory.run_lines import RunLines

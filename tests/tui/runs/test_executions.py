@@ -20,7 +20,7 @@ from workbench.trajectory.messages import JsonValue, ToolDefinition
 from workbench.trajectory.trajectory import Trajectory
 from workbench.tui.kit.dialogs import ReadLines
 from workbench.tui.runs import starting
-from workbench.tui.runs.execution_dialog import ExecutionScreen
+from workbench.tui.runs.dialogs import ExecutionScreen
 from workbench.tui.shell.main_screen import MainScreen
 
 SEND = ToolDefinition(

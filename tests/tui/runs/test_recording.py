@@ -9,7 +9,7 @@ import pytest
 from tests.tui.apps import MOVIE_NIGHT, NEEDY, SMART_HOME, Opened, conversation, opened, suites_in
 from workbench.config.resources import bundled
 from workbench.trajectory.recording import read_recording
-from workbench.tui.runs.trust_dialog import TrustScreen
+from workbench.tui.runs.dialogs import TrustScreen
 
 LOCAL = """
 [models.local]

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.tui.apps import SMART_HOME, ScriptedSession, conversation, opened, opening, suites_in
-from workbench.authoring.case_now import CaseKey
+from workbench.authoring.case_list import CaseKey
 from workbench.trajectory.events import RequestStarted, TextDelta
 
 

@@ -9,7 +9,7 @@ from workbench.suite.loading import load_suite
 from workbench.tools.listings import Listings
 from workbench.trajectory.messages import ToolDefinition
 from workbench.tui.kit.dialogs import ReadLines
-from workbench.tui.runs.trust_dialog import TrustScreen
+from workbench.tui.runs.dialogs import TrustScreen
 
 LONG = NEEDY.replace(
     '"server.py"', '"server.py", "--root", "rooms/home", "--rooms", "kitchen,hall,attic", "--last-word"'

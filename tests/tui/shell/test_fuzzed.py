@@ -23,8 +23,7 @@ from tests.tui.fuzzing import Deed, Resize, Send, as_text, session, size_of, sui
 from tests.tui.in_terminal import CURSOR_ON, ENTERS, LEAVES, MOUSE_OFF, Terminal
 from workbench.suite.drafts import Drafts
 from workbench.tui.shell.workbench import Workbench
-from workbench.tui.terminal.escape_sequences import MAX_COLUMNS, MAX_ROWS
-from workbench.tui.terminal.input import Pasted, TerminalInput
+from workbench.tui.terminal.input import MAX_COLUMNS, MAX_ROWS, Pasted, TerminalInput
 
 MOST_BYTES_AT_ONCE = 4096
 

@@ -16,8 +16,8 @@ from workbench.engine.fork import ForkPoint
 from workbench.trajectory.events import Paused
 from workbench.trajectory.recording import read_recording
 from workbench.tui.run_book.shown.items import Item, OutcomeItem, ResultItem, RoundItem
-from workbench.tui.runs.trust_dialog import TrustScreen
-from workbench.tui.stepping.fork_dialog import ForkScreen
+from workbench.tui.runs.dialogs import TrustScreen
+from workbench.tui.stepping.forking import ForkScreen
 
 LOCAL = '[models.local]\nprovider = "openai"\nbase_url = "http://127.0.0.1:9/v1"\nmodel = "llama"\n'
 

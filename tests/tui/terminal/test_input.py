@@ -12,12 +12,14 @@ from textual import events
 from textual._xterm_parser import XTermParser
 from textual.message import Message
 
-from workbench.tui.terminal.escape_sequences import MAX_COLUMNS, MAX_PLACE, MAX_ROWS
 from workbench.tui.terminal.input import (
     BURST,
     END,
     ESCAPE_S,
     LARGEST_PASTE,
+    MAX_COLUMNS,
+    MAX_PLACE,
+    MAX_ROWS,
     PASTE_S,
     REST_S,
     START,
@@ -26,7 +28,7 @@ from workbench.tui.terminal.input import (
     TerminalInput,
     Typed,
 )
-from workbench.tui.terminal.pasting import harmless
+from workbench.tui.terminal.keys_in_turn import harmless
 
 NUMBERS = st.sampled_from(
     ["0", "1", "2", "48", "27", "97", "200", "201", "1049", "55296", "99999", "1114112", "9" * 30, ""]

@@ -10,8 +10,7 @@ from rich.color import Color
 
 from workbench.config.resources import bundled
 from workbench.tui.lines.spans import Role
-from workbench.tui.terminal.theme_files import COLOURS, ThemeFile, Themes, load_themes, stamp_of
-from workbench.tui.terminal.theming import Palette
+from workbench.tui.terminal.theming import COLOURS, Palette, ThemeFile, Themes, load_themes, stamp_of
 
 THEMES = load_themes(bundled("themes"), Path("none")).by_name
 

@@ -20,8 +20,7 @@ from workbench.tools.connection import ServerStatus
 from workbench.tools.listings import Listing
 from workbench.trajectory.messages import JsonValue, ToolDefinition
 from workbench.tui.lines.spans import cells, plain
-from workbench.tui.tools.call_form import CallForm
-from workbench.tui.tools.call_lines import CallOutcome, call_picture
+from workbench.tui.tools.call_lines import CallForm, CallOutcome, call_picture
 from workbench.tui.tools.lines import age, detail_lines, parameter_lines, row_line
 from workbench.tui.tools.shelves import ToolShelves, expecting
 

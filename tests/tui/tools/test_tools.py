@@ -13,8 +13,7 @@ from workbench.suite.loading import load_suite
 from workbench.tools.listings import Listings
 from workbench.trajectory.messages import ToolDefinition
 from workbench.tui.kit.help import HelpScreen
-from workbench.tui.runs.execution_dialog import HandExecutionScreen
-from workbench.tui.runs.trust_dialog import TrustScreen
+from workbench.tui.runs.dialogs import HandExecutionScreen, TrustScreen
 from workbench.tui.tools.call_screen import CallScreen
 from workbench.tui.tools.screen import ToolsScreen
 

@@ -27,7 +27,7 @@ from workbench.suite.loading import parse_suite
 from workbench.suite.model import Case, Suite
 from workbench.trajectory.events import Event, EventPayload, Paused, Resumed, RunFinished
 from workbench.trajectory.trajectory import Trajectory
-from workbench.tui.case.excerpt import case_excerpt, step_line
+from workbench.tui.case.excerpt_view import case_excerpt, step_line
 from workbench.tui.grades.lines import ROWS, copied_grade, grade_page, list_line
 from workbench.tui.grades.state import GradesState
 from workbench.tui.lines.spans import cells, plain

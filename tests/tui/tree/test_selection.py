@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from workbench.authoring.open_suite import OpenSuite
-from workbench.authoring.open_suites import OpenSuites
-from workbench.authoring.undo import undo
+from workbench.authoring.open_suites import OpenSuites, undo
 from workbench.authoring.workspace import Workspace
 from workbench.suite.loading import parse_suite
 from workbench.tui.run_book.book import RunBook

@@ -10,8 +10,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 
-from workbench.authoring.accepting.calls import AcceptError, TakenArgument, TakenCall
-from workbench.authoring.accepting.checks import KEPT, CheckChoice
+from workbench.authoring.accepting.calls import KEPT, AcceptError, CheckChoice, TakenArgument, TakenCall
 from workbench.authoring.accepting.proposal import Proposal
 from workbench.config.secrets import Secrets
 from workbench.suite.checks import OPTION_NAMES

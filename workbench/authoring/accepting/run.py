@@ -11,8 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from workbench.authoring.accepting.calls import TakenCall, as_expected, as_expected_again, check_calls
-from workbench.authoring.accepting.proposal import NO_CALLS, Proposal
-from workbench.authoring.accepting.steps import accept_step, accept_step_without_call, accept_steps
+from workbench.authoring.accepting.proposal import (
+    NO_CALLS,
+    Proposal,
+    accept_step,
+    accept_step_without_call,
+    accept_steps,
+)
 from workbench.authoring.form.tables import value_at
 from workbench.grading.grade import CallPairing
 from workbench.suite.model import Case, tool_text

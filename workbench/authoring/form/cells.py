@@ -11,8 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Final, get_args
 
-from workbench.authoring.form.json_types import Schema, allowed_values, is_number, keyword, type_of
-from workbench.authoring.form.samples import sample_value
+from workbench.authoring.form.json_types import Schema, allowed_values, is_number, keyword, sample_value, type_of
 from workbench.authoring.form.typed import (
     CellError,
     read_checks,

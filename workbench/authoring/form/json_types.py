@@ -1,7 +1,4 @@
-"""The types and values that a JSON Schema allows for one value, through `$ref`, `anyOf` and the like.
-
-A schema here is that of one argument, with the `$defs` that it refers to (see `argument_schemas.arguments_of`).
-"""
+"""What a JSON Schema allows for a value, in the form's terms, and values that it allows."""
 
 from __future__ import annotations
 
@@ -190,3 +187,40 @@ def _at(reference: str, root: Schema) -> object:
             return None
         found = found.get(part.replace("~1", "/").replace("~0", "~"))
     return found
+
+
+def suggested_value(schema: Schema | None) -> object | None:
+    """Return the schema's default, otherwise its first listed value, otherwise its first example. Returns `None` if
+    TOML can express none of them."""
+    listed = allowed_values(schema)
+    examples = keyword(schema, "examples")
+    others = examples if isinstance(examples, list) else []
+    suggested = (keyword(schema, "default"), *(listed or ()), keyword(schema, "example"), *others)
+    return next((value for value in suggested if _can_be_said(value)), None)
+
+
+def sample_value(schema: Schema | None) -> object:
+    """Return the value that the schema suggests, or a plain one of its type: empty text, the minimum, and so on."""
+    suggested = suggested_value(schema)
+    if suggested is not None:
+        return suggested
+    types = types_of(schema)
+    if "string" in types:
+        return ""
+    if "integer" in types:
+        least = keyword(schema, "minimum")
+        return least if is_number(least) else 0
+    return True if "boolean" in types else [] if "array" in types else {} if "object" in types else ""
+
+
+def _can_be_said(value: object) -> bool:
+    match value:
+        case None:
+            return False
+        case float():
+            return is_number(value)
+        case dict():
+            return all(map(_can_be_said, value.values()))
+        case list():
+            return all(map(_can_be_said, value))
+    return True

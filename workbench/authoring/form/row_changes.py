@@ -13,7 +13,7 @@ from workbench.authoring.form.cells import with_option, with_optional, with_requ
 from workbench.authoring.form.completions import Completion, complete
 from workbench.authoring.form.edits import Edit, name_of
 from workbench.authoring.form.row import FormRow, FormSource
-from workbench.authoring.form.rows_mocks import ROLES
+from workbench.authoring.form.rows_calls import ROLES
 from workbench.authoring.form.tables import items_at, value_at, with_item, with_items_swapped, with_value, without
 from workbench.authoring.form.templates import expected_call, first_value, new_message, new_mock, new_step
 from workbench.authoring.form.typed import CellError, read_text

@@ -7,8 +7,7 @@ from typing import get_args
 
 from pydantic import BaseModel
 
-from workbench.authoring.form.fields import Field, as_it_stands, field_row
-from workbench.authoring.form.row import FormRow, FormSource, Limits
+from workbench.authoring.form.row import Field, FormRow, FormSource, Limits, as_it_stands, field_row
 from workbench.authoring.form.rows_calls import DETAIL, unknown_rows
 from workbench.authoring.form.tables import ABSENT, value_at
 from workbench.suite.model import Gate, GatePer, GraderName, RepeatRule

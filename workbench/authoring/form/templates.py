@@ -7,8 +7,7 @@ from typing import Literal
 
 from workbench.authoring.form.argument_schemas import arguments_of
 from workbench.authoring.form.cells import as_argument
-from workbench.authoring.form.json_types import Schema, types_of
-from workbench.authoring.form.samples import sample_value, suggested_value
+from workbench.authoring.form.json_types import Schema, sample_value, suggested_value, types_of
 from workbench.suite.render import Table, suite_text
 from workbench.trajectory.messages import ToolDefinition
 

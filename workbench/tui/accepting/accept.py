@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from workbench.authoring.accepting.calls import AcceptError
-from workbench.authoring.accepting.proposal import Proposal
+from workbench.authoring.accepting.proposal import Proposal, accept_steps
 from workbench.authoring.accepting.redaction import proposal_without_secrets
 from workbench.authoring.accepting.run import accept_call, accept_missing, accept_run
-from workbench.authoring.accepting.steps import accept_steps
-from workbench.authoring.case_list import index_of
-from workbench.authoring.case_now import graded_alike, read_now
+from workbench.authoring.case_list import graded_alike, index_of, read_now
 from workbench.authoring.document import CaseOutline
 from workbench.authoring.open_suite import OpenSuite
 from workbench.checks.describe import CheckError

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from workbench.engine.breakpoint_text import breakpoint_line
 from workbench.engine.breakpoints import Breakpoint
-from workbench.tui.breakpoints.here import NOTHING_IN_FORM, NOTHING_IN_RUN, breakpoint_in_form
+from workbench.tui.breakpoints.lines import NOTHING_IN_FORM, NOTHING_IN_RUN, breakpoint_in_form
 from workbench.tui.breakpoints.project import Breaking
 from workbench.tui.case.pane import CasePane
 from workbench.tui.kit.stage import Announce, Panes, Stage

@@ -16,16 +16,16 @@ from workbench.engine.breakpoint_text import BreakpointError, breakpoint_line, b
 from workbench.suite.numerals import counted
 from workbench.tui.breakpoints.actions import FEATURE, TYPING, BreakpointsNow
 from workbench.tui.breakpoints.lines import completions_of, kept_lines, point_line, typing_lines, warned_lines
-from workbench.tui.breakpoints.state import Breakpoints
+from workbench.tui.breakpoints.project import Breakpoints
 from workbench.tui.kit.actions import Action, bindings_for
 from workbench.tui.kit.bars import KeyBar
-from workbench.tui.kit.completion_list import CompletionList
 from workbench.tui.kit.dialogs import ReadLines
 from workbench.tui.kit.fields import SafeInput
 from workbench.tui.kit.painting import Bar
 from workbench.tui.kit.rows import RowsView
 from workbench.tui.kit.side_screen import SideScreen
 from workbench.tui.kit.stage import Stage
+from workbench.tui.kit.suggestions import CompletionList
 from workbench.tui.lines.prose import Message as Text
 from workbench.tui.lines.prose import title_line
 from workbench.tui.lines.spans import Line, Span

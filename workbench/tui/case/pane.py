@@ -19,8 +19,8 @@ from workbench.authoring.open_suite import OpenSuite
 from workbench.suite.render import Table
 from workbench.suite.splice import SpliceError
 from workbench.trajectory.messages import ToolDefinition
-from workbench.tui.case.excerpt import case_picture, step_line
-from workbench.tui.case.form.source import case_of_problem, form_source, why_no_form, with_table
+from workbench.tui.case.excerpt_view import case_picture, step_line
+from workbench.tui.case.form.page import case_of_problem, form_source, why_no_form, with_table
 from workbench.tui.case.form.view import FormView
 from workbench.tui.case.toml.pane import TomlPane
 from workbench.tui.case.toml.part import TomlPart, part_of

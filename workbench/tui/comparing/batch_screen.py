@@ -22,7 +22,7 @@ from workbench.tui.run_book.book import RunBook
 from workbench.tui.runs.runner import Runner
 
 if TYPE_CHECKING:
-    from workbench.authoring.case_now import CaseKey
+    from workbench.authoring.case_list import CaseKey
 
 
 GOING_S = 1.0

@@ -1,20 +1,58 @@
-"""The actions on cells of a comparison: running them, and showing their runs."""
+"""What can be done with the cells of a comparison: running them, and looking at their runs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
+from textual import on
+from textual.app import ComposeResult
+
+from workbench.analysis.comparison import Cell
+from workbench.reports.visible import one_line
 from workbench.suite.numerals import counted
-from workbench.tui.comparing.repeat_dialog import RepeatChoiceScreen
+from workbench.tui.comparing.sources import to_look_at
 from workbench.tui.comparing.state import CompareState
+from workbench.tui.kit.dialogs import ChooseLines, Dialog, Option, keys_line
 from workbench.tui.kit.side_screen import FilterScreen, SideScreen
 from workbench.tui.kit.stage import Announce, Stage
-from workbench.tui.lines.glyphs import GLYPHS
-from workbench.tui.runs.repeats_dialog import RepeatsScreen
+from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
+from workbench.tui.lines.words import duration, score
+from workbench.tui.runs.dialogs import RepeatsScreen
 
 if TYPE_CHECKING:
     from workbench.analysis.comparison import CellKey
+
+
+class RepeatChoiceScreen(Dialog[int]):
+    """Asks for a repeat. The deciding one is preselected."""
+
+    TITLE_LINE: ClassVar[str] = "Which run?"
+    DEFAULT_CSS = "RepeatChoiceScreen #repeats { max-height: 16; }"
+
+    def __init__(self, cell: Cell) -> None:
+        super().__init__(keys_line(("Enter", "show"), ("Esc", "leave")))
+        self._repeats = [run.repeat for run in cell.runs]
+        self._first = self._repeats.index(to_look_at(cell.runs))
+        self._options = [
+            Option(
+                f"{run.repeat + 1:>3}  {STATUS_SIGNS[run.status][0]} {run.status:<8} {score(run.score):>4}",
+                f"{duration(run.latency_ms):>8}  {one_line(run.reason or '')}",
+            )
+            for run in cell.runs
+        ]
+
+    def body(self) -> ComposeResult:
+        yield ChooseLines(self._options, self._first, widget_id="repeats")
+
+    def on_mount(self) -> None:
+        repeats = self.query_one("#repeats", ChooseLines)
+        self.set_focus(repeats)
+        self.call_after_refresh(repeats.move_cursor, self._first)
+
+    @on(ChooseLines.Chosen)
+    def _chosen(self, event: ChooseLines.Chosen) -> None:
+        self.dismiss(self._repeats[event.index])
 
 
 class CompareWays(Protocol):

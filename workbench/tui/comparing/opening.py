@@ -1,4 +1,4 @@
-"""Opens the comparison and implements its actions."""
+"""Opening the comparison, at the start too, running its cells, and going from it to runs and tests."""
 
 from __future__ import annotations
 
@@ -7,27 +7,30 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from workbench.analysis.side_by_side import WhenLeft, compared
 from workbench.history.records import HistoryError
 from workbench.trajectory.recording import RecordingError
 from workbench.tui.comparing.lines import names_of
-from workbench.tui.kit.background import worked_out
-from workbench.tui.kit.stage import Announce, Stage
+from workbench.tui.comparing.sources import ComparedCase, LiveRuns
+from workbench.tui.comparing.state import CompareState
+from workbench.tui.kit.stage import Announce, Stage, worked_out
 from workbench.tui.lines.glyphs import GLYPHS
+from workbench.tui.runs.runner import Runner
 from workbench.tui.tree.selection import Selection
 
 if TYPE_CHECKING:
     from workbench.analysis.comparison import CellKey
     from workbench.analysis.paired import Pair
+    from workbench.evaluation.options import Begin
     from workbench.tui.comparing.cells_screen import CellsScreen
     from workbench.tui.comparing.screen import CompareScreen
-    from workbench.tui.comparing.state import CompareState
-    from workbench.tui.comparing.totals import ComparedTotals
+    from workbench.tui.comparing.table import ComparedTotals
     from workbench.tui.kit.side_screen import SideScreen
     from workbench.tui.run_book.record import RunRecord
-    from workbench.tui.runs.runner import Runner
     from workbench.tui.runs.starting import RunOf
     from workbench.tui.trajectory.opening import RunScreens
     from workbench.tui.two_runs.opening import PairScreens
+
 
 OverTime: TypeAlias = "Callable[[SideScreen[None], Path | str, str, str], None]"
 """Shows a case over time: the screen below, the suite's file or key in the history, the case's id and name."""
@@ -71,7 +74,7 @@ class CompareCommands:
     def _open(self) -> None:
         from workbench.tui.comparing.sources import LiveRuns
         from workbench.tui.comparing.state import CompareState
-        from workbench.tui.comparing.totals import ComparedTotals
+        from workbench.tui.comparing.table import ComparedTotals
 
         selection = self._selection
         suites, place = selection.suites_below()
@@ -173,3 +176,38 @@ class CompareCommands:
             self._stage.show(screen, over=shown)
 
         self._stage.work(show(), "compare", exclusive=True)
+
+
+class Compared:
+    """Compares models on the cases of all open suites that `begin` selects."""
+
+    def __init__(
+        self, stage: Stage, selection: Selection, runner: Runner, comparing: CompareCommands, begin: Begin
+    ) -> None:
+        def takes(case: ComparedCase) -> bool:
+            return begin.options.selection.takes_one(case.case_id, case.tags)
+
+        self._stage = stage
+        self._comparing = comparing
+        self._runner = runner
+        self._open_suites = selection.open_suites
+        self._source = LiveRuns(selection.book, lambda: selection.open_suites.suites, lambda: selection.models, takes)
+        self._state = CompareState(self._source)
+        self._state.show_differences(begin.only_differences)
+
+    def open(self) -> None:
+        """Open the screen."""
+        self._stage.show(self._comparing.screen(self._state, self._open_suites.workspace.place))
+
+    def tell(self, left: WhenLeft) -> None:
+        """Report the results, if there are any."""
+        state, runner = self._state, self._runner
+        state.read()
+        keys = [case.on(model) for case in state.cases for model in state.models]
+        cells = {key: cell for key in keys if (cell := state.at(key).cell) is not None}
+        runs = (run for key in keys for run in self._source.records(key))
+        missing = dict.fromkeys(run.batch for run in runs if run.figures is None or run.status == "stopped")
+        numbers = [number for batch in missing if (number := runner.number_of(batch)) is not None]
+        if cells:
+            names = {case.suite: case.suite_name for case in state.cases}
+            left(compared(cells, state.models, names, self._source.gates()), numbers)

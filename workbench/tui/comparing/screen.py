@@ -20,14 +20,12 @@ from workbench.tui.comparing.cells_screen import CellsScreen, CompareWays
 from workbench.tui.comparing.lines import Columns, cell_said
 from workbench.tui.comparing.sources import GOING
 from workbench.tui.comparing.state import CompareState
-from workbench.tui.comparing.table import CompareHead, CompareTable, CompareTotals
-from workbench.tui.comparing.totals import ComparedTotals
+from workbench.tui.comparing.table import ComparedTotals, CompareHead, CompareTable, CompareTotals
 from workbench.tui.kit.actions import Action, ListNow, bindings_for
-from workbench.tui.kit.background import worked_out
 from workbench.tui.kit.bars import KeyBar
 from workbench.tui.kit.fields import FilterField
 from workbench.tui.kit.painting import Bar
-from workbench.tui.kit.stage import Stage
+from workbench.tui.kit.stage import Stage, worked_out
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.prose import title_line
 from workbench.tui.lines.spans import EMPTY, Line, Span
@@ -35,7 +33,7 @@ from workbench.tui.run_book.book import RunBook
 from workbench.tui.runs.status_line import progress_ends
 
 if TYPE_CHECKING:
-    from workbench.authoring.case_now import CaseKey
+    from workbench.authoring.case_list import CaseKey
 
 
 TOTALS_SHARE = 3 / 8

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from workbench.analysis.comparison import Cell, CellKey, cell_of, cells_of
-from workbench.authoring.case_now import CaseKey
+from workbench.authoring.case_list import CaseKey
 from workbench.authoring.open_suite import OpenSuite
 from workbench.grading.run_summary import RunSummary
 from workbench.history.records import RunRow

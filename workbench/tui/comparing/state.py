@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from workbench.analysis.comparison import Cell, CellKey, scores_differ
 from workbench.analysis.side_by_side import differ
-from workbench.authoring.case_now import CaseKey
+from workbench.authoring.case_list import CaseKey
 from workbench.grading.repeats import WORST_FIRST
 from workbench.tui.comparing.sources import GOING, NOT_RUN, ComparedCase, Source, Standing, same_objects
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from workbench.reports.visible import one_line
 from workbench.suite.numerals import counted
-from workbench.tui.kit.background import worked_out
-from workbench.tui.kit.stage import Panes, Stage
+from workbench.tui.kit.stage import Panes, Stage, worked_out
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.tree.selection import Selection, go_to_run
 

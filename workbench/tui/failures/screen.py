@@ -12,8 +12,7 @@ from textual.message import Message as TextualMessage
 from workbench.reports.visible import one_line
 from workbench.suite.numerals import counted
 from workbench.tui.failures.actions import FEATURE
-from workbench.tui.failures.confusion import ConfusionTable
-from workbench.tui.failures.lines import detail_lines, list_message, row_line
+from workbench.tui.failures.lines import ConfusionTable, detail_lines, list_message, row_line
 from workbench.tui.failures.state import FailureList
 from workbench.tui.kit.actions import bindings_for
 from workbench.tui.kit.list_screen import ListScreen

@@ -26,7 +26,7 @@ from workbench.tui.runs.runner import Runner
 from workbench.tui.runs.status_line import progress_ends
 
 if TYPE_CHECKING:
-    from workbench.authoring.case_now import CaseKey
+    from workbench.authoring.case_list import CaseKey
 
 
 GOING_S = 1.0

@@ -10,12 +10,10 @@ from textual.binding import BindingType
 from workbench.analysis.batch_diff import CaseChange
 from workbench.suite.numerals import counted
 from workbench.tui.history.actions import FEATURE
-from workbench.tui.history.change_lines import detail_lines, head_lines, list_message, row_line
-from workbench.tui.history.changes import DiffList
+from workbench.tui.history.changes import DiffList, detail_lines, head_lines, list_message, row_line
 from workbench.tui.kit.actions import bindings_for
-from workbench.tui.kit.background import worked_out
 from workbench.tui.kit.list_screen import ListScreen
-from workbench.tui.kit.stage import Stage
+from workbench.tui.kit.stage import Stage, worked_out
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.prose import Message
 from workbench.tui.lines.spans import EMPTY, Line, Span

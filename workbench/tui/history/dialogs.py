@@ -11,9 +11,8 @@ from workbench.history.records import BatchRow
 from workbench.reports.history_list import called
 from workbench.reports.visible import one_line
 from workbench.suite.numerals import counted
-from workbench.tui.kit.asking import AskScreen
+from workbench.tui.kit.asking import AskScreen, NameScreen
 from workbench.tui.kit.dialogs import BuildLines, Option
-from workbench.tui.kit.naming import NameScreen
 from workbench.tui.lines.spans import EMPTY, Line, Span, wrap
 
 

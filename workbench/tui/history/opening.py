@@ -11,8 +11,7 @@ from workbench.config.history_file import history_option
 from workbench.history.records import HistoryError
 from workbench.reports.history_list import called
 from workbench.trajectory.recording import RecordingError
-from workbench.tui.kit.background import worked_out
-from workbench.tui.kit.stage import Stage
+from workbench.tui.kit.stage import Stage, worked_out
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.tree.selection import Selection
 

@@ -11,8 +11,7 @@ from textual.strip import Strip
 
 from workbench.reports.visible import one_line
 from workbench.tui.kit.actions import PANE_TITLES, PANES, Action, Pane
-from workbench.tui.kit.key_names import key_name
-from workbench.tui.kit.keymap import Keymap
+from workbench.tui.kit.keymap import Keymap, key_name
 from workbench.tui.kit.painting import Bar, keymap_of, palette_of, strip_of
 from workbench.tui.lines.spans import ELLIPSIS, EMPTY, Line, Role, Span, cells, plain, spread, wrap_line
 

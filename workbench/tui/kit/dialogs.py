@@ -14,9 +14,9 @@ from textual.message import Message
 from textual.screen import ModalScreen
 from textual.strip import Strip
 
-from workbench.tui.kit.closing import ClosesOnce
 from workbench.tui.kit.line_view import LineView
 from workbench.tui.kit.painting import Bar
+from workbench.tui.kit.stage import ClosesOnce
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, cut_line
 from workbench.tui.terminal.theming import Ground

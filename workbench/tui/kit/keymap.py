@@ -1,9 +1,12 @@
-"""The keymap: the default keys, changed by the user's `keys.toml`."""
+"""Which keys mean what: their names, those of the registry, and the user's `keys.toml`."""
 
 from __future__ import annotations
 
 import difflib
+import re
+import string
 import tomllib
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +15,77 @@ from types import MappingProxyType
 from workbench.reports.visible import one_line
 from workbench.suite.positions import scan
 from workbench.tui.kit.actions import Action, Where
-from workbench.tui.kit.key_names import key_name, key_of
+
+_NAMED = {
+    "enter": "Enter",
+    "escape": "Esc",
+    "tab": "Tab",
+    "space": "Space",
+    "backspace": "Backspace",
+    "delete": "Del",
+    "insert": "Ins",
+    "up": "↑",
+    "down": "↓",
+    "left": "←",
+    "right": "→",
+    "pageup": "PgUp",
+    "pagedown": "PgDn",
+    "home": "Home",
+    "end": "End",
+    **{f"f{number}": f"F{number}" for number in range(1, 13)},
+}
+_ALSO = {"esc": "escape", "return": "enter", "del": "delete", "ins": "insert", "pgup": "pageup", "pgdn": "pagedown"}
+_ALSO |= {"↑": "up", "↓": "down", "←": "left", "→": "right"}
+_MODIFIERS = {"ctrl": "Ctrl", "alt": "Alt", "shift": "Shift"}
+_SHORTER = {
+    "solidus": "slash",
+    "reverse_solidus": "backslash",
+    "commercial_at": "at",
+    "hyphen_minus": "minus",
+    "plus_sign": "plus",
+    "low_line": "underscore",
+}
+"""Textual's names for characters with long Unicode names."""
+
+_SAME = {"ctrl+m": "Enter", "ctrl+i": "Tab", "ctrl+h": "Backspace", "ctrl+left_square_bracket": "Esc"}
+_UNICODE = {char: unicodedata.name(char).lower().replace("-", "_").replace(" ", "_") for char in string.punctuation}
+_CHARACTERS = {char: _SHORTER.get(name, name) for char, name in _UNICODE.items()}
+_SIGNS = {name: char for char, name in _CHARACTERS.items()}
+
+
+def key_name(key: str) -> str:
+    """Return a key as a person reads it: `Ctrl+R`, `F5`, `/`, `R`."""
+    *modifiers, last = key.split("+")
+    shown = (
+        _NAMED.get(last) or _SIGNS.get(last) or (last.upper() if "ctrl" in modifiers or "alt" in modifiers else last)
+    )
+    return "+".join([*(_MODIFIERS.get(modifier, modifier) for modifier in modifiers), shown])
+
+
+def key_of(written: str) -> str:
+    """Return Textual's name for a key as a person writes it: `f6`, `Ctrl+R`, `/`, `PgUp`. Raises ValueError with a
+    message about the key."""
+    *modifiers, last = re.split(r"(?<=.)\+(?=.)", written.strip(), flags=re.DOTALL)
+    modifiers = sorted(modifier.lower() for modifier in modifiers)
+    if len(last) > 1 or last in _ALSO:
+        last = _ALSO.get(last.lower(), last.lower())
+        if last not in _NAMED and last not in _SIGNS:
+            raise ValueError("is not a key: write r, R, /, f6, enter, pageup, ctrl+r or alt+x")
+    elif last in _CHARACTERS:
+        last = _CHARACTERS[last]
+    elif not last.isalnum():
+        raise ValueError("is not a key: write r, R, /, f6, enter, pageup, ctrl+r or alt+x")
+    if not set(modifiers) <= _MODIFIERS.keys() or len(set(modifiers)) < len(modifiers):
+        raise ValueError("is not a key: the modifiers are ctrl, alt and shift")
+    if "shift" in modifiers and last not in _NAMED:
+        raise ValueError("is not sent by terminals: write the letter itself, R for shift+r")
+    if "ctrl" in modifiers and len(last) == 1:
+        last = last.lower()
+    key = "+".join([*modifiers, last])
+    if key in _SAME:
+        raise ValueError(f"cannot be told apart from {_SAME[key]} in a terminal: choose another key")
+    return key
+
 
 FILE_NAME = "keys.toml"
 

@@ -11,12 +11,11 @@ from textual.containers import Horizontal, Vertical
 
 from workbench.tui.kit.actions import ListNow, Situation
 from workbench.tui.kit.bars import KeyBar
-from workbench.tui.kit.closing import Answer
 from workbench.tui.kit.fields import FilterField
 from workbench.tui.kit.painting import Bar
 from workbench.tui.kit.rows import Detail, Head, ListState, MarkedState, RowsView
 from workbench.tui.kit.side_screen import ColumnsScreen, FilterScreen
-from workbench.tui.kit.stage import Stage
+from workbench.tui.kit.stage import Answer, Stage
 from workbench.tui.lines.prose import Message, title_line
 from workbench.tui.lines.spans import Line
 

@@ -12,15 +12,14 @@ from textual.widgets import Input
 from workbench.reports.visible import one_line
 from workbench.tui.kit.actions import FILTERING, MOVING, Action, Feature, Situation
 from workbench.tui.kit.bars import KeyBar
-from workbench.tui.kit.closing import Answer, ClosesOnce
 from workbench.tui.kit.fields import FilterField
 from workbench.tui.kit.help import HelpScreen
-from workbench.tui.kit.stage import Stage
+from workbench.tui.kit.stage import Answer, ClosesOnce, Stage
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.spans import Role, Span
 
 if TYPE_CHECKING:
-    from workbench.authoring.case_now import CaseKey
+    from workbench.authoring.case_list import CaseKey
 
 
 Column = Literal["list", "detail"]

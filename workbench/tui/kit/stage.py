@@ -1,17 +1,30 @@
-"""What services and screens need from the app: notices, dialogs, screens, and background work."""
+"""What screens and services may ask of the app: to announce, show or ask something, and to work in the background."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AbstractContextManager
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar, cast
 
+from textual.await_complete import AwaitComplete
 from textual.screen import Screen
 from textual.worker import Worker
 
 from workbench.tui.kit.actions import Pane
-from workbench.tui.kit.closing import Answer
 from workbench.tui.lines.spans import Role
+
+Answer = TypeVar("Answer")
+
+
+class ClosesOnce(Generic[Answer]):
+    """A mixin to put before the class of a screen. Textual closes the top screen, whichever was asked to: a second key
+    or click during closing would close the screen below."""
+
+    def dismiss(self, result: Answer | None = None) -> AwaitComplete:
+        """Close the screen, if it is the top one."""
+        screen = cast(Screen[Answer], self)
+        return Screen.dismiss(screen, result) if screen.is_current else AwaitComplete()
+
 
 Take: TypeAlias = Callable[[Answer | None], None]
 """Takes the answer of a closed screen, `None` if there is none."""
@@ -119,3 +132,20 @@ class Panes(Protocol):
     def show_titles(self) -> None:
         """Update the titles of the panes."""
         ...
+
+
+Result = TypeVar("Result")
+
+
+async def worked_out(work: Callable[[], Result]) -> Result:
+    """Run a function in a thread and return its result. The app does not wait for it when it ends, so anything that
+    writes belongs elsewhere."""
+    from workbench.tools.python_reference import in_thread
+
+    return await in_thread(work, name="worked out")
+
+
+def push_from(stage: Stage, asked: Screen[Any], screen: Screen[Answer], take: Take[Answer] | None = None) -> None:
+    """Show a screen that took a while to create, unless the user has gone elsewhere since or a dialog is open. `take`
+    is called with its answer."""
+    stage.show(screen, take, over=asked)

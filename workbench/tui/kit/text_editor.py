@@ -18,7 +18,7 @@ from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.highlight import Colours, TomlColours
 from workbench.tui.lines.prose import Found
 from workbench.tui.lines.spans import Line, Role, Span
-from workbench.tui.lines.typed_line import column_at, recoloured, shift_for, shown, window
+from workbench.tui.lines.typed_rows import column_at, recoloured, shift_for, shown, window
 
 LEAST_ROOM = 10
 """The minimum width for text, however narrow the pane."""

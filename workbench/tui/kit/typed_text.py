@@ -6,7 +6,7 @@ import re
 from itertools import takewhile
 from typing import Literal
 
-from workbench.tui.lines.typed_line import column_at, shown
+from workbench.tui.lines.typed_rows import column_at, shown
 
 Place = tuple[int, int]
 """A line and a column, both from 0."""

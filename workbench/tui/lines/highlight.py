@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Protocol
 
 from workbench.tui.lines.spans import Line, Role, Span
-from workbench.tui.lines.typed_line import shown
+from workbench.tui.lines.typed_rows import shown
 
 _NUMBER = r"[-+]?(?:\d[\d_]*(?:\.[\d_]+)?(?:[eE][-+]?\d+)?|0[xob][\da-fA-F_]+|inf|nan)\b"
 _DATE = r"\d{4}-\d\d-\d\d(?:[Tt ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:[Zz]|[-+]\d\d:\d\d)?)?"

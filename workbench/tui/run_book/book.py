@@ -12,7 +12,7 @@ from itertools import chain
 from pathlib import Path
 from typing import get_args
 
-from workbench.authoring.case_now import CaseKey
+from workbench.authoring.case_list import CaseKey
 from workbench.authoring.open_suites import SuitesChanged
 from workbench.batches.events import (
     BatchDone,
@@ -30,7 +30,6 @@ from workbench.config.secrets import NO_SECRETS, Secrets
 from workbench.grading.grade import RunResult, Status
 from workbench.reports.progress import Progress as BatchProgress
 from workbench.trajectory.events import Event
-from workbench.tui.run_book.by_model import RunsByModel
 from workbench.tui.run_book.counting import Spend, Stopwatch, Tally, total
 from workbench.tui.run_book.forks import origin_said, root_of, with_branches
 from workbench.tui.run_book.kept import recalled
@@ -40,6 +39,7 @@ from workbench.tui.run_book.summaries import (
     NEVER_RUN,
     CaseSummary,
     Counts,
+    RunsByModel,
     StepSummary,
     counting,
     step_under_way,

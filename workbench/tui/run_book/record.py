@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 from weakref import ReferenceType, ref
 
-from workbench.authoring.case_now import graded_alike, read_now, stops_alike
+from workbench.authoring.case_list import graded_alike, read_now, stops_alike
 from workbench.authoring.document import CaseOutline
 from workbench.authoring.open_suite import OpenSuite
 from workbench.batches.plan import PlannedRun, same_question
@@ -26,7 +26,7 @@ from workbench.trajectory.trajectory import Trajectory
 from workbench.tui.lines.prose import Message
 from workbench.tui.run_book.counting import Spend, spend_of
 from workbench.tui.run_book.shelf import Content, Shelf, packed, unpacked
-from workbench.tui.run_book.shown.missing import expected_of
+from workbench.tui.run_book.shown.grade import expected_of
 from workbench.tui.run_book.shown.view import RunView
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Literal
 
-from workbench.authoring.case_now import CaseKey, graded_alike, read_now
+from workbench.authoring.case_list import CaseKey, graded_alike, read_now
 from workbench.authoring.document import CaseOutline
 from workbench.authoring.open_suite import OpenSuite
 from workbench.batches.plan import PlannedRun

@@ -10,9 +10,8 @@ from workbench.config.program import Program
 from workbench.suite.numerals import counted
 from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.glyphs import GLYPHS
+from workbench.tui.runs.dialogs import ModelsScreen, RepeatsScreen
 from workbench.tui.runs.model_choices import model_choices
-from workbench.tui.runs.models_dialog import ModelsScreen
-from workbench.tui.runs.repeats_dialog import RepeatsScreen
 from workbench.tui.tree.selection import Selection
 from workbench.tui.tree.state import Row
 

@@ -15,7 +15,7 @@ from workbench.tui.run_book.record import Question
 from workbench.tui.runs.runner import Runner
 
 if TYPE_CHECKING:
-    from workbench.tui.runs.execution_dialog import ExecutionAnswer
+    from workbench.tui.runs.dialogs import ExecutionAnswer
 
 
 class Questions:
@@ -47,7 +47,7 @@ class Questions:
         """Show the next question, or withdraw the displayed one."""
         if not self._book.questions and self._stage.shows_main:
             return
-        from workbench.tui.runs.execution_dialog import ExecutionScreen
+        from workbench.tui.runs.dialogs import ExecutionScreen
 
         asked, screen = self._book.questions, self._stage.shown
         if isinstance(screen, ExecutionScreen):
@@ -59,7 +59,7 @@ class Questions:
 
     def withdraw(self) -> None:
         """Withdraw all questions, because every run is being stopped."""
-        from workbench.tui.runs.execution_dialog import ExecutionScreen
+        from workbench.tui.runs.dialogs import ExecutionScreen
 
         for question in self._book.questions:
             self._book.answered(question)

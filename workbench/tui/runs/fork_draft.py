@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from workbench.authoring.case_now import CaseNow
+from workbench.authoring.case_list import CaseNow
 from workbench.batches.plan import PlannedRun, plan_fork
 from workbench.engine.checkpoint import EditResult
 from workbench.engine.fork import Fork, ForkPoint, fork_refusal, system_prompt

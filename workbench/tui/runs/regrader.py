@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from workbench.authoring.case_now import CaseKey
+from workbench.authoring.case_list import CaseKey
 from workbench.authoring.open_suites import SuitesChanged
 from workbench.config.program import Program
 from workbench.suite.loading import SuiteFile

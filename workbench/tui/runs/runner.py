@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Protocol
 
-from workbench.authoring.case_now import CaseKey
+from workbench.authoring.case_list import CaseKey
 from workbench.batches.events import BatchEvent, BatchListener, BatchStarted, HistorySaid, Inbox
 from workbench.tui.kit.stage import Stage
 from workbench.tui.run_book.book import RunBook

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.authoring.case_now import CaseKey
+from workbench.authoring.case_list import CaseKey
 from workbench.authoring.open_suite import OpenSuite
 from workbench.authoring.workspace import is_stale, trouble
 from workbench.batches.plan import Execution, PlannedRun, plan_runs
@@ -293,7 +293,7 @@ class Starter:
         return f"{decision.refused[0].name} is not trusted" if decision.refused else decision.approval()
 
     async def _decided(self, needs: Needs, refusing: str) -> Decision:
-        from workbench.tui.runs.trust_dialog import TrustScreen
+        from workbench.tui.runs.dialogs import TrustScreen
 
         decision = Decision(needs, self._trust)
         for question in decision.questions:

@@ -1,6 +1,11 @@
-"""The status line: the place, the models, and the state of runs."""
+"""The line with counts, spending and progress, and the timer that keeps its clock going."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from textual.timer import Timer
 
 from workbench.reports.progress import duration_text, starting_text
 from workbench.reports.values import cost_text
@@ -9,9 +14,39 @@ from workbench.suite.numerals import counted
 from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
 from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, spread
 from workbench.tui.lines.words import clock, duration, model_label, short_count
-from workbench.tui.run_book.book import Progress
+from workbench.tui.run_book.book import Progress, RunBook
 from workbench.tui.run_book.counting import Spend
 from workbench.tui.run_book.summaries import Counts
+
+
+class StartTimer(Protocol):
+    """Starts a timer that calls a function periodically, until it is stopped or the main screen is gone."""
+
+    def __call__(self, interval: float, callback: Callable[[], None]) -> Timer: ...
+
+
+class SecondHand:
+    """Calls `moved` every second while runs are active, except while everything waits for the user, so that nothing is
+    drawn then."""
+
+    def __init__(self, book: RunBook, start: StartTimer, moved: Callable[[], None]) -> None:
+        self._book = book
+        self._start = start
+        self._moved = moved
+        self._timer: Timer | None = None
+
+    def follow(self) -> None:
+        """Start or stop the timer for the present state of runs."""
+        book = self._book
+        counts = book.counts()
+        waits = 0 < counts.running == counts.held + counts.asking
+        going = book.progress().under_way and not waits
+        if going and self._timer is None:
+            self._timer = self._start(1.0, self._moved)
+        elif not going and self._timer is not None:
+            self._timer.stop()
+            self._timer = None
+
 
 BAR_CELLS, SHORT_BAR_CELLS = 12, 6
 NARROW_CELLS = 100

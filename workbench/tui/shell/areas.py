@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from workbench.tui.accepting.accept import AcceptingCommands
 from workbench.tui.audit.opening import AuditCommands
 from workbench.tui.breakpoints.commands import BreakingCommands
-from workbench.tui.breakpoints.here import breakpoint_in_run
+from workbench.tui.breakpoints.lines import breakpoint_in_run
 from workbench.tui.case.commands import EditingCommands, FormCommands, TomlCommands
 from workbench.tui.comparing.opening import CompareCommands
 from workbench.tui.failures.opening import FailuresCommands

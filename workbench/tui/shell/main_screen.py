@@ -12,7 +12,7 @@ from textual.containers import Horizontal, Vertical
 from textual.message import Message
 from textual.timer import Timer
 
-from workbench.authoring.case_now import CaseKey
+from workbench.authoring.case_list import CaseKey
 from workbench.authoring.known_tools import KnownTools
 from workbench.authoring.open_suites import SuitesChanged
 from workbench.tui.case.pane import CasePane

@@ -7,7 +7,7 @@ from workbench.suite.numerals import counted
 from workbench.tui.kit.actions import Pane
 from workbench.tui.lines.prose import Message
 from workbench.tui.runs.status_line import models_label
-from workbench.tui.tree.runnable import can_run
+from workbench.tui.tree.selection import can_run
 from workbench.tui.tree.state import TreeState
 
 _EDIT = "e  edits it"

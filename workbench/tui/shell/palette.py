@@ -13,8 +13,8 @@ from textual.message import Message
 from textual.widgets import Input, LoadingIndicator, OptionList
 
 from workbench.tui.kit.actions import Action
-from workbench.tui.kit.closing import ClosesOnce
 from workbench.tui.kit.painting import keymap_of
+from workbench.tui.kit.stage import ClosesOnce
 from workbench.tui.shell.registry import offered_actions
 
 

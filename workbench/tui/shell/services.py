@@ -6,13 +6,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from workbench.authoring.case_now import CaseKey
+from workbench.authoring.case_list import CaseKey
 from workbench.batches.recordings import Recordings, recording_lines
 from workbench.config.program import Program
 from workbench.evaluation.approval import Trust
 from workbench.evaluation.plan import trust_store
-from workbench.tui.breakpoints.project import Breaking
-from workbench.tui.breakpoints.state import Breakpoints
+from workbench.tui.breakpoints.project import Breaking, Breakpoints
 from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.runs.execution_questions import Questions
@@ -20,11 +19,10 @@ from workbench.tui.runs.recording import RunSaver
 from workbench.tui.runs.regrader import Rescorer
 from workbench.tui.runs.runner import OpenSession, Runner
 from workbench.tui.runs.starting import Starter
-from workbench.tui.runs.ticking import SecondHand
+from workbench.tui.runs.status_line import SecondHand
 from workbench.tui.saving.drafting import Drafting
-from workbench.tui.saving.reading import Reader
+from workbench.tui.saving.reading import Reader, Watch
 from workbench.tui.saving.saver import Saver
-from workbench.tui.saving.watching import Watch
 from workbench.tui.shell.main_screen import MainScreen
 from workbench.tui.stepping.held_notices import HeldRuns
 from workbench.tui.terminal.surroundings import Surroundings

@@ -8,7 +8,7 @@ from workbench.tui.kit.actions import MainSituation, Shown, Typing
 from workbench.tui.lines.words import why_not_graded
 from workbench.tui.run_book.record import RunRecord
 from workbench.tui.shell.panes import PanesScreen
-from workbench.tui.tree.runnable import any_runnable_below, can_run
+from workbench.tui.tree.selection import any_runnable_below, can_run
 
 
 def situation_of(screen: PanesScreen) -> MainSituation:

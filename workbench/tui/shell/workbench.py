@@ -29,13 +29,12 @@ from workbench.config.program import Program
 from workbench.reports.visible import one_line
 from workbench.suite.numerals import counted
 from workbench.tools.listings import Listings
-from workbench.tui.breakpoints.state import Breakpoints
-from workbench.tui.kit.closing import Answer
+from workbench.tui.breakpoints.project import Breakpoints
 from workbench.tui.kit.keymap import FILE_NAME as KEYS_FILE
 from workbench.tui.kit.keymap import load_keymap
 from workbench.tui.kit.memory import NOTHING, Memory
 from workbench.tui.kit.painting import PaintedApp
-from workbench.tui.kit.stage import Announce, Take, Work
+from workbench.tui.kit.stage import Announce, Answer, Take, Work
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.spans import Role
 from workbench.tui.run_book.book import RunBook
@@ -49,17 +48,15 @@ from workbench.tui.shell.returning import come_back, left_at, models_again
 from workbench.tui.shell.services import Services
 from workbench.tui.shell.situation import situation_of
 from workbench.tui.terminal.driver import TolerantDriver
-from workbench.tui.terminal.keys_in_turn import KeyHandled
-from workbench.tui.terminal.output_filters import AsciiFilter, Guard
-from workbench.tui.terminal.pasting import PasteCleaned, PasteRefused
-from workbench.tui.terminal.secrets_filter import SecretsFilter
+from workbench.tui.terminal.keys_in_turn import KeyHandled, PasteCleaned, PasteRefused
+from workbench.tui.terminal.output_filters import AsciiFilter, Guard, SecretsFilter
 from workbench.tui.terminal.surroundings import Surroundings
 from workbench.tui.themes.appearance import Appearance
 from workbench.tui.tree.selection import Selection
 
 if TYPE_CHECKING:
     from workbench.evaluation.options import Begin
-    from workbench.tui.comparing.at_start import Compared
+    from workbench.tui.comparing.opening import Compared
     from workbench.tui.kit.side_screen import SideScreen
     from workbench.tui.shell.areas import Areas
 
@@ -192,7 +189,7 @@ class Workbench(PaintedApp):
         if self._begin is None:
             return
         if self._begin.opens == "compare":
-            from workbench.tui.comparing.at_start import Compared
+            from workbench.tui.comparing.opening import Compared
 
             self.compared = Compared(self, self.selection, self.services.runner, self.areas.comparing, self._begin)
             self.compared.open()

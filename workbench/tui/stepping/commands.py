@@ -205,7 +205,7 @@ class SteppingCommands:
     def _taken(self, *, mock: bool) -> tuple[Taken | None, str]:
         """Change the case. Returns what was added and the case's name. Raises ValueError, SpliceError or IndexError."""
         from workbench.authoring.accepting.redaction import table_without_secrets
-        from workbench.authoring.case_now import read_now
+        from workbench.authoring.case_list import read_now
         from workbench.authoring.from_calls import expectation_of_call, index_of_call, mock_of_call
         from workbench.suite.sameness import same
         from workbench.suite.settings import settings_of

@@ -1,25 +1,205 @@
-"""Forking the displayed run: preparing and starting it."""
+"""Forking the run that is looked at: the dialog that prepares the fork, and starting it."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
 
 from workbench.config.program import Program
 from workbench.providers.built_in import OFFLINE
+from workbench.reports.visible import one_line
+from workbench.suite.numerals import counted
 from workbench.suite.settings import models_named_by
+from workbench.tui.kit.dialogs import ChooseLines, Dialog, Option, ReadLines, keys_line
 from workbench.tui.kit.stage import Panes, Stage
+from workbench.tui.kit.text_editor import TextEditor
 from workbench.tui.lines.glyphs import GLYPHS
+from workbench.tui.lines.highlight import PlainColours
+from workbench.tui.lines.prose import LONGEST_LINE, LONGEST_SHOWN
+from workbench.tui.lines.spans import EMPTY, Line, Role, Span, wrap
+from workbench.tui.lines.words import model_label
 from workbench.tui.run_book.forks import place_said
-from workbench.tui.runs.fork_draft import ForkDraft, ForkKey, fork_draft
+from workbench.tui.runs.fork_draft import ForkDraft, ForkKey, TextName, fork_draft
 from workbench.tui.runs.model_choices import model_choices
-from workbench.tui.stepping.fork_dialog import ForkScreen
 from workbench.tui.tree.selection import Selection
 
 if TYPE_CHECKING:
-    from workbench.authoring.case_now import CaseNow
+    from workbench.authoring.case_list import CaseNow
     from workbench.tui.run_book.record import RunRecord
     from workbench.tui.run_book.shown.places import RunPlace
+
+
+_TITLES: dict[TextName, str] = {"system": "System prompt", "result": "Result"}
+_LONGEST_SHOWN = 200
+"""The characters of a text shown in its row."""
+
+_LEAST_ROWS = 2
+_AROUND = 6
+"""The rows of the frame, the title, the keys, and the screen around them."""
+
+
+class ForkScreen(Dialog[bool]):
+    """Asks whether to fork. The draft has all choices at once."""
+
+    TITLE_LINE: ClassVar[str] = "Fork"
+    DEFAULT_CSS = """
+    ForkScreen > Vertical { width: 100; }
+    ForkScreen TextEditor { display: none; background: $panel; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("left", "choose(-1)", show=False),
+        Binding("right", "choose(1)", show=False),
+        Binding("delete,backspace", "reset", show=False),
+        Binding("f3", "switch_error", show=False),
+    ]
+
+    def __init__(self, stage: Stage, draft: ForkDraft) -> None:
+        self._stage = stage
+        self._draft = draft
+        self._texts: tuple[TextName, ...] = ("system", "result") if draft.result is not None else ("system",)
+        self._typing: TextName | None = None
+        super().__init__(self._keys_now())
+
+    def body(self) -> ComposeResult:
+        yield ReadLines(self._explained, "reading")
+        yield ChooseLines(self._options(), widget_id="choices")
+        yield TextEditor(self._tell, PlainColours, "fork-text")
+
+    def on_mount(self) -> None:
+        self.set_focus(self._choices)
+
+    @property
+    def _choices(self) -> ChooseLines:
+        return self.query_one("#choices", ChooseLines)
+
+    @property
+    def _editor(self) -> TextEditor:
+        return self.query_one(TextEditor)
+
+    def _explained(self, width: int) -> list[Line]:
+        place = place_said(self._draft.fork)
+        said = f"Continues separately from {place}. Earlier steps are replayed without asking any model or tool."
+        return [EMPTY, *((Span(f" {row}"),) for row in wrap(one_line(said), max(width - 2, 10))), EMPTY]
+
+    def _options(self) -> list[Option]:
+        draft = self._draft
+        choice = draft.models[draft.model]
+        of = f"  {draft.model + 1} of {len(draft.models)}" if len(draft.models) > 1 else ""
+        own = "the run's own" if not draft.model else ""
+        detail, short = (
+            f" {GLYPHS.dot} ".join(filter(None, (own, text))) + of for text in (choice.detail, choice.short)
+        )
+        texts = [Option(f"{name}  {self._shown(name)}") for name in self._texts]
+        error = [Option("tool error", checked=draft.is_error)] if "result" in self._texts else []
+        return [Option("Fork"), Option(f"model   {model_label(choice.name)}", detail, short), *texts, *error]
+
+    def _shown(self, name: TextName) -> str:
+        text, edited = self._draft.text(name), self._draft.is_edited(name)
+        mark = f"{GLYPHS.by_hand} " if edited else ""
+        return mark + (one_line(text[:_LONGEST_SHOWN]) if text else "none" if name == "system" else "(empty)")
+
+    def _say(self) -> None:
+        self._choices.options = self._options()
+        self._choices.repaint()
+        self.say_keys(self._keys_now())
+
+    def _keys_now(self) -> Line:
+        if self._typing is not None:
+            error = (("F3", "tool error" if not self._draft.is_error else "no tool error"),)
+            return keys_line(*(error if self._typing == "result" else ()), ("Esc", "back, kept as typed"))
+        edited = any(self._draft.is_edited(name) for name in self._texts)
+        reset = (("Del", "as it was"),) if edited else ()
+        # Esc is visible at 40 columns, too.
+        return keys_line(("Enter", "fork, or edit"), ("Esc", "leave"), ("←→", "model"), *reset)
+
+    def _announce(self, text: str, role: Role = "text", sign: str = "") -> None:
+        self.say_keys((Span(f" {sign} {one_line(text)}", role),))
+
+    @property
+    def _under_cursor(self) -> TextName | None:
+        """The selected text. The error flag belongs to the result."""
+        at = self._choices.cursor - 2
+        return self._texts[min(at, len(self._texts) - 1)] if at >= 0 else None
+
+    @on(ChooseLines.Chosen)
+    def _chosen(self, event: ChooseLines.Chosen) -> None:
+        if event.index == 0:
+            self.dismiss(True)
+        elif event.index == 1:
+            self.action_choose(1)
+        elif event.index == len(self._texts) + 2:
+            self.action_switch_error()
+        elif (name := self._under_cursor) is not None:
+            self._edit(name)
+
+    def action_choose(self, step: int) -> None:
+        """Select the next (1) or previous (-1) model."""
+        if self._typing is None:
+            self._draft.choose(step)
+            self._say()
+
+    def action_reset(self) -> None:
+        """Restore the selected text."""
+        if self._typing is None and (name := self._under_cursor) is not None:
+            self._draft.reset(name)
+            self._say()
+
+    def action_switch_error(self) -> None:
+        """Switch whether the result is a tool error."""
+        if self._typing != "system" and "result" in self._texts:
+            self._draft.is_error = not self._draft.is_error
+            self._say()
+
+    # Typing
+
+    def _edit(self, name: TextName) -> None:
+        text = self._draft.text(name)
+        lines = text.split("\n")
+        if len(lines) > LONGEST_SHOWN or max(map(len, lines)) > LONGEST_LINE:
+            self._announce(f"{counted(len(text), 'character')} are too many to type here", "warned", GLYPHS.warned)
+            return
+        self._typing = name
+        editor = self._editor
+        editor.begin(text, 1, (0, 0), 0)
+        editor.typed.move("text_end" if len(lines) == 1 else "line_start")
+        self._turn(f"Fork: {_TITLES[name]}")
+        self.set_focus(editor)
+
+    def _tell(self, text: str, step: int) -> None:
+        if self._typing is not None:
+            self._draft.type(self._typing, text)
+            self._fit()
+
+    @on(TextEditor.Ended)
+    def _ended(self) -> None:
+        self._typing = None
+        self._turn(self.heading)
+        self.set_focus(self._choices)
+
+    def _turn(self, title: str) -> None:
+        """Show either the text being typed or everything else."""
+        typing = self._typing is not None
+        self._editor.display = typing
+        self._choices.display = not typing
+        self.query_one("#reading").display = not typing
+        self.say_title(title)
+        self._fit()
+        self._say()
+
+    def on_resize(self, event: events.Resize) -> None:
+        self._fit()
+
+    def _fit(self) -> None:
+        rows = max(self._editor.line_count(), _LEAST_ROWS)
+        self._editor.styles.height = max(min(rows, self.app.size.height - _AROUND), _LEAST_ROWS)
+
+    @on(TextEditor.Copied)
+    def _copied(self, event: TextEditor.Copied) -> None:
+        self._stage.copy(event.text, event.what, self._announce)
 
 
 class ForkingCommands:

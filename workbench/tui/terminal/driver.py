@@ -20,9 +20,8 @@ from textual._xterm_parser import XTermParser
 from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 
-from workbench.tui.terminal.escape_sequences import MAX_COLUMNS, MAX_ROWS
-from workbench.tui.terminal.input import Arrived, Pasted, TerminalInput
-from workbench.tui.terminal.pasting import PasteCleaned
+from workbench.tui.terminal.input import MAX_COLUMNS, MAX_ROWS, Arrived, Pasted, TerminalInput
+from workbench.tui.terminal.keys_in_turn import PasteCleaned
 
 if TYPE_CHECKING:
     from textual.app import App

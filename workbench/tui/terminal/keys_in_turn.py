@@ -1,12 +1,9 @@
-"""Passes on keys one at a time: each waits until the effects of the one before it are done.
-
-Textual sends a key to the widget that has the focus when it arrives. Over a slow link, or with a fast typist, letters
-after the key that opens a dialog would arrive before the dialog has a field, and be lost.
-"""
+"""Keys and pastes, each handled before the next one."""
 
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import deque
 
 from textual import events
@@ -16,8 +13,60 @@ from textual.message import Message
 from textual.screen import Screen
 from textual.timer import Timer
 from textual.widget import Widget
+from textual.widgets import Input
 
-from workbench.tui.terminal.pasting import refuses
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+class PasteCleaned(Message, verbose=True):
+    """Reports that a paste lost control characters or its end. `behind` is true if the message went through the queue
+    of keys, after all keys read before it."""
+
+    def __init__(self, left_out: int, *, was_cut: bool = False, behind: bool = False) -> None:
+        super().__init__()
+        self.left_out = left_out
+        self.was_cut = was_cut
+        self.behind = behind
+
+
+LONGEST_PASTE = 60_000
+"""Longer pastes would block the app in Textual's fields."""
+
+
+class PasteRefused(Message):
+    """Reports that a text was too long to be pasted into a field."""
+
+    def __init__(self, length: int) -> None:
+        super().__init__()
+        self.length = length
+
+
+def refuses(field: Widget | None, event: events.Paste) -> bool:
+    """Return whether a text is too long for the focused field. If so, a message reports it."""
+    if len(event.text) <= LONGEST_PASTE or field is None or not field.check_consume_key("a", "a"):
+        return False  # short enough, or no text field
+    if getattr(field, "TAKES_LONG_PASTES", False):
+        return False
+    takes_one_line = isinstance(field, Input) and not getattr(field, "TAKES_LINES", False)
+    if takes_one_line and event.text.find("\n", 0, LONGEST_PASTE) >= 0:
+        return False
+    field.post_message(PasteRefused(len(event.text)))
+    return True
+
+
+def harmless(text: str) -> str:
+    """Return pasted text with normalised line ends and without control characters, tabs excepted."""
+    return _CONTROLS.sub("", _with_newlines(text))
+
+
+def lost_in(text: str) -> int:
+    """Return how many characters `harmless` removes."""
+    return len(_CONTROLS.findall(_with_newlines(text)))
+
+
+def _with_newlines(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
 
 LOOK_AGAIN_S = 0.02
 """How often waiting keys are checked."""

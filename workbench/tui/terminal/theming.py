@@ -1,15 +1,20 @@
-"""Converts a theme's colours to a Textual theme and to the styles of the app's own lines."""
+"""Themes: what each role looks like on each ground, and themes of the user's own."""
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+import difflib
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args
 
 from rich.color import Color
 from rich.style import Style
 from textual.theme import Theme
 
 from workbench.tui.lines.spans import Role
-from workbench.tui.terminal.theme_files import ANSI, ThemeFile
 
 _ROLE_COLOURS: dict[Role, str] = {"heading": "accent", "comment": "muted"}
 _BOLD: frozenset[Role] = frozenset({"strong", "heading", "failed", "error", "running", "tool"})
@@ -103,3 +108,166 @@ class Palette:
 
 def _rich_colour(value: str) -> Color:
     return Color.parse(value.removeprefix(ANSI))
+
+
+COLOURS = (
+    "background",
+    "panel",
+    "border",
+    "text",
+    "strong",
+    "muted",
+    "accent",
+    "on_accent",
+    "cursor",
+    "resting_cursor",
+    "passed",
+    "warned",
+    "failed",
+    "error",
+    "running",
+    "tool",
+    "key",
+    "string",
+    "number",
+    "literal",
+)
+"""Every colour that a theme has."""
+
+SETTINGS = ("name", "title", "dark", "extends", "colours")
+
+ANSI = "ansi_"
+"""The prefix of the terminal's own colours."""
+
+_COLOUR = re.compile(r"#[0-9a-fA-F]{6}|ansi_(?:default|(?:bright_)?(?:black|red|green|yellow|blue|magenta|cyan|white))")
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+
+
+class ThemeError(ValueError):
+    """Raised for an invalid theme file. The message names the file, the error and what to do."""
+
+
+@dataclass(frozen=True)
+class ThemeFile:
+    """One theme: its name, a title to show, and its colours by name."""
+
+    name: str
+    title: str
+    dark: bool
+    colours: Mapping[str, str]
+
+    @property
+    def is_ansi(self) -> bool:
+        """Whether it uses the terminal's own colours."""
+        return self.colours["background"].startswith(ANSI)
+
+
+@dataclass(frozen=True)
+class Themes:
+    """All valid themes by name, in display order, and the problems of invalid ones."""
+
+    by_name: Mapping[str, ThemeFile]
+    problems: tuple[str, ...] = ()
+
+
+Stamp = tuple[tuple[str, int, int], ...]
+"""Identifies the state of a theme folder: file names, modification times, sizes."""
+
+
+def load_themes(bundled: Path, own: Path) -> Themes:
+    """Read the bundled themes and those in the user's folder `own`, which need not exist. A user's theme replaces a
+    bundled one of the same name. An invalid one is skipped and reported as a problem.
+
+    Raises ThemeError for an invalid bundled theme.
+    """
+    themes: dict[str, ThemeFile] = {}
+    for path in sorted(bundled.glob("*.toml")):
+        theme = _theme(path, _read(path), {})
+        themes[theme.name] = theme
+    problems: list[str] = []
+    waiting: dict[Path, dict[str, Any]] = {}
+    for path in _theme_files(own):
+        try:
+            waiting[path] = _read(path)
+        except ThemeError as error:
+            problems.append(str(error))
+    while waiting:
+        try:
+            theme = _theme(*_next(waiting), themes)
+        except ThemeError as error:
+            problems.append(str(error))
+        else:
+            themes[theme.name] = theme
+    return Themes(themes, tuple(problems))
+
+
+def stamp_of(folder: Path) -> Stamp:
+    """Return the current state of a theme folder. A different stamp means that something changed."""
+    found = []
+    for path in _theme_files(folder):
+        try:
+            status = path.stat()
+        except OSError:
+            continue
+        found.append((path.name, status.st_mtime_ns, status.st_size))
+    return tuple(found)
+
+
+def _theme_files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.glob("*.toml") if not path.name.startswith("."))
+
+
+def _next(waiting: dict[Path, dict[str, Any]]) -> tuple[Path, dict[str, Any]]:
+    """Remove and return a file that extends no other waiting file; extending its own name means the bundled theme.
+    Raises ThemeError, after removing one file, if they form a cycle."""
+    names = {_name(path, data): path for path, data in waiting.items()}
+    for path, data in waiting.items():
+        if names.get(str(data.get("extends")), path) == path:
+            return path, waiting.pop(path)
+    path, data = waiting.popitem()
+    raise ThemeError(f"{path}: extends {data['extends']!r}, which extends this one: extend a bundled theme")
+
+
+def _name(path: Path, data: Mapping[str, Any]) -> str:
+    return str(data.get("name", path.stem))
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_bytes().decode("utf-8-sig"))
+    except OSError as error:
+        raise ThemeError(f"{path}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ThemeError(f"{path}: is not UTF-8: save it as UTF-8 text") from error
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise ThemeError(f"{path}: is not valid TOML: {error}") from error
+
+
+def _theme(path: Path, data: Mapping[str, Any], known: Mapping[str, ThemeFile]) -> ThemeFile:
+    if unknown := next((key for key in data if key not in SETTINGS), None):
+        raise ThemeError(f"{path}: {unknown} is not a setting of a theme: {_instead(unknown, SETTINGS)}")
+    name, extends, own = _name(path, data), data.get("extends"), data.get("colours", {})
+    if not _NAME.fullmatch(name):
+        raise ThemeError(f"{path}: name cannot be the name of a theme: use letters, digits, - and _, a letter first")
+    if extends is not None and (not isinstance(extends, str) or extends not in known):
+        raise ThemeError(f"{path}: extends names no theme that can be used: {_instead(str(extends), tuple(known))}")
+    base = known[extends] if extends is not None else None
+    title, dark = data.get("title", name), data.get("dark", base.dark if base is not None else False)
+    if not isinstance(title, str) or not isinstance(dark, bool):
+        raise ThemeError(f"{path}: title must be a text and dark true or false")
+    if not isinstance(own, dict):
+        raise ThemeError(f"{path}: colours must be a table: write [colours], and below it text = '#d3d8df'")
+    if unknown := next((key for key in own if key not in COLOURS), None):
+        raise ThemeError(f"{path}: colours.{unknown} is not a colour of a theme: {_instead(unknown, COLOURS)}")
+    colours = {**(base.colours if base is not None else {}), **own}
+    for key in COLOURS:
+        if key not in colours:
+            raise ThemeError(f"{path}: colours.{key} is missing: give it, or take the rest of extends = 'graphite'")
+        if not isinstance(colours[key], str) or not _COLOUR.fullmatch(colours[key]):
+            raise ThemeError(f"{path}: colours.{key} must be a colour such as '#74b3f0' or 'ansi_cyan'")
+    return ThemeFile(name, title, dark, colours)
+
+
+def _instead(wrong: str, there_are: tuple[str, ...]) -> str:
+    near = difflib.get_close_matches(wrong, there_are, n=1)
+    return f"did you mean {near[0]!r}?" if near else f"there are {', '.join(there_are)}"

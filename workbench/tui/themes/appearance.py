@@ -13,8 +13,7 @@ from textual.theme import Theme
 from workbench.config.resources import bundled
 from workbench.tui.kit.line_view import LineView
 from workbench.tui.kit.memory import Memory
-from workbench.tui.terminal.theme_files import Stamp, ThemeFile, Themes, load_themes, stamp_of
-from workbench.tui.terminal.theming import Palette, textual_theme
+from workbench.tui.terminal.theming import Palette, Stamp, ThemeFile, Themes, load_themes, stamp_of, textual_theme
 
 if TYPE_CHECKING:
     from workbench.config.folders import Folders

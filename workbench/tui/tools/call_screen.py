@@ -31,11 +31,10 @@ from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.prose import title_line
 from workbench.tui.lines.spans import Line, Role, Span
-from workbench.tui.runs.execution_dialog import HandExecutionScreen
+from workbench.tui.runs.dialogs import HandExecutionScreen
 from workbench.tui.runs.runner import Runner
 from workbench.tui.tools.actions import FEATURE, TYPING, CallNow
-from workbench.tui.tools.call_form import CallForm, is_read_only
-from workbench.tui.tools.call_lines import CallOutcome, CallPicture, call_picture
+from workbench.tui.tools.call_lines import CallForm, CallOutcome, CallPicture, call_picture, is_read_only
 from workbench.tui.tools.call_view import CallView
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ from textual.widgets import Input
 from workbench.tui.kit.fields import Leave, LineField
 from workbench.tui.kit.line_view import LineView
 from workbench.tui.lines.spans import EMPTY, Line
-from workbench.tui.tools.call_form import CallForm
-from workbench.tui.tools.call_lines import CallPicture
+from workbench.tui.tools.call_lines import CallForm, CallPicture
 
 
 class CallView(LineView):

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from workbench.evaluation.approval import Approval
     from workbench.suite.loading import SuiteFile
     from workbench.suite.render import Table
-    from workbench.tui.tools.call_form import CallForm
+    from workbench.tui.tools.call_lines import CallForm
     from workbench.tui.tools.servers import Known
 
 

@@ -26,7 +26,7 @@ from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.prose import Message, message_lines
 from workbench.tui.lines.spans import EMPTY, Line, Span
 from workbench.tui.tools.actions import FEATURE, ToolsNow
-from workbench.tui.tools.call_form import CallForm
+from workbench.tui.tools.call_lines import CallForm
 from workbench.tui.tools.call_screen import CallScreen
 from workbench.tui.tools.lines import detail_lines, finding_sign, list_message, row_line
 from workbench.tui.tools.servers import Known, ToolServers, server_of

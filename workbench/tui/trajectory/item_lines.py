@@ -12,11 +12,11 @@ from workbench.reports.visible import one_line
 from workbench.trajectory.events import ResponseFinished
 from workbench.trajectory.messages import JsonValue
 from workbench.tui.lines.glyphs import GLYPHS
-from workbench.tui.lines.growing_text import DISPLAY_LIMIT
 from workbench.tui.lines.json_lines import JoinedLines, LazyLines, compact_json
+from workbench.tui.lines.laid_out import DISPLAY_LIMIT
 from workbench.tui.lines.prose import NARROWEST, signed
 from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cut, cut_line, padded, wrap
-from workbench.tui.lines.text_rows import text_rows
+from workbench.tui.lines.typed_rows import text_rows
 from workbench.tui.lines.words import duration
 from workbench.tui.run_book.shown.items import (
     CallItem,
@@ -35,9 +35,16 @@ from workbench.tui.run_book.shown.items import (
     ToolsItem,
 )
 from workbench.tui.trajectory.argument_lines import ARGUMENT_INDENT, LONGEST_NAME
-from workbench.tui.trajectory.call_lines import call_lines, result_lines
-from workbench.tui.trajectory.mark_lines import CALL_INDENT, fork_lines, hold_lines, notice_lines, step_lines
-from workbench.tui.trajectory.outcome_lines import outcome_lines
+from workbench.tui.trajectory.call_lines import (
+    CALL_INDENT,
+    call_lines,
+    fork_lines,
+    hold_lines,
+    notice_lines,
+    result_lines,
+    step_lines,
+)
+from workbench.tui.trajectory.headline import outcome_lines
 
 NUMBER_WIDTH = 3
 LABEL_WIDTH = 7

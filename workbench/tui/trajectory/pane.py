@@ -16,8 +16,7 @@ from workbench.tui.kit.text_editor import TextEditor
 from workbench.tui.lines.prose import Message
 from workbench.tui.run_book.record import RunRecord, waiting_message
 from workbench.tui.trajectory.run_tabs import BranchLine, RunChoice
-from workbench.tui.trajectory.searched_view import SearchedRun
-from workbench.tui.trajectory.view import RunList
+from workbench.tui.trajectory.view import RunList, SearchedRun
 
 if TYPE_CHECKING:
     from workbench.tui.kit.actions import HeldKind

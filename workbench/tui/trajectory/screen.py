@@ -9,7 +9,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 
-from workbench.authoring.case_now import CaseKey
+from workbench.authoring.case_list import CaseKey
 from workbench.authoring.workspace import is_recording
 from workbench.reports.visible import one_line
 from workbench.tui.kit.actions import MOVING, bindings_for
@@ -26,8 +26,7 @@ from workbench.tui.run_book.record import RunRecord, waiting_message
 from workbench.tui.trajectory.actions import FEATURE, TrajectoryNow
 from workbench.tui.trajectory.copied import copied_text
 from workbench.tui.trajectory.headline import headline, run_name
-from workbench.tui.trajectory.searched_view import SearchedRun
-from workbench.tui.trajectory.view import RunList
+from workbench.tui.trajectory.view import RunList, SearchedRun
 
 
 class ReadRunList(RunList, inherit_bindings=False):

@@ -1,27 +1,28 @@
-"""One run as growing lines: its end is followed until the user moves away."""
+"""The lines of a run, with the cursor, and the search in them."""
 
 from __future__ import annotations
 
 from typing import ClassVar
 
-from textual import events
+from textual import events, on
 from textual.binding import BindingType
 from textual.message import Message
 
 from workbench.tui.kit.actions import bindings_for
 from workbench.tui.kit.line_view import LineView
+from workbench.tui.kit.search_bar import SearchedPane
 from workbench.tui.lines.glyphs import GLYPHS
-from workbench.tui.lines.marks import with_breakpoint
 from workbench.tui.lines.prose import Message as Text
 from workbench.tui.lines.prose import message_lines
 from workbench.tui.lines.spans import EMPTY, Line
+from workbench.tui.lines.typed_rows import with_breakpoint
 from workbench.tui.run_book.shown.items import CallItem, Item
 from workbench.tui.run_book.shown.places import RunPlace
 from workbench.tui.run_book.shown.view import RunView
 from workbench.tui.stepping.actions import WHILE_HELD
 from workbench.tui.terminal.theming import Ground
 from workbench.tui.trajectory.actions import FEATURE
-from workbench.tui.trajectory.mark_lines import held_action
+from workbench.tui.trajectory.call_lines import held_action
 from workbench.tui.trajectory.run_lines import Place, RunLines
 
 _AROUND_HELD = 5
@@ -312,3 +313,28 @@ class RunList(LineView):
     def _seen(self) -> None:
         self.unseen = 0
         self._known = len(self.lines.view.items) if self.lines is not None else 0
+
+
+class SearchedRun(SearchedPane):
+    """Shows a run. Composes a `RunList`."""
+
+    @property
+    def run_list(self) -> RunList:
+        """The lines of the run."""
+        return self.query_one(RunList)
+
+    def mark_found(self) -> None:
+        self.run_list.look_for(self.searched)
+        self.show_found()
+
+    def _go_to_match(self, step: int) -> None:
+        self.run_list.go_to_match(step)
+        self.show_found()
+
+    def _take_keyboard(self) -> None:
+        self.run_list.focus()
+
+    @on(RunList.News)
+    def show_found(self) -> None:
+        """Update the matches in the search bar."""
+        self.say_found(self.run_list.found)

@@ -28,13 +28,13 @@ from workbench.authoring.document import HEAD, CaseOutline
 from workbench.authoring.form.templates import new_case, new_suite
 from workbench.authoring.known_tools import KnownTools
 from workbench.authoring.open_suite import OpenSuite
-from workbench.authoring.undo import tie
+from workbench.authoring.open_suites import tie
 from workbench.reports.visible import one_line
 from workbench.suite.disk import resolved
 from workbench.suite.numerals import counted
 from workbench.suite.splice import SpliceError
+from workbench.tui.kit.asking import NameScreen
 from workbench.tui.kit.dialogs import Option
-from workbench.tui.kit.naming import NameScreen
 from workbench.tui.kit.stage import Panes, Stage
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.tree.dialogs import DeleteSuiteScreen, NewCase, NewCaseScreen, WhichSuiteScreen

@@ -11,9 +11,8 @@ from textual.binding import Binding, BindingType
 
 from workbench.authoring.form.templates import CaseKind
 from workbench.reports.visible import one_line
-from workbench.tui.kit.asking import AskScreen
+from workbench.tui.kit.asking import _ROWS_AROUND, AskScreen, Refusal, _Naming
 from workbench.tui.kit.dialogs import ChooseLines, Dialog, Option, keys_line
-from workbench.tui.kit.naming import _ROWS_AROUND, Refusal, _Naming
 from workbench.tui.lines.spans import EMPTY, Span, wrap
 
 KINDS: tuple[tuple[CaseKind, Option], ...] = (

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from workbench.authoring.case_now import CaseKey
+from workbench.authoring.case_list import CaseKey
 from workbench.authoring.document import HEAD, CaseOutline
 from workbench.authoring.open_suite import OpenSuite
 from workbench.tui.run_book.book import RunBook

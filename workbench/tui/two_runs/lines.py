@@ -1,15 +1,231 @@
-"""Two runs as one list of lines: in two columns, or stacked if there is little room."""
+"""Two runs as rows that stand side by side, and as lines."""
 
 from __future__ import annotations
 
-from workbench.analysis.alignment import How, Row
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from rich.cells import cell_len
+
+from workbench.analysis.alignment import How, Kind, Part, Row
+from workbench.checks.equality import json_equal
+from workbench.reports.visible import one_line
+from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.trajectory import CallRecord, Round
 from workbench.tui.lines.glyphs import GLYPHS
-from workbench.tui.lines.json_lines import JoinedLines, LazyLines
-from workbench.tui.lines.laid_out import LaidOut
-from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, cut_line, plain
+from workbench.tui.lines.json_lines import JoinedLines, JsonLines, LazyLines, compact_json, parsed_json
+from workbench.tui.lines.laid_out import GrowingText, LaidOut
+from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, cut, cut_line, padded, plain, wrap_line
+from workbench.tui.lines.typed_rows import text_rows
+from workbench.tui.lines.words import duration, short_count
+from workbench.tui.trajectory.argument_lines import LONGEST_NAME
+from workbench.tui.trajectory.call_lines import LARGEST
 from workbench.tui.trajectory.headline import headline, run_name
-from workbench.tui.two_runs.rows import Block, blocks_of, round_facts
 from workbench.tui.two_runs.state import Entry, Fold, PairState
+
+INDENT = 2
+TEXT_ROWS = 3
+"""Rows of a differing text before it is shown in full."""
+
+_MOST_LOOKED_AT = 2_000
+"""Characters of a value that are considered when it is shown on one row."""
+
+_LEAD = 24
+"""The maximum of equal text shown before a difference."""
+
+_LABELS: dict[Kind, str] = {"system": "system: ", "said": "told: ", "result": f"{GLYPHS.result} "}
+
+
+class Block(NamedTuple):
+    """The lines of the left side and those of the right side."""
+
+    left: Sequence[Line]
+    right: Sequence[Line]
+    how: How
+
+
+def blocks_of(row: Row, width: int, *, whole: bool) -> list[Block]:
+    """Return the lines of a row, `width` cells for each side. With `whole`, nothing is cut."""
+    if row.part.kind == "round":
+        heads = [[round_head(part.of, width)] if part is not None and part.of else [] for part in (row.left, row.right)]
+        return [Block(heads[0], heads[1], "same" if row.how == "differs" else row.how)]
+    if row.part.kind == "call":
+        return _call(row, width, whole=whole)
+    return [_text(row, width, whole=whole)]
+
+
+def round_head(of: Round, width: int) -> Line:
+    """Return the number and usage of a round."""
+    line: Line = (Span(f"round {of.number}", "heading"), Span(f"  {round_facts(of)}", "muted"))
+    return cut_line(line, width)
+
+
+def round_facts(of: Round) -> str:
+    """Return the step of a chain, the latency and the tokens of a round."""
+    said = [f"step {of.step.step}"] if of.step is not None else []
+    if of.latency_ms is not None:
+        said.append(duration(of.latency_ms))
+    if of.usage is not None:
+        said.append(f"{short_count(of.usage.input_tokens)} in, {short_count(of.usage.output_tokens)} out")
+    return f" {GLYPHS.dot} ".join(said)
+
+
+# Texts
+
+
+def _text(row: Row, width: int, *, whole: bool) -> Block:
+    texts = [_said(part) if part is not None else None for part in (row.left, row.right)]
+    if whole:
+        return Block(_whole_text(row.left, row.how, width), _whole_text(row.right, row.how, width), row.how)
+    at = _difference_at(texts[0] or "", texts[1] or "") if row.how == "differs" else 0
+    sides = [
+        _short_text(part, said, at, row.how, width) if part is not None and said is not None else []
+        for part, said in zip((row.left, row.right), texts, strict=True)
+    ]
+    return Block(sides[0], sides[1], row.how)
+
+
+def _said(part: Part) -> str:
+    if part.call is not None and part.call.result is not None:
+        return part.call.result.content
+    return part.text
+
+
+def _label(part: Part, how: How) -> Line:
+    failed = part.call is not None and part.call.result is not None and part.call.result.is_error
+    role: Role = "muted" if how == "same" else "accent"
+    label = Span(" " * INDENT + _LABELS.get(part.kind, ""), role)
+    return (label, Span("error  ", "failed")) if failed else (label,)
+
+
+def _short_text(part: Part, said: str, at: int, how: How, width: int) -> list[Line]:
+    label = _label(part, how)
+    if how == "same":
+        return [cut_line((*label, Span(one_line(said[: 2 * width]), "muted")), width)]
+    rows = wrap_line((*label, *_from(said, at, how, width, TEXT_ROWS)), width, hang=INDENT)
+    if len(rows) > TEXT_ROWS:
+        rows[TEXT_ROWS - 1 :] = [cut_line((*rows[TEXT_ROWS - 1], Span(" " * width)), width)]
+    return rows
+
+
+def _whole_text(part: Part | None, how: How, width: int) -> Sequence[Line]:
+    if part is None:
+        return []
+    said = _said(part)
+    role: Role = "muted" if how == "same" else "text"
+    parsed = parsed_json(said, LARGEST) if part.kind == "result" else None
+    label = _label(part, how)
+    head = [cut_line(label, width)] if "".join(span.text for span in label).strip() else []
+    if parsed is not None:
+        return JoinedLines([head, JsonLines(parsed, width, INDENT + 2)])
+    return JoinedLines([head, text_rows(GrowingText(said, LARGEST), width, None, role, INDENT + 2 * bool(head))])
+
+
+def _difference_at(left: str, right: str) -> int:
+    """Return the first character where two texts differ, by bisection: they may be long."""
+    low, high = 0, min(len(left), len(right))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if left[low:middle] == right[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _from(text: str, at: int, how: How, width: int, rows: int) -> Line:
+    """Return the part of a text that fits into rows. It starts shortly before the difference if that is not in the
+    first row."""
+    longest = width * rows
+    if how != "differs":
+        return (Span(one_line(text[:longest]), "text"),)
+    begin = max(text.rfind(" ", 0, at - 8) + 1, at - _LEAD) if at > width - 12 else 0
+    alike, other = one_line(text[begin:at]), one_line(text[at : begin + longest])
+    return Span("…" if begin else "", "muted"), Span(alike, "muted"), Span(other, "warned")
+
+
+# Calls
+
+
+def _call(row: Row, width: int, *, whole: bool) -> list[Block]:
+    calls = [part.call if part is not None else None for part in (row.left, row.right)]
+    if row.how == "same" and not whole:
+        line = _in_short(row.part.call, width) if row.part.call is not None else EMPTY
+        return [Block([line], [line], "same")]
+    left, right = calls
+    same_tool = left is not None and right is not None and left.tool == right.tool
+    heads = [[_head(call, "same" if row.how == "same" else "text", width)] if call else [] for call in calls]
+    blocks = [Block(heads[0], heads[1], "same" if same_tool else row.how)]
+    if any(call is not None and call.call.problem is not None for call in calls):
+        blocks.append(_pair([_broken(call) for call in calls], width))
+    given: list[Mapping[str, JsonValue]] = [call.arguments if call is not None else {} for call in calls]
+    names = [*given[0], *(name for name in given[1] if name not in given[0])]
+    name_width = min(max((cell_len(one_line(name)) for name in names), default=0), LONGEST_NAME, width // 3)
+    for name in names:
+        label = " " * (INDENT + 2) + padded(one_line(name), name_width) + "  "
+        blocks.append(_argument(label, given[0], given[1], name, width, whole=whole))
+    if any(call is not None and call.edited is not None for call in calls):
+        blocks.append(_pair([_sent(call) for call in calls], width))
+    return blocks
+
+
+def _head(call: CallRecord, role: Role | How, width: int) -> Line:
+    muted = role == "same"
+    sign = Span(" " * INDENT + f"{GLYPHS.call} ", "muted" if muted else "accent")
+    return cut_line((sign, Span(one_line(call.tool), "muted" if muted else "tool")), width)
+
+
+def _in_short(call: CallRecord, width: int) -> Line:
+    given = ", ".join(f"{one_line(name)}={compact_json(value, width)}" for name, value in call.arguments.items())
+    return cut_line((Span(f"{' ' * INDENT}{GLYPHS.call} {one_line(call.tool)}({given})", "muted"),), width)
+
+
+def _argument(
+    label: str, left: Mapping[str, JsonValue], right: Mapping[str, JsonValue], name: str, width: int, *, whole: bool
+) -> Block:
+    """Return one argument on both sides, after its label."""
+    how: How = "right" if name not in left else "left" if name not in right else "differs"
+    if how == "differs" and json_equal(left[name], right[name]):
+        how = "same"
+    longest = LARGEST if whole else _MOST_LOOKED_AT
+    texts = [compact_json(given[name], longest) if name in given else "" for given in (left, right)]
+    at = _difference_at(texts[0], texts[1]) if how == "differs" else 0
+    room = max(width - cell_len(label), 1)
+    sides: list[Sequence[Line]] = []
+    for given, text in zip((left, right), texts, strict=True):
+        if name not in given:
+            sides.append([])
+        elif whole and cell_len(text) > room:
+            head = [cut_line((Span(label, "key"),), width)]
+            sides.append(JoinedLines([head, JsonLines(given[name], width, INDENT + 4)]))
+        else:
+            said = (Span(text, "muted"),) if how == "same" else _from(text, at, how, room, 2)
+            key = Span(label, "muted" if how == "same" else "key")
+            sides.append([(key, *cut_line(said, room))])
+    return Block(sides[0], sides[1], how)
+
+
+def _broken(call: CallRecord | None) -> str | None:
+    if call is None or call.call.problem is None:
+        return None
+    return f"{GLYPHS.failed} {call.call.problem}: {call.call.raw or ''}"
+
+
+def _sent(call: CallRecord | None) -> str | None:
+    if call is None or call.edited is None:
+        return None
+    return f"{GLYPHS.by_hand} sent {compact_json(dict(call.edited), _MOST_LOOKED_AT)}"
+
+
+def _pair(texts: Sequence[str | None], width: int) -> Block:
+    """Return a note for each side."""
+    left, right = texts
+    how: How = "same" if left == right else "differs" if left and right else "left" if left else "right"
+    role: Role = "muted" if how == "same" else "warned"
+    lead = Span(" " * (INDENT + 2))
+    notes = [[(lead, Span(cut(one_line(said), width - INDENT - 2), role))] if said else [] for said in texts]
+    return Block(notes[0], notes[1], how)
+
 
 GUTTER = 3
 """The width between two columns, for the sign; when stacked, before each line."""

@@ -23,8 +23,8 @@ from workbench.suite.sameness import same
 from workbench.tui.case.form.lines import Opened
 from workbench.tui.case.form.page import main_cell
 from workbench.tui.case.form.rows_view import FormRows
-from workbench.tui.kit.completion_list import CompletionList
 from workbench.tui.kit.fields import Leave, LineField
+from workbench.tui.kit.suggestions import CompletionList
 from workbench.tui.lines.prose import Message
 from workbench.tui.lines.spans import wrap
 

@@ -11,7 +11,7 @@ from workbench.reports.visible import one_line, visible
 from workbench.suite.numerals import counted
 from workbench.suite.problems import Problem
 from workbench.tui.lines.glyphs import GLYPHS
-from workbench.tui.lines.growing_text import TAB
+from workbench.tui.lines.laid_out import TAB
 from workbench.tui.lines.spans import Line, Role, Span, cut, padded, wrap
 
 MOST_LINES = 8

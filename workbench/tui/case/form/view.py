@@ -16,8 +16,8 @@ from workbench.tui.case.actions import FEATURE
 from workbench.tui.case.form.fields_view import FormFields
 from workbench.tui.kit.actions import bindings_for
 from workbench.tui.kit.line_view import Motion
-from workbench.tui.lines.marks import with_breakpoint
 from workbench.tui.lines.spans import Line
+from workbench.tui.lines.typed_rows import with_breakpoint
 
 
 class FormView(FormFields):

@@ -17,7 +17,7 @@ from workbench.authoring.form.typed import read_text
 from workbench.suite.render import key_text, value_text
 from workbench.suite.shape import TABLES
 from workbench.trajectory.messages import ToolDefinition
-from workbench.tui.kit.completion_list import CompletionList
+from workbench.tui.kit.suggestions import CompletionList
 from workbench.tui.kit.text_editor import TomlEditor
 from workbench.tui.kit.typed_text import Place
 

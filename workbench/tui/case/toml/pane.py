@@ -15,17 +15,15 @@ from textual.widget import Widget
 from workbench.authoring.document import Document
 from workbench.trajectory.messages import ToolDefinition
 from workbench.tui.case.actions import FEATURE
-from workbench.tui.case.excerpt import CasePicture
-from workbench.tui.case.excerpt_view import CaseView
+from workbench.tui.case.excerpt_view import CasePicture, CaseView
 from workbench.tui.case.toml.completing import TomlCompleting
 from workbench.tui.case.toml.part import TomlPart, found_in
 from workbench.tui.kit.actions import bindings_for
-from workbench.tui.kit.completion_list import CompletionList
-from workbench.tui.kit.problem_list import ProblemList
 from workbench.tui.kit.search_bar import SearchedPane
+from workbench.tui.kit.suggestions import CompletionList, ProblemList
 from workbench.tui.kit.text_editor import TomlEditor
 from workbench.tui.kit.typed_text import Place
-from workbench.tui.lines.marks import line_within, marks
+from workbench.tui.lines.typed_rows import line_within, marks
 
 Change = Callable[[TomlPart, Document, str, Hashable], None]
 """Applies typed text: the part, the new document, a description, and the undo group."""

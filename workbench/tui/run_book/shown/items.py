@@ -16,7 +16,7 @@ from workbench.trajectory.events import (
     RunFinished,
 )
 from workbench.trajectory.messages import JsonValue, ToolCall, ToolDefinition
-from workbench.tui.lines.growing_text import GrowingText
+from workbench.tui.lines.laid_out import GrowingText
 
 
 @dataclass(slots=True)

@@ -35,9 +35,8 @@ from workbench.trajectory.events import (
     TextDelta,
 )
 from workbench.trajectory.messages import Message
-from workbench.tui.lines.growing_text import GrowingText
-from workbench.tui.run_book.shown.grade import put_grade
-from workbench.tui.run_book.shown.holds import add_message, edit_result, go_on, hold, set_aside
+from workbench.tui.lines.laid_out import GrowingText
+from workbench.tui.run_book.shown.grade import PlacedCall, put_grade
 from workbench.tui.run_book.shown.item_list import RunItems
 from workbench.tui.run_book.shown.items import (
     CallItem,
@@ -51,8 +50,7 @@ from workbench.tui.run_book.shown.items import (
     TextItem,
     ToolsItem,
 )
-from workbench.tui.run_book.shown.missing import PlacedCall
-from workbench.tui.run_book.shown.places import RunPlace, place_at
+from workbench.tui.run_book.shown.places import RunPlace, add_message, edit_result, go_on, hold, place_at, set_aside
 
 
 class RunView:

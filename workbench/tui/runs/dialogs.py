@@ -1,0 +1,281 @@
+"""What is asked before and while cases run: trust, models, how often, and whether a tool is executed."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import ClassVar, Literal
+
+from rich.cells import cell_len
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.widgets import Input
+
+from workbench.config.secrets import Secrets
+from workbench.reports.visible import one_line, visible
+from workbench.suite.model import MOST_REPEATS
+from workbench.suite.trust import SuiteNeeds
+from workbench.trajectory.messages import JsonValue, ToolDefinition
+from workbench.tui.kit.asking import AskScreen
+from workbench.tui.kit.dialogs import ChooseLines, Dialog, Option, ReadLines, keys_line
+from workbench.tui.kit.fields import SafeInput
+from workbench.tui.kit.painting import Bar
+from workbench.tui.lines.glyphs import GLYPHS
+from workbench.tui.lines.highlight import json_line
+from workbench.tui.lines.spans import EMPTY, Line, Role, Span, padded, wrap, wrap_line
+from workbench.tui.lines.words import hints_in_words, model_label
+from workbench.tui.run_book.record import Question
+from workbench.tui.runs.model_choices import ModelChoices
+
+ExecutionAnswer = Literal["yes", "no", "stop"]
+
+_LABEL_WIDTH = 8
+
+
+class ExecutionScreen(AskScreen[ExecutionAnswer]):
+    """Asks for permission: yes for this tool and run, no (the run ends as an error), or stop the run. Closes with
+    `None` when the question is withdrawn. The keys for stopping all runs and quitting work as usual."""
+
+    TITLE_LINE = "A run wants to execute a tool for real"
+    REST_S = 0.4
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("x", "answer('stop')", show=False),
+        Binding("X", "app.stop_all", show=False),
+        Binding("q", "app.quit", show=False),
+    ]
+    MORE_KEYS = (("x", "stop"), ("X", "stop all"), ("q", "quit"))
+
+    def __init__(self, question: Question, secrets: Secrets) -> None:
+        super().__init__(
+            lambda width: execution_lines(question, width, secrets),
+            [
+                ("yes", Option("once", "for this tool, until this run ends", key="o")),
+                ("no", Option("no", "the run ends as an error", key="n")),
+            ],
+            leaving="no",
+            harmless=frozenset({"stop"}),
+        )
+        self.question = question
+
+
+class HandExecutionScreen(AskScreen[Literal["yes", "no"]]):
+    """Asks before calling a tool by hand that may change something."""
+
+    TITLE_LINE = "Execute this tool for real?"
+
+    def __init__(self, tool: ToolDefinition, arguments: Mapping[str, JsonValue], secrets: Secrets) -> None:
+        super().__init__(
+            lambda width: hand_lines(tool, arguments, width, secrets),
+            [
+                ("yes", Option("once", "exactly this call", key="o")),
+                ("no", Option("no", "nothing is called", key="n")),
+            ],
+            leaving="no",
+        )
+
+
+def execution_lines(question: Question, width: int, secrets: Secrets) -> list[Line]:
+    """Return the exact call, with secrets replaced."""
+    run, call, tool = question.run, question.asked.call, question.asked.tool
+    room = max(width - _LABEL_WIDTH - 4, 10)
+    lines: list[Line] = [EMPTY]
+    repeat = f" #{run.repeat + 1}" if run.repeat else ""
+    lines += _labelled("case", f"{run.path.stem} › {run.case_name}{repeat}, on {model_label(run.model)}", room, "text")
+    return [*lines, *_call_lines(tool, call.arguments, width, secrets)]
+
+
+def hand_lines(tool: ToolDefinition, arguments: Mapping[str, JsonValue], width: int, secrets: Secrets) -> list[Line]:
+    """Return the exact call by hand, with secrets replaced."""
+    return [EMPTY, *_call_lines(tool, arguments, width, secrets)]
+
+
+def _call_lines(tool: ToolDefinition, arguments: Mapping[str, JsonValue], width: int, secrets: Secrets) -> list[Line]:
+    room = max(width - _LABEL_WIDTH - 4, 10)
+    tool = secrets.redacted(tool)
+    lines = _labelled("server", tool.server or "", room, "strong")
+    lines += _labelled("tool", tool.name, room, "warned")
+    lines += _labelled("says", tool.description or "nothing about itself", room, "muted")
+    lines += _labelled("marked", hints_in_words(tool.annotations) or "not at all, so it may do anything", room, "text")
+    lines.append(EMPTY)
+    if not arguments:
+        return [*lines, (Span("  without arguments", "muted"),), EMPTY]
+    written = json.dumps(secrets.redacted(dict(arguments)), ensure_ascii=False, indent=2)
+    for text in written.split("\n"):
+        hang = min(len(text) - len(text.lstrip()) + 2, width // 2)
+        lines += [(Span("  "), *row) for row in wrap_line(json_line(visible(text)), max(width - 4, 10), hang)]
+    return [*lines, EMPTY]
+
+
+def _labelled(label: str, text: str, room: int, role: Role) -> list[Line]:
+    rows = wrap(one_line(text), room)
+    lead = f"  {label:<{_LABEL_WIDTH}}"
+    return [(Span(lead if at == 0 else " " * len(lead), "muted"), Span(row, role)) for at, row in enumerate(rows)]
+
+
+_EXPLAINED = "Checked models override each suite's own. Check none to use the suites' models."
+
+LONGEST_LABEL = 28
+"""Longer names are not aligned."""
+
+
+class ModelsScreen(Dialog[tuple[str, ...]]):
+    """Asks for models. Closes with the checked ones, in the order of the list."""
+
+    TITLE_LINE = "Models"
+    DEFAULT_CSS = "ModelsScreen > Vertical { width: 130; }"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("space", "check", show=False),
+        Binding("enter", "use", show=False),
+    ]
+
+    def __init__(self, models: ModelChoices, checked: Sequence[str]) -> None:
+        super().__init__(keys_line(("Space", "check"), ("Enter", "use"), ("Esc", "leave as it was")))
+        self._models = tuple(choice.name for choice in models.choices)
+        self._problems = models.problems
+        labels = [model_label(model) for model in self._models]
+        width = min(max(map(cell_len, labels)), LONGEST_LABEL)
+        self._options = [
+            Option(padded(label, width), choice.detail, choice.short, checked=choice.name in checked)
+            for label, choice in zip(labels, models.choices, strict=True)
+        ]
+
+    def body(self) -> ComposeResult:
+        yield ReadLines(self._explained, "reading")
+        yield _ModelList(self._options, widget_id="choices")
+
+    def on_mount(self) -> None:
+        self.set_focus(self.query_one("#choices"))
+
+    def _explained(self, width: int) -> list[Line]:
+        room = max(width - 4, 10)
+        lines: list[Line] = [EMPTY]
+        lines += [(Span("  "), Span(row, "muted")) for row in wrap(_EXPLAINED, room)]
+        for problem in self._problems:
+            lines += [(Span("  "), Span(row, "error")) for row in wrap(f"{GLYPHS.error} {problem}", room)]
+        return [*lines, EMPTY]
+
+    @on(ChooseLines.Chosen)
+    def _clicked(self) -> None:
+        self.action_check()
+
+    def action_check(self) -> None:
+        """Check or uncheck the selected model."""
+        choices = self.query_one("#choices", ChooseLines)
+        option = choices.options[choices.cursor]
+        choices.options[choices.cursor] = dataclasses.replace(option, checked=not option.checked)
+        choices.repaint()
+
+    def action_use(self) -> None:
+        """Close with the checked models."""
+        options = self.query_one("#choices", ChooseLines).options
+        self.dismiss(tuple(model for model, option in zip(self._models, options, strict=True) if option.checked))
+
+
+class _ModelList(ChooseLines, inherit_bindings=False):
+    """A list in which Enter is left to the dialog and space checks."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up", "move('up')", show=False),
+        Binding("down", "move('down')", show=False),
+        Binding("home", "move('home')", show=False),
+        Binding("end", "move('end')", show=False),
+    ]
+
+
+_USUAL = "3"
+
+
+class RepeatsScreen(Dialog[int]):
+    """Asks for a number from 1 to `MOST_REPEATS`."""
+
+    TITLE_LINE: ClassVar[str] = "Run several times"
+    DEFAULT_CSS = """
+    RepeatsScreen > Vertical { width: 60; }
+    RepeatsScreen Input { border: none; height: 1; padding: 0 1; background: $background; }
+    """
+
+    def __init__(self, what: str) -> None:
+        super().__init__(keys_line(("Enter", "run"), ("Esc", "leave")))
+        self._what = what
+
+    def body(self) -> ComposeResult:
+        yield Bar("asked")
+        yield SafeInput(_USUAL, widget_id="times", whole_number=True, max_length=4)
+
+    def on_mount(self) -> None:
+        self.query_one("#asked", Bar).say(
+            lambda _: (Span(f" How often to run {one_line(self._what)}, on each model?"),)
+        )
+        self.set_focus(self.query_one("#times"))
+
+    @on(Input.Submitted)
+    def _entered(self, event: Input.Submitted) -> None:
+        text = event.value.strip()
+        if text.isdecimal() and 1 <= int(text) <= MOST_REPEATS:
+            self.dismiss(int(text))
+        else:
+            self.say_keys((Span(f" {GLYPHS.warned} A number from 1 to {MOST_REPEATS:,}", "warned"),))
+
+
+TrustAnswer = Literal["once", "always", "mocks", "no"]
+
+_ANSWERS: tuple[tuple[TrustAnswer, Option], ...] = (
+    ("once", Option("once", "until this program ends", key="o")),
+    ("always", Option("always", "until this changes", key="a")),
+    ("mocks", Option("mocks", "start nothing: the tools as last listed, answered by mocks", key="m")),
+)
+
+
+class TrustScreen(AskScreen[TrustAnswer]):
+    """Asks for trust: once, always or no, with `mocks` also whether to use mocks. `allowed` is what trust allows, one
+    line each."""
+
+    def __init__(
+        self,
+        path: Path,
+        needs: SuiteNeeds,
+        allowed: Sequence[str],
+        *,
+        mocks: bool = False,
+        refusing: str = "do not run this suite",
+    ) -> None:
+        self.TITLE_LINE = _title(needs)  # type: ignore[misc]
+        super().__init__(
+            lambda width: trust_lines(path, allowed, width),
+            [
+                *(answer for answer in _ANSWERS if mocks or answer[0] != "mocks"),
+                ("no", Option("no", refusing, key="n")),
+            ],
+            leaving=refusing.removesuffix(" this suite"),
+            harmless=frozenset({"mocks"}) if mocks else frozenset(),
+        )
+
+
+def _title(needs: SuiteNeeds) -> str:
+    """Return the title for the most serious need."""
+    if needs.commands or needs.modules or needs.python:
+        return "This suite wants to start something"
+    if needs.urls:
+        return "This suite wants to reach a server"
+    if needs.models:
+        return "This suite wants to ask a model" if len(needs.models) == 1 else "This suite wants to ask models"
+    return "This suite wants to read the environment"
+
+
+def trust_lines(path: Path, allowed: Sequence[str], width: int) -> list[Line]:
+    """Return exactly what trust allows."""
+    room = max(width - 4, 10)
+    lines: list[Line] = [EMPTY]
+    lines += [(Span("  "), Span(row, "strong")) for row in wrap(one_line(str(path.absolute())), room)]
+    lines += [
+        (Span("  "), Span(row)) for row in wrap(f"Trusting {one_line(path.name)} allows it, on this machine, to:", room)
+    ]
+    lines.append(EMPTY)
+    for need in allowed:
+        for at, row in enumerate(wrap(one_line(need), room - 2)):
+            lines.append((Span("  - " if at == 0 else "    ", "warned"), Span(row, "warned")))
+    lines.append(EMPTY)
+    return lines
