@@ -74,7 +74,7 @@ AUDIT_S = 2.0
 
 def _start_and_keys(suite: Path, state: Path) -> None:
     began = time.monotonic()
-    with Terminal([str(suite)], state) as terminal:
+    with Terminal([str(suite)], state, starts=True) as terminal:
         terminal.wait_for("Not run yet.")
         painted_ms = (time.monotonic() - began) * 1000
         terminal.quiet(QUIET_S)
@@ -99,7 +99,7 @@ def _start_and_keys(suite: Path, state: Path) -> None:
 def _slow_link(suite: Path, state: Path) -> None:
     """The same over a link of 50 kB/s: the program writes into one terminal, and a relay passes on what fits."""
     began = time.monotonic()
-    with Terminal([str(suite)], state, bytes_per_s=LINK_BYTES_PER_S) as terminal:
+    with Terminal([str(suite)], state, bytes_per_s=LINK_BYTES_PER_S, starts=True) as terminal:
         terminal.wait_for("Not run yet.")
         print(f"over 50 kB/s        {(time.monotonic() - began) * 1000:6.0f} ms to the first screen,", end=" ")
         terminal.quiet(QUIET_S)
@@ -119,7 +119,7 @@ def _many_cases(state: Path, suites: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         for number in range(suites):
             Path(folder, f"suite-{number:03}.toml").write_text(_suite(MANY_CASES // suites))
-        with Terminal([folder], state) as terminal:
+        with Terminal([folder], state, starts=True) as terminal:
             terminal.wait_for(f"{MANY_CASES:,} cases")
             terminal.quiet(QUIET_S)
             print(

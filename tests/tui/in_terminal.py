@@ -19,6 +19,8 @@ from pathlib import Path
 
 import pyte
 
+from tests.cli.forking import ForkedProgram
+
 WORKBENCH = (sys.executable, "-m", "workbench")
 
 DEADLINE_S = 30.0
@@ -47,30 +49,38 @@ class Terminal:
         program: Sequence[str] = WORKBENCH,
         bytes_per_s: float | None = None,
         shows: bool = True,
+        starts: bool = False,
     ) -> None:
+        """`starts`: `workbench` starts from nothing, instead of being forked from a program that has imported it. So it
+        does where `environment` has it import something of its own."""
         self.output = bytearray()
         self._screen = pyte.Screen(columns, rows)
         self._stream = pyte.ByteStream(self._screen)
         master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         kept = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "LANG", "PYTHONPATH")}
-        self.process = subprocess.Popen(
-            [*program, *arguments],
-            stdin=slave,
-            stdout=slave,
-            stderr=slave,
-            cwd=folder,
-            env={
-                **kept,
-                "TERM": "xterm-256color",
-                "COLORTERM": "truecolor",
-                "XDG_STATE_HOME": str(state),
-                "XDG_DATA_HOME": str(state / "data"),
-                **(environment or {}),
-            },
-            start_new_session=True,
-            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
-        )
+        surroundings = {
+            **kept,
+            "TERM": "xterm-256color",
+            "COLORTERM": "truecolor",
+            "XDG_STATE_HOME": str(state),
+            "XDG_DATA_HOME": str(state / "data"),
+            **(environment or {}),
+        }
+        self.process: ForkedProgram | subprocess.Popen[bytes]
+        if program is WORKBENCH and not starts and "PYTHONPATH" not in (environment or {}):
+            self.process = ForkedProgram(arguments, slave, folder or Path.cwd(), surroundings)
+        else:
+            self.process = subprocess.Popen(
+                [*program, *arguments],
+                stdin=slave,
+                stdout=slave,
+                stderr=slave,
+                cwd=folder,
+                env=surroundings,
+                start_new_session=True,
+                preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+            )
         os.close(slave)
         self._master = master
         self._shows = shows
@@ -158,7 +168,7 @@ class Terminal:
         self.wait_for(lambda: self.process.poll() is not None)
         while self.read(0.05):
             pass
-        return self.process.returncode
+        return self.process.wait()
 
     def signal(self, number: signal.Signals) -> None:
         """Send the program a signal."""
