@@ -44,7 +44,9 @@ STEPS = (
 def main() -> None:
     with tempfile.TemporaryDirectory() as state, tempfile.TemporaryDirectory() as folder:
         began = time.monotonic()
-        terminal = Terminal(["."], Path(state), columns=80, rows=24, folder=Path(folder), bytes_per_s=LINK_BYTES_PER_S, starts=True)
+        terminal = Terminal(
+            ["."], Path(state), columns=80, rows=24, folder=Path(folder), bytes_per_s=LINK_BYTES_PER_S, starts=True
+        )
         with terminal:
             terminal.wait_for("No suites here.")
             terminal.quiet(QUIET_S)
