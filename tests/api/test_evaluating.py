@@ -293,7 +293,7 @@ def test_an_interrupted_batch_goes_on_with_an_agent_that_is_given_again(folder: 
     with pytest.raises(KeyboardInterrupt):
         workbench.evaluate("clock.toml", model=agent, concurrency=1, history=history, on_event=interrupt)
     assert set(asked) == {"time-in-bergen"}
-    for wrong, why in (({"model": "offline"}, "no model of batch 1"), ({}, "'agent' of batch 1 cannot be reached")):
+    for wrong, why in (({"model": "offline"}, "model of batch 1, which has agent"), ({}, "'agent' of batch 1 can")):
         with pytest.raises(workbench.UsageError, match=why):
             workbench.evaluate("clock.toml", history=history, resume=True, **wrong)  # type: ignore[arg-type]
     report = workbench.evaluate("clock.toml", model=agent, history=history, resume=True)

@@ -6,8 +6,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Coroutine
-from concurrent.futures import Future
-from contextlib import suppress
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
 _Result = TypeVar("_Result")
@@ -18,6 +17,8 @@ class EngineThread:
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
+        self._executor = ThreadPoolExecutor(thread_name_prefix="engine")
+        self._loop.set_default_executor(self._executor)
         self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
         self._thread.start()
 
@@ -40,7 +41,11 @@ class EngineThread:
         if not self.alive:
             return
         self._loop.call_soon_threadsafe(lambda: self._loop.create_task(self._finish(timeout_s)))
-        self._thread.join(2 * timeout_s + 1)
+        self._thread.join(timeout_s + 1)
+        # A thread of the executor that is busy ends when its work does, and nobody waits that long.
+        ending = threading.Thread(target=self._executor.shutdown, name="end of the engine", daemon=True)
+        ending.start()
+        ending.join(timeout_s)
         if not self.alive:
             self._loop.close()
 
@@ -51,6 +56,4 @@ class EngineThread:
         if tasks:
             await asyncio.wait(tasks, timeout=timeout_s)
         await self._loop.shutdown_asyncgens()
-        with suppress(TimeoutError):  # a thread that hangs cannot be ended
-            await asyncio.wait_for(self._loop.shutdown_default_executor(), timeout_s)
         self._loop.stop()
