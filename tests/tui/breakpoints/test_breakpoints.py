@@ -43,7 +43,7 @@ async def test_b_sets_one_at_a_call_marks_it_and_takes_it_away_again(tmp_path: P
         held_at = list(app.session.breakpoints)
         assert held_at == [Breakpoint("tool", "set_lights")], "runs under way are held there, too"
         await app.press("b")
-        assert "Breakpoint taken away" in app.screen
+        assert "Breakpoint removed" in app.screen
         assert AT_CALL not in app.screen
         assert not app.session.breakpoints
 
