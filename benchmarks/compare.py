@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.tui import EndlessSession
+from benchmarks.tui import EndlessRuntime
 from tests.tui.in_terminal import Terminal
 from workbench.batches.events import BatchDone, BatchListener, BatchStarted, RunDone, RunEvent, timed
 from workbench.batches.plan import PlannedRun
@@ -121,7 +121,7 @@ def _step(terminal: Terminal, said: str, keys: str, times: int = 1) -> None:
     print(f"  {said:<28}{cpu_ms:7.1f} ms CPU, {(len(terminal.output) - written) / times:7,.0f} bytes")
 
 
-class FillingSession(EndlessSession):
+class FillingRuntime(EndlessRuntime):
     """Runs of one short answer each, `RESULTS_PER_S` of them a second, and all that are left once a file is there."""
 
     def __init__(self, listener: BatchListener, go: Path) -> None:
@@ -169,7 +169,7 @@ def _filling_app(suite: Path, go: Path) -> None:
     folder = Path(tempfile.mkdtemp())
     Workbench(
         [suite],
-        open_session=lambda listener: FillingSession(listener, go),
+        open_runtime=lambda listener: FillingRuntime(listener, go),
         program=program_in(Folders(folder, folder, folder, folder), {}),
         surroundings=surroundings_of({"COLORTERM": "truecolor"}),
         models=[f"model-{number}" for number in range(MODELS)],

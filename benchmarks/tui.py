@@ -167,7 +167,7 @@ def _streaming(suite: Path, state: Path, steps: int) -> None:
         )
 
 
-class EndlessSession:
+class EndlessRuntime:
     """A run with many steps behind it that goes on talking."""
 
     def __init__(self, listener: BatchListener, steps: int) -> None:
@@ -230,7 +230,7 @@ def _endless_app(suite: Path, steps: int) -> None:
     folder = Path(tempfile.mkdtemp())
     Workbench(
         [suite],
-        open_session=lambda listener: EndlessSession(listener, steps),
+        open_runtime=lambda listener: EndlessRuntime(listener, steps),
         program=program_in(Folders(folder, folder, folder, folder), {}),
         surroundings=surroundings_of({"COLORTERM": "truecolor"}),
     ).run()

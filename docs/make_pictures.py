@@ -241,13 +241,13 @@ async def draw(picture: Picture, suites: Path) -> str:
 
         history = Path(state) / "history.sqlite3"
 
-        def open_session(listener: BatchListener) -> Runtime:
+        def open_runtime(listener: BatchListener) -> Runtime:
             return Runtime(listener, program, asks=True, history=history)
 
         surroundings = surroundings_of({"COLORTERM": "truecolor", "EDITOR": "vi"})
         app = Workbench(
             [suites],
-            open_session=open_session,
+            open_runtime=open_runtime,
             program=program,
             surroundings=surroundings,
             trust=True,

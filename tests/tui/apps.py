@@ -48,7 +48,7 @@ from workbench.trajectory.events import (
 from workbench.trajectory.fold import fold
 from workbench.trajectory.messages import JsonValue, Message, ToolCall, ToolDefinition, Usage
 from workbench.trajectory.trajectory import Trajectory
-from workbench.tui.runs.runner import RunSession
+from workbench.tui.runs.runner import AppRuntime
 from workbench.tui.shell.workbench import Workbench
 from workbench.tui.terminal.surroundings import surroundings_of
 from workbench.tui.tree import auditing
@@ -123,7 +123,7 @@ user = "Ask the server."
 """.lstrip()
 
 
-class ScriptedSession:
+class ScriptedRuntime:
     """Takes the place of the engine: nothing happens until the test says what does. Only servers are real, once they
     are asked for."""
 
@@ -311,13 +311,13 @@ MOVIE_NIGHT: Sequence[Call] = (("set_lights", {"room": "living room", "brightnes
 class Opened:
     """The app while it runs, and the session it opened."""
 
-    def __init__(self, app: Workbench, pilot: Pilot[int], sessions: list[ScriptedSession]) -> None:
+    def __init__(self, app: Workbench, pilot: Pilot[int], sessions: list[ScriptedRuntime]) -> None:
         self.app = app
         self.pilot = pilot
         self._sessions = sessions
 
     @property
-    def session(self) -> ScriptedSession:
+    def session(self) -> ScriptedRuntime:
         return self._sessions[-1]
 
     @property
@@ -382,19 +382,19 @@ async def opened(
     `variables` are those that models and suites refer to; `audits`: cases are audited, at once; `live`: runs are really
     made; `record` is where those are recorded, `history` where they are kept; `begin` are the runs it begins with.
     An error of the app's own fails the test, but where it `errs`."""
-    sessions: list[ScriptedSession] = []
+    sessions: list[ScriptedRuntime] = []
 
-    def open_session(listener: BatchListener) -> RunSession:
+    def open_runtime(listener: BatchListener) -> AppRuntime:
         if live:
             return Runtime(listener, program, asks=True, history=history)
-        sessions.append(ScriptedSession(listener, program))
+        sessions.append(ScriptedRuntime(listener, program))
         return sessions[-1]
 
     state = folder.parent / "state"
     program = program_in(Folders(state, state / "log", state / "config", state / "data"), variables or {})
     app = Workbench(
         [folder] if paths is None else paths,
-        open_session=open_session,
+        open_runtime=open_runtime,
         program=program,
         surroundings=surroundings_of({"COLORTERM": "truecolor", "EDITOR": "vi"} | (environment or {})),
         models=models,

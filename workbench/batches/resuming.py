@@ -45,7 +45,7 @@ class Resumption:
     runs: tuple[PlannedRun, ...]
     files: tuple[SuiteFile, ...]
     handle: BatchHandle = field(repr=False)
-    """What `Session.start` takes as `going_on`: where each run stands in the plan of the batch, by its id."""
+    """What the history knows the batch by, with the place of each run in its plan."""
     specs: Specs = field(repr=False)
     """How the models are reached, as `differences` says."""
     as_then: tuple[str, ...]

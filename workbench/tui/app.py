@@ -58,13 +58,13 @@ def open_app(
         return NO_TERMINAL
     os.environ.setdefault("TEXTUAL_FPS", str(frames_per_second(os.environ)))
 
-    from workbench.tui.runs.runner import RunSession
+    from workbench.tui.runs.runner import AppRuntime
     from workbench.tui.shell.workbench import Workbench
 
     gc.freeze()
     gc.enable()
 
-    def open_session(listener: BatchListener) -> RunSession:
+    def open_runtime(listener: BatchListener) -> AppRuntime:
         from workbench.evaluation.runtime import Runtime
 
         return Runtime(
@@ -81,7 +81,7 @@ def open_app(
 
     app = Workbench(
         [Path(path) for path in paths],
-        open_session=open_session,
+        open_runtime=open_runtime,
         program=program,
         surroundings=surroundings_of(os.environ, only_ascii=only_ascii),
         models=models,

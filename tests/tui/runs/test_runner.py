@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.tui.apps import SMART_HOME, ScriptedSession, conversation, opened, opening, suites_in
+from tests.tui.apps import SMART_HOME, ScriptedRuntime, conversation, opened, opening, suites_in
 from workbench.authoring.case_list import CaseKey
 from workbench.trajectory.events import RequestStarted, TextDelta
 
@@ -43,13 +43,13 @@ async def test_events_from_a_thread_come_in_order_however_fast(tmp_path: Path) -
 
 async def test_a_batch_is_begun_off_the_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     threads: list[threading.Thread] = []
-    begin = ScriptedSession.start
+    begin = ScriptedRuntime.start
 
     def start(*given: Any, **more: Any) -> str:
         threads.append(threading.current_thread())
         return begin(*given, **more)
 
-    monkeypatch.setattr(ScriptedSession, "start", start)
+    monkeypatch.setattr(ScriptedRuntime, "start", start)
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
         await app.run("r")
         assert [thread is threading.main_thread() for thread in threads] == [False]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tui.apps import SMART_HOME, Opened, ScriptedSession, opened, suites_in
+from tests.tui.apps import SMART_HOME, Opened, ScriptedRuntime, opened, suites_in
 from workbench.authoring.open_suite import OpenSuite
 from workbench.authoring.workspace import Workspace, is_stale, open_workspace, read_again
 from workbench.config.model_book import ModelBook
@@ -241,7 +241,7 @@ def test_a_suite_that_follows_the_disk_is_not_read_once_more(tmp_path: Path) -> 
 async def test_what_was_started_is_under_way_before_the_engine_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ScriptedSession, "start", lambda session, *what, **how: "batch-1")
+    monkeypatch.setattr(ScriptedRuntime, "start", lambda session, *what, **how: "batch-1")
     async with opened(suites_in(tmp_path, home=SMART_HOME)) as app:
         await app.pilot.press("r")
         await app.until(lambda: not any(worker.group == "start" for worker in app.app.workers))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from workbench.evaluation.plan import Plan
 
 
-class RunSession(Protocol):
+class AppRuntime(Protocol):
     """The part of `workbench.evaluation.runtime.Runtime` that the app uses."""
 
     def start(
@@ -41,11 +41,11 @@ class RunSession(Protocol):
     def close(self) -> None: ...
 
 
-OpenSession = Callable[[BatchListener], RunSession]
+OpenRuntime = Callable[[BatchListener], AppRuntime]
 
 
 class Runner:
-    """The session, opened on first use, and the book of its runs.
+    """The runtime, opened on first use, and the book of its runs.
 
     `delivered` is called on the app's loop after events were applied, with their cases, and whether batches began or
     ended.
@@ -55,14 +55,14 @@ class Runner:
         self,
         stage: Stage,
         book: RunBook,
-        open_session: OpenSession,
+        open_runtime: OpenRuntime,
         delivered: Callable[[set[CaseKey], bool], None],
         interval_s: float,
         open_recordings: Callable[[], Recordings] | None = None,
     ) -> None:
         self.book = book
         self._stage = stage
-        self._open_session = open_session
+        self._open_runtime = open_runtime
         self.on_delivery = delivered
         self._interval_s = interval_s
         self._open_recordings = open_recordings
@@ -70,8 +70,8 @@ class Runner:
         self._recordings: list[Recordings] = []
         """Recordings without errors so far."""
         self._history_said: list[str] = []
-        self._session: RunSession | None = None
-        self._closed: RunSession | None = None
+        self._runtime: AppRuntime | None = None
+        self._closed: AppRuntime | None = None
         self._breakpoints: tuple[Breakpoint, ...] = ()
         self._opening = asyncio.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -79,50 +79,50 @@ class Runner:
         self._inbox: Inbox[BatchEvent] = Inbox(self._wake)
 
     async def start(self, plan: Plan, approval: Approval, until: Until = "end") -> None:
-        """Start a batch. The first one opens the session, which imports the engine in a thread. `until` is how far runs
+        """Start a batch. The first one opens the runtime, which imports the engine in a thread. `until` is how far runs
         go before they are held. Raises HistoryError like `Runtime.start`."""
-        session = await self._open()
+        runtime = await self._open()
         record = self._open_recordings() if self._open_recordings is not None else None
         if record is not None:
             self._recordings.append(record)
         # Also in a thread: the history stores the plan, which reads the suites of thousands of runs.
-        batch = await asyncio.to_thread(session.start, plan, approval, record=record, until=until)
+        batch = await asyncio.to_thread(runtime.start, plan, approval, record=record, until=until)
         # The batch counts as started from here on, because a second key may arrive before the engine's event.
         self.book.apply(BatchStarted(batch, plan.runs))
 
-    async def _open(self) -> RunSession:
+    async def _open(self) -> AppRuntime:
         self._loop = asyncio.get_running_loop()
         async with self._opening:
-            if self._session is None:
-                self._session = await asyncio.to_thread(self._open_session, self._inbox.put)
-                self._session.hold_at(self._breakpoints)
-            return self._session
+            if self._runtime is None:
+                self._runtime = await asyncio.to_thread(self._open_runtime, self._inbox.put)
+                self._runtime.hold_at(self._breakpoints)
+            return self._runtime
 
     @property
     def serving(self) -> Serving | None:
-        """The servers for calls by hand, `None` without a session."""
-        return self._session.serving if self._session is not None else None
+        """The servers for calls by hand, `None` without a runtime."""
+        return self._runtime.serving if self._runtime is not None else None
 
     async def open_serving(self) -> Serving:
-        """Return the servers for calls by hand, opening the session if necessary."""
+        """Return the servers for calls by hand, opening the runtime if necessary."""
         return (await self._open()).serving
 
     def allow(self, run_id: str, call_id: str, allowed: bool) -> None:
         """Answer a permission question of a run."""
-        if self._session is not None:
-            self._session.allow(run_id, call_id, allowed)
+        if self._runtime is not None:
+            self._runtime.allow(run_id, call_id, allowed)
 
     async def go_on(self, run_id: str, until: Until, hold: int | None) -> str | None:
         """Let a run continue from the displayed hold, or hold an active run at its next stop. Returns why not, if it
         cannot."""
-        return await self._told(lambda session: session.go_on(run_id, until, hold))
+        return await self._told(lambda runtime: runtime.go_on(run_id, until, hold))
 
     async def do(self, run_id: str, command: Command, hold: int) -> str | None:
         """Apply a command to a run at the displayed hold. Returns why not, if it cannot."""
-        return await self._told(lambda session: session.do(run_id, command, hold))
+        return await self._told(lambda runtime: runtime.do(run_id, command, hold))
 
-    async def _told(self, tell: Callable[[RunSession], Future[str | None]]) -> str | None:
-        return await asyncio.wrap_future(tell(self._session)) if self._session is not None else "nothing runs"
+    async def _told(self, tell: Callable[[AppRuntime], Future[str | None]]) -> str | None:
+        return await asyncio.wrap_future(tell(self._runtime)) if self._runtime is not None else "nothing runs"
 
     def problems(self) -> list[str]:
         """Return problems with recordings and the history since the last call."""
@@ -133,37 +133,37 @@ class Runner:
 
     def settle_history(self) -> None:
         """Wait until the history has everything so far. Blocks for a limited time, so call it in a thread."""
-        if self._session is not None:
-            self._session.settle_history()
+        if self._runtime is not None:
+            self._runtime.settle_history()
 
     def hold_at(self, breakpoints: Sequence[Breakpoint]) -> None:
         """Set the breakpoints, also for active runs."""
         self._breakpoints = tuple(breakpoints)
-        if self._session is not None:
-            self._session.hold_at(self._breakpoints)
+        if self._runtime is not None:
+            self._runtime.hold_at(self._breakpoints)
 
     def stop(self, run_ids: Sequence[str]) -> None:
         """Stop some runs."""
-        if self._session is not None:
+        if self._runtime is not None:
             for run_id in run_ids:
-                self._session.stop(run_id)
+                self._runtime.stop(run_id)
 
     def stop_all(self) -> None:
         """Stop every run."""
-        if self._session is not None:
-            self._session.stop_all()
+        if self._runtime is not None:
+            self._runtime.stop_all()
 
     def close(self) -> None:
         """Stop everything. Blocks for a limited time, so call it in a thread."""
-        session, self._session = self._session, None
-        if session is not None:
-            session.close()
-            self._closed = session
+        runtime, self._runtime = self._runtime, None
+        if runtime is not None:
+            runtime.close()
+            self._closed = runtime
 
     def number_of(self, batch: str) -> int | None:
         """Return a batch's number in the history, also after the end, `None` if it has none."""
-        session = self._session or self._closed
-        return session.number_of(batch) if session is not None else None
+        runtime = self._runtime or self._closed
+        return runtime.number_of(batch) if runtime is not None else None
 
     @property
     def is_delivering(self) -> bool:

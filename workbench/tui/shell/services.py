@@ -17,7 +17,7 @@ from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.runs.execution_questions import Questions
 from workbench.tui.runs.recording import RunSaver
 from workbench.tui.runs.regrader import Rescorer
-from workbench.tui.runs.runner import OpenSession, Runner
+from workbench.tui.runs.runner import OpenRuntime, Runner
 from workbench.tui.runs.starting import Starter
 from workbench.tui.runs.status_line import SecondHand
 from workbench.tui.saving.drafting import Drafting
@@ -60,7 +60,7 @@ class Services:
         program: Program,
         surroundings: Surroundings,
         *,
-        open_session: OpenSession,
+        open_runtime: OpenRuntime,
         clock: Callable[[], float],
         trust: bool,
         record: Path | None,
@@ -85,7 +85,7 @@ class Services:
         self.runner = Runner(
             app,
             book,
-            open_session,
+            open_runtime,
             self._delivered,
             surroundings.paint_interval_s,
             (lambda: Recordings(record, recording_lines(program.secrets))) if record is not None else None,

@@ -1,4 +1,4 @@
-"""The Textual app: themes, signals, the session of runs, and leaving."""
+"""The Textual app: themes, signals, the runtime, and leaving."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from workbench.tui.kit.stage import Announce, Answer, Take, Work
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.spans import Role
 from workbench.tui.run_book.book import RunBook
-from workbench.tui.runs.runner import OpenSession
+from workbench.tui.runs.runner import OpenRuntime
 from workbench.tui.shell.containment import Containment, drawn_by
 from workbench.tui.shell.leaving import Leaving
 from workbench.tui.shell.main_screen import MainScreen
@@ -81,7 +81,7 @@ class Workbench(PaintedApp):
         self,
         paths: Sequence[Path],
         *,
-        open_session: OpenSession,
+        open_runtime: OpenRuntime,
         program: Program,
         surroundings: Surroundings,
         models: Sequence[str] = (),
@@ -121,7 +121,7 @@ class Workbench(PaintedApp):
             self.main,
             program,
             surroundings,
-            open_session=open_session,
+            open_runtime=open_runtime,
             clock=clock,
             trust=trust,
             record=record,

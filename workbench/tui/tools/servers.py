@@ -44,7 +44,7 @@ class ToolServers:
         self._watched: dict[ShelfKey, Future[ServerStatus]] = {}
 
     async def look(self, shelves: Iterable[Shelf]) -> None:
-        """Report the present state of servers. Without a session, none was started."""
+        """Report the present state of servers. Without a runtime, none was started."""
         serving = self._runner.serving
         servers = [(shelf.key, server) for shelf in shelves if (server := server_of(shelf)) is not None]
         if serving is None or not servers:
