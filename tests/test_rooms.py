@@ -81,3 +81,32 @@ def test_version_and_help_load_nothing_heavy() -> None:
             f"with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):\n    main({words!r})"
         )
         assert not loaded.intersection({*HEAVY, "pydantic", "asyncio"}), words
+
+
+def test_the_files_that_the_architecture_names_exist() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    section = text[text.index("## Where to change what") :].split("\n## ")[0]
+    named = re.findall(r"`((?:workbench|themes)/[\w/.*<>]+)`", section)
+    assert len(re.findall(r"^\| [a-z]", section, re.MULTILINE)) == 11  # a head and ten changes
+    assert len(named) > 10
+    missing = [name for name in named if not list(ROOT.glob(name.replace("<feature>", "*")))]
+    assert not missing
+
+
+def test_the_modules_that_the_architecture_names_exist() -> None:
+    """Words such as `tui.saving` or `engine.recorder.Recorder` name a module, or what is in it."""
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    rooms = "|".join(ROOMS)
+    missing = []
+    for dotted in sorted(set(re.findall(rf"`((?:{rooms})(?:\.\w+)+)`", text))):
+        parts = dotted.split(".")
+        paths = [ROOT.joinpath("workbench", *parts[:count]) for count in range(2, len(parts) + 1)]
+        found = [path for path in paths if path.with_suffix(".py").exists() or path.is_dir()]
+        if not found:
+            missing.append(dotted)
+            continue
+        inside = parts[len(found[-1].relative_to(ROOT / "workbench").parts) :]
+        file = found[-1].with_suffix(".py")
+        if inside and (not file.exists() or not re.search(rf"\b{inside[0]}\b", file.read_text(encoding="utf-8"))):
+            missing.append(dotted)
+    assert not missing
