@@ -35,7 +35,7 @@ async def test_an_action_without_a_key_leaves_the_bar_and_stays_in_the_palette(t
         assert " zoom" not in app.screen.splitlines()[-1]
         await app.press("z")
         assert not app.app.main.zoomed
-        await app.press("ctrl+p", *"whole sc", "enter")
+        await app.press("ctrl+p", *"zoom the", "enter")
         assert app.app.main.zoomed
 
 

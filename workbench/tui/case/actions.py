@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.tui.kit.actions import HELD_KINDS, Action, Feature, MainSituation, Why, why_not_edit_held
+from workbench.tui.kit.actions import NO_EDITOR, Action, Feature, MainSituation, Why, why_not_edit_held
 
 
 def _at_row(action_id: str) -> Why:
@@ -47,11 +47,11 @@ def _edit_held(now: MainSituation) -> str | None:
 
 
 def _undo(now: MainSituation) -> str | None:
-    return None if now.typing in HELD_KINDS or now.undoable or now.refused else "there is nothing to undo in this suite"
+    return None if now.undoable or now.refused else "there is nothing to undo in this suite"
 
 
 def _redo(now: MainSituation) -> str | None:
-    return None if now.typing in HELD_KINDS or now.redoable or now.refused else "there is nothing to redo in this suite"
+    return None if now.redoable or now.refused else "there is nothing to redo in this suite"
 
 
 def _open_in_editor(now: MainSituation) -> str | None:
@@ -59,7 +59,7 @@ def _open_in_editor(now: MainSituation) -> str | None:
         return "put the cursor on a suite or a case"
     if now.dirty:
         return "this suite has changes that are not saved: save it first (Ctrl+S), or F4 for what is shown"
-    return None if now.editor else "set VISUAL or EDITOR to the editor of your choice"
+    return None if now.editor else NO_EDITOR
 
 
 EDITING_ACTIONS: tuple[Action, ...] = (
@@ -83,9 +83,7 @@ def _edit_toml(now: MainSituation) -> str | None:
 
 
 def _outside(now: MainSituation) -> str | None:
-    if now.not_editable and now.typing not in HELD_KINDS:
-        return now.not_editable
-    return None if now.editor else "set VISUAL or EDITOR to the editor of your choice"
+    return now.not_editable or (None if now.editor else NO_EDITOR)
 
 
 def _shown(now: MainSituation) -> str | None:

@@ -118,6 +118,9 @@ class MainSituation(Situation):
     """Why actions on the form's row are unavailable, by action id."""
 
 
+NO_EDITOR = "set VISUAL or EDITOR to the editor of your choice"
+"""Why nothing can be opened in the user's editor where there is none."""
+
 Why = Callable[[Any], str | None]
 """Returns why an action is unavailable in a situation, `None` if it is available."""
 

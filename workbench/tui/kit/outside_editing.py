@@ -6,6 +6,7 @@ from pathlib import Path
 
 from textual.app import SuspendNotSupported
 
+from workbench.tui.kit.actions import NO_EDITOR
 from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.terminal.outside_editor import EditorError, edit_outside, run_editor
@@ -22,11 +23,14 @@ class OutsideEditing:
 
     def changed(self, text: str, name: str, line: int) -> str | None:
         """Edit a text in a file of this name and return it. Returns `None` and announces why if that fails."""
+        if self.command is None:
+            self._stage.announce(NO_EDITOR[:1].upper() + NO_EDITOR[1:], "warned", GLYPHS.warned)
+            return None
         after, failure = text, None
         try:
             with self._stage.suspend():
                 try:  # an exception through `suspend` would not restore the terminal
-                    after = edit_outside(self.command or "", text, name, line)
+                    after = edit_outside(self.command, text, name, line)
                 except EditorError as error:
                     failure = str(error)
         except SuspendNotSupported:

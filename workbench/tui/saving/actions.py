@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from workbench.tui.kit.actions import HELD_KINDS, Action, Feature, MainSituation
+from workbench.tui.kit.actions import Action, Feature, MainSituation
 
 
 def _save(now: MainSituation) -> str | None:
-    if now.typing in HELD_KINDS:
-        return None
     if not now.has_file:
         return "put the cursor on a suite or a case"
     if now.gone:

@@ -201,7 +201,7 @@ class MainScreen(PanesScreen):
         """Perform an action, or announce why it is unavailable."""
         self._bars.end_notice()
         self._settle()
-        why = BY_ID[action_id].why_not(situation_of(self))
+        why = None if self.run_pane.takes(action_id) else BY_ID[action_id].why_not(situation_of(self))
         if why is not None:
             self.announce(why[:1].upper() + why[1:], "warned", GLYPHS.warned)
         else:

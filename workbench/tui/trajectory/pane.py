@@ -15,6 +15,7 @@ from workbench.tui.kit.stage import Stage
 from workbench.tui.kit.text_editor import TextEditor
 from workbench.tui.lines.prose import Message
 from workbench.tui.run_book.record import RunRecord, waiting_message
+from workbench.tui.stepping.actions import OF_TYPED_TEXT
 from workbench.tui.trajectory.run_tabs import BranchLine, RunChoice
 from workbench.tui.trajectory.view import RunList, SearchedRun
 
@@ -85,6 +86,10 @@ class RunPane(SearchedRun):
         """The kind of text being typed, while the editor has the focus."""
         return self.editor.typing if self.editor is not None and self.editor.is_mounted else None
 
+    def takes(self, action_id: str) -> bool:
+        """Returns whether an action means the text that is being typed here, instead of the suite."""
+        return self.typing is not None and action_id in OF_TYPED_TEXT
+
     def type_in(self, held: HeldText) -> None:
         """Open the editor with the unsent text, if any. If the run has left the place where that was typed, it is only
         displayed."""
@@ -150,7 +155,7 @@ class RunPane(SearchedRun):
         gone, is_changed = editor.held.why_gone, editor.is_changed
         self.end_typing(dropped=gone is not None)
         if is_changed:
-            why = f"{gone}, so it was not sent" if gone else "Not sent, and kept: the same key shows it again"
+            why = f"{gone}, so it was not sent" if gone else "Not sent, but kept: the same key shows it again"
             self._stage.announce(why[:1].upper() + why[1:])
 
     @on(TextEditor.Copied)
