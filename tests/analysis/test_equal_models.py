@@ -60,6 +60,7 @@ def _tells(p: float | None) -> bool:
     return p is not None and p <= LEVEL
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("models", "cases", "trials"), [TWO, (3, 30, 1_000), FOUR])
 def test_each_question_by_itself_is_wrong_in_at_most_one_of_twenty_comparisons(
     models: int, cases: int, trials: int
@@ -69,10 +70,12 @@ def test_each_question_by_itself_is_wrong_in_at_most_one_of_twenty_comparisons(
     assert found.score <= LEVEL + off(trials)
 
 
+@pytest.mark.slow
 def test_without_an_adjustment_several_pairs_would_be_wrong_more_often() -> None:
     assert wrong(*FOUR).unadjusted > LEVEL + off(FOUR[-1])
 
 
+@pytest.mark.slow
 def test_who_goes_by_whichever_suits_is_wrong_as_often_as_the_page_says() -> None:
     told = re.search(r"calls (\d+) of 100\s+comparisons\s+of\s+equal\s+models\s+different", PAGE)
     assert told is not None

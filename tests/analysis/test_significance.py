@@ -120,6 +120,7 @@ def _continuous(random: Random, cases: int, share: float) -> bool:
     return permutation([random.betavariate(*shape) - random.betavariate(*shape) for _ in range(cases)]) <= LEVEL
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.5, 0.8, 0.95])
 @pytest.mark.parametrize(
     ("trial", "cases"),
@@ -132,12 +133,14 @@ def test_equal_models_are_told_apart_in_at_most_one_of_twenty_comparisons(
     assert sum(trial(random, cases, share) for _ in range(TRIALS)) / TRIALS <= AT_MOST
 
 
+@pytest.mark.slow
 def test_so_are_those_whose_signs_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(significance, "DRAWS", 199)
     random = Random(5)
     assert sum(_continuous(random, 50, 0.7) for _ in range(TRIALS)) / TRIALS <= AT_MOST
 
 
+@pytest.mark.slow
 def test_a_difference_that_is_there_is_mostly_found() -> None:
     random = Random(6)
     found = [permutation([random.gauss(0.1, 0.2) for _ in range(40)]) <= LEVEL for _ in range(40)]

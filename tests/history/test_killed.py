@@ -27,6 +27,7 @@ ordered = [{ tool = "get_weather", args = { city = "Bergen" } }]
 """
 
 
+@pytest.mark.slow
 def test_a_batch_killed_at_any_moment_and_resumed_is_kept_as_if_nothing_had_happened(tmp_path: Path) -> None:
     words = [sys.executable, "-m", "tests.history.killing", str(tmp_path), str(KILLS), str(IN_THE_MIDST), "7"]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, encoding="utf-8", timeout=300, check=False)

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.tools.conftest import SERVERS
 
 TALKATIVE = """
@@ -58,6 +60,7 @@ def run(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
+@pytest.mark.slow
 def test_neither_servers_nor_the_sdk_write_on_the_terminal(tmp_path: Path) -> None:
     done = run(TALKATIVE, str(SERVERS), str(tmp_path / "logs"))
     assert (done.stdout, done.stderr) == ("done\n", "")
