@@ -357,9 +357,9 @@ def test_a_damaged_history_stays_until_the_next_batch_sets_it_aside(program: Pro
     file = program.folder / ".workbench" / "history.sqlite3"
     file.write_bytes(b"no database" * 100)
     for words in (("list",), ("show", "1"), ("diff", "1", "2"), ("export", "1", "out"), ("prune", "--keep", "1")):
-        assert "is damaged: the next batch sets it aside and begins a new one" in complaint(program, *words)
+        assert "is damaged: the next batch renames it and starts a new one" in complaint(program, *words)
     assert file.read_bytes() == b"no database" * 100
-    assert "was damaged: it is history.damaged-" in program.run("run", "weather.toml").stderr
+    assert "was damaged and renamed to history.damaged-" in program.run("run", "weather.toml").stderr
     assert kept_batches(program) == [1]
     (aside,) = file.parent.glob("history.damaged-*")
     assert aside.read_bytes() == b"no database" * 100
@@ -367,8 +367,8 @@ def test_a_damaged_history_stays_until_the_next_batch_sets_it_aside(program: Pro
 
 def test_what_is_no_history_is_left_as_it_is(program: Program) -> None:
     notes = program.write("notes.txt", "no database")
-    assert f"{notes.name} is no history: name another" in complaint(program, "list", "--history", "notes.txt")
-    assert "is a folder, no history" in complaint(program, "name", "1", "good", "--history", ".")
+    assert f"{notes.name} is not a history: name another" in complaint(program, "list", "--history", "notes.txt")
+    assert "is a folder, not a history" in complaint(program, "name", "1", "good", "--history", ".")
     with closing(sqlite3.connect(program.folder / "theirs.sqlite3")) as theirs, theirs:
         theirs.execute("CREATE TABLE theirs (id)")
     (program.folder / "vault.sqlite3").write_bytes(b"no database" * 1000)
@@ -376,12 +376,12 @@ def test_what_is_no_history_is_left_as_it_is(program: Program) -> None:
     os.mkfifo(program.folder / "pipe")
     before = set(program.folder.rglob("*"))
     for name, why in (
-        ("notes.txt", "notes.txt is no history: name another"),
-        ("theirs.sqlite3", "is a database of something else"),
-        ("vault.sqlite3", "vault.sqlite3 is no history: name another with --history, or move it away"),
-        ("", "is a folder, no history"),
+        ("notes.txt", "notes.txt is not a history: name another"),
+        ("theirs.sqlite3", "is a different database"),
+        ("vault.sqlite3", "vault.sqlite3 is not a history: name another with --history, or move it away"),
+        ("", "is a folder, not a history"),
         ("loop", "loop cannot be used: Too many levels of symbolic links"),
-        ("pipe", "pipe is no file on a disk"),
+        ("pipe", "pipe is not a file"),
         ("notes.txt/x", "notes.txt/x cannot be used: Not a directory"),
     ):
         assert why in program.run("run", "weather.toml", "--history", name).stderr

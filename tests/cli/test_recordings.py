@@ -204,8 +204,8 @@ def test_a_disk_without_room_costs_the_recording_and_not_the_report(program: Pro
     assert "1 run: 1 passed, 0 failed" in done.stdout
     history = program.folder / "data" / "toolcall-workbench" / "history.sqlite3"
     assert done.stderr.splitlines() == [
-        f"the disk refuses the history {history} (disk I/O error): make room on it, or see whether it is in order; "
-        "what is not kept yet is tried again",
+        f"the disk refuses the history {history} (disk I/O error): make room on it, or check that it works; "
+        "what is not stored yet is tried again",
         f"1 run is not in the history {history}",
         "not every run could be recorded in out: File too large",
     ]

@@ -41,13 +41,13 @@ def three(tmp_path: Path, file: Path) -> Path:
     [
         ("UPDATE batches SET settings = ? WHERE id = 1", "{", NO_JSON),
         ("UPDATE batches SET planned = ? WHERE id = 1", "x", "planned must be a whole number"),
-        ("UPDATE batches SET planned = ? WHERE id = 1", 3, "planned is not what was planned"),
+        ("UPDATE batches SET planned = ? WHERE id = 1", 3, "planned does not match"),
         ("UPDATE batches SET name = ? WHERE id = 1", b"\xff", "name must be a text"),
         ("UPDATE batches SET kind = ? WHERE id = 1", "x", "kind must be one of runs, fork"),
         ("UPDATE parts SET passed = ? WHERE batch = 1", -1, "passed must not be negative"),
-        ("UPDATE parts SET batch = ? WHERE batch = 1", "x", "planned is not what was planned"),
+        ("UPDATE parts SET batch = ? WHERE batch = 1", "x", "planned does not match"),
         ("UPDATE parts SET suite = ? WHERE batch = 1", 77, "its suite 77 is not there"),
-        ("UPDATE suites SET path = ? WHERE id = 1", "a\0b", "its suite 1: path must be a path that can be"),
+        ("UPDATE suites SET path = ? WHERE id = 1", "a\0b", "its suite 1: path must be a valid path"),
         ("UPDATE suites SET cases = ? WHERE id = 1", "x", "its suite 1: cases must be a whole number"),
     ],
 )
@@ -98,7 +98,7 @@ def test_a_damaged_run_costs_no_other_run_of_its_case(three: Path) -> None:
 @pytest.mark.parametrize(
     ("statement", "value", "why"),
     [
-        ("DELETE FROM details WHERE run = ?", 1, "what happened in it is not there"),
+        ("DELETE FROM details WHERE run = ?", 1, "its events are missing"),
         ("UPDATE details SET outcome = ? WHERE run = 1", zlib.compress(b"{}"), "status is missing"),
         ("UPDATE details SET events = ? WHERE run = 1", b"", "cannot be unpacked"),
     ],

@@ -123,10 +123,10 @@ def test_a_history_that_is_read_only_is_read_and_not_written(
     file.chmod(file_mode)
     open_folder.chmod(folder_mode)
     said = lines_of(WRITING_AS_ANOTHER_USER, file)
-    refused = f"the history {file} cannot be written: give yourself the right to, or name another with --history"
+    refused = f"the history {file} cannot be written: change its permissions, or name another with --history"
     assert said == [
         "1 batches, 3 runs",
-        f"{refused}; what is not kept yet is tried again",
+        f"{refused}; what is not stored yet is tried again",
         f"1 run is not in the history {file}",
         "False",
     ]
@@ -139,7 +139,7 @@ def test_a_history_that_may_not_be_read_is_said_to_be_that(open_folder: Path, fo
     filled(file)
     file.chmod(file_mode)
     open_folder.chmod(folder_mode if os.geteuid() == 0 else folder_mode & 0o077)
-    refused = f"the history {file} cannot be read: give yourself the right to, or name another with --history"
+    refused = f"the history {file} cannot be read: change its permissions, or name another with --history"
     assert lines_of(READING_AS_ANOTHER_USER, file) == [refused]
 
 
@@ -149,15 +149,15 @@ def test_a_damaged_file_is_set_aside_with_what_belongs_to_it_when_it_is_written(
         other.execute("UPDATE batches SET program = '2'")  # keeps -wal and -shm there
         not_in_it_yet = Path(f"{file}-wal").read_bytes()
         file.write_bytes(b"x" * 4096)
-        with pytest.raises(DamagedError, match="is damaged: the next batch sets it aside") as caught:
+        with pytest.raises(DamagedError, match="is damaged: the next batch renames it") as caught:
             open_for_reading(file)
-        assert str(caught.value).endswith(f"; 'sqlite3 {file} .recover' may save what is in it")
+        assert str(caught.value).endswith(f"; 'sqlite3 {file} .recover' may recover its content")
         assert list(file.parent.glob("*damaged*")) == [], "who only reads moves nothing"
         said: list[str] = []
         open_for_writing(file, said.append).close()
-        assert len(said) == 1 and f"the history {file} was damaged: it is history.damaged-" in said[0]
+        assert len(said) == 1 and f"the history {file} was damaged and renamed to history.damaged-" in said[0]
         (aside,) = file.parent.glob("*damaged*.sqlite3")
-        assert said[0].endswith(f"; 'sqlite3 {aside} .recover' may save what is in it")
+        assert said[0].endswith(f"; 'sqlite3 {aside} .recover' may recover its content")
         assert aside.read_bytes() == b"x" * 4096
         assert Path(f"{aside}-wal").read_bytes() == not_in_it_yet
     assert {name.name for name in file.parent.iterdir() if "damaged" not in name.name} == {
@@ -176,7 +176,7 @@ def test_what_no_sqlite_wrote_keeps_its_name_where_no_history_of_ours_is(
 ) -> None:
     file = tmp_path / place
     file.write_bytes(NO_SQLITE)
-    refused = f"{file} is no history: name another with --history, or move it away"
+    refused = f"{file} is not a history: name another with --history, or move it away"
     with pytest.raises(HistoryError, match=refused):
         open_for_reading(file) if reading else open_for_writing(file, nothing_said)
     assert [(left, left.read_bytes()) for left in tmp_path.iterdir()] == [(file, NO_SQLITE)]

@@ -105,7 +105,7 @@ def test_a_name_belongs_to_the_batch_that_got_it_last(tmp_path: Path, file: Path
     with History(file) as history:
         assert history.batch("good").number == 2
         assert history.batch("1").name is None
-    with pytest.raises(HistoryError, match="numbers are taken"):
+    with pytest.raises(HistoryError, match="a name cannot be a number"):
         name_batch(file, 1, "12", nothing_said)
     with pytest.raises(HistoryError, match="there is no batch 7"):
         name_batch(file, 7, "good", nothing_said)
@@ -240,6 +240,6 @@ def test_a_database_of_something_else_is_left_alone(tmp_path: Path, file: Path) 
     with closing(sqlite3.connect(file)) as connection:
         connection.execute("CREATE TABLE addresses (name TEXT)")
     _, said = run_kept(tmp_path, file)
-    assert any("no history" in text for text in said)
+    assert any("not a history" in text for text in said)
     with closing(sqlite3.connect(file)) as connection:
         assert connection.execute("SELECT name FROM sqlite_schema").fetchall() == [("addresses",)]

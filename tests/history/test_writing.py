@@ -28,7 +28,7 @@ def nothing_said(said: str) -> None:
 
 def way_out(file: Path) -> str:
     """How what is missing in the first batch can be made."""
-    return f"'workbench run --resume 1 --history {file}' makes what is missing"
+    return f"'workbench run --resume 1 --history {file}' runs what is missing"
 
 
 def kept(file: Path, batch: int = 1) -> list[bool]:
@@ -96,9 +96,9 @@ def test_what_a_lock_held_up_is_written_when_it_is_gone(file: Path) -> None:
     writer.keep(handle, done(2))
     assert writer.close()
     assert said == [
-        f"the history {file} is locked by another program: end that, or wait and try again; what is not kept yet is "
+        f"the history {file} is locked by another program: end that, or wait and try again; what is not stored yet is "
         "tried again",
-        f"the history {file} can be written again: all that waited is in it",
+        f"the history {file} can be written again: everything that waited is stored",
     ]
     assert kept(file) == [True] * 3
 
@@ -182,10 +182,10 @@ with History(file) as history:
 @pytest.mark.skipif(resource.getrlimit(resource.RLIMIT_FSIZE)[1] != resource.RLIM_INFINITY, reason="there is a limit")
 def test_what_found_no_room_is_written_when_there_is_some(file: Path) -> None:
     assert lines_of(ROOM, file) == [
-        f"the disk refuses the history {file} (disk I/O error): make room on it, or see whether it is in order; "
-        "what is not kept yet is tried again",
+        f"the disk refuses the history {file} (disk I/O error): make room on it, or check that it works; "
+        "what is not stored yet is tried again",
         "True",
-        f"the history {file} can be written again: all that waited is in it",
+        f"the history {file} can be written again: everything that waited is stored",
         "True",
         "300",
     ]
@@ -201,7 +201,7 @@ def test_a_run_that_cannot_be_written_costs_no_other_one(file: Path) -> None:
     assert not writer.close()
     assert kept(file) == [False, True, False]
     assert said == [
-        f"the history {file} cannot keep everything: ValueError: Out of range float values are not JSON compliant",
+        f"the history {file} cannot store everything: ValueError: Out of range float values are not JSON compliant",
         f"1 run of batch 1 is not in the history {file}: {way_out(file)}",
     ]
 
@@ -223,7 +223,7 @@ def test_a_batch_goes_on_in_another_file_when_its_own_is_taken_away(file: Path, 
     writer.keep(handle, done(1))
     assert writer.close()
     assert said == [
-        f"the history {file} was removed or replaced: what comes next is kept under that name anew",
+        f"the history {file} was removed or replaced: a new one was started under that name",
         f"1 run of batch 1 is not in the history {file}: {way_out(file)}",
     ]
     assert (handle.number, kept(file)) == (1, [False, True])
@@ -250,9 +250,9 @@ def test_a_batch_is_claimed_for_as_long_as_it_goes_on(file: Path) -> None:
     handle = writer.begin(batch_of(2))
     assert writer.settle(10)
     assert claimed(file, 1)
-    with pytest.raises(HistoryError, match="batch 1 is going on"):
+    with pytest.raises(HistoryError, match="batch 1 is running"):
         writer.go_on(BatchHandle(1, {"again": 1}))
-    with pytest.raises(HistoryError, match="batch 1 is going on"):
+    with pytest.raises(HistoryError, match="batch 1 is running"):
         remove_batches(file, [1], nothing_said)
     writer.end(handle, "2030")
     assert writer.settle(10)
@@ -269,7 +269,7 @@ def test_a_batch_that_is_not_there_cannot_go_on(file: Path) -> None:
     writer = HistoryWriter(file, nothing_said)
     writer.end(writer.begin(batch_of(1)), "2030")
     assert writer.settle(10)
-    with pytest.raises(HistoryError, match=r"batch 7 is no longer in the history .*: begin a new one"):
+    with pytest.raises(HistoryError, match=r"batch 7 is no longer in the history .*: start a new one"):
         writer.go_on(BatchHandle(7, {"run-0": 0}))
     assert not claimed(file, 7)
     assert writer.close()
@@ -294,7 +294,7 @@ def test_a_batch_does_not_go_on_while_nothing_can_be_written(file: Path) -> None
     writer.keep(again, done(0))
     assert writer.close()
     assert kept(file, 1) == kept(file, 2) == [True]
-    with pytest.raises(HistoryError, match="is not written any more"):
+    with pytest.raises(HistoryError, match="is no longer written"):
         writer.go_on(BatchHandle(1, {}))
 
 

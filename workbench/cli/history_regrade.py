@@ -106,7 +106,7 @@ def _left_out(plan: RegradingPlan, suite: SuiteFile | None) -> Iterator[str]:
     if gone:
         where = f" of {suite.path}" if suite is not None else ""
         cases = f"{counted(len(plan.gone), 'run')} of cases that no longer exist"
-        yield f"{cases} from the suite{where} keep their grades: {', '.join(gone)}"
+        yield f"{cases} in the suite{where} keep their grades: {', '.join(gone)}"
     others = dict.fromkeys(run.row.case_id for run in plan.runs if run.asked_otherwise)
     if others:
         yield (

@@ -33,7 +33,7 @@ def path(value: Any) -> str:
     """Returns a text that can be the name of a file."""
     name = text(value)
     if "\0" in name:
-        raise ValueError("must be a path that can be")
+        raise ValueError("must be a valid path")
     return name
 
 

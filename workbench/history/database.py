@@ -129,7 +129,7 @@ def _said(file: Path, error: sqlite3.Error) -> str:
     if name.startswith("SQLITE_FULL"):
         return _no_room(file)
     if name.startswith("SQLITE_IOERR"):
-        return f"the disk refuses the history {file} ({error}): make room on it, or see whether it is in order"
+        return f"the disk refuses the history {file} ({error}): make room on it, or check that it works"
     if name.startswith(_NOT_WRITABLE):
         return _no_right(file)
     if name.startswith(_DAMAGE):
@@ -147,11 +147,11 @@ def _said_by_system(file: Path, error: OSError) -> str:
 
 def _damaged(file: Path, error: Exception | None = None) -> str:
     what = f" ({error})" if error is not None else ""
-    return f"the history {file} is damaged{what}: the next batch sets it aside and begins a new one; {_recovers(file)}"
+    return f"the history {file} is damaged{what}: the next batch renames it and starts a new one; {_recovers(file)}"
 
 
 def _recovers(file: Path) -> str:
-    return f"'sqlite3 {shlex.quote(str(file))} .recover' may save what is in it"
+    return f"'sqlite3 {shlex.quote(str(file))} .recover' may recover its content"
 
 
 def _no_room(file: Path) -> str:
@@ -166,7 +166,7 @@ def _no_right(file: Path) -> str:
         done = "read"
     except OSError:
         pass  # there is none yet
-    return f"the history {file} cannot be {done}: give yourself the right to, or name another with --history"
+    return f"the history {file} cannot be {done}: change its permissions, or name another with --history"
 
 
 def _name(error: sqlite3.Error) -> str:
@@ -195,7 +195,7 @@ def _refuse_links(file: Path) -> None:
     if is_beside_project(file):
         for path in (file.parent, *(Path(f"{file}{ending}") for ending in ("", *_BESIDE))):
             if path.is_symlink():
-                raise HistoryError(f"{path} is a link, which a history beside a project must not be: put a file there")
+                raise HistoryError(f"{path} is a link, but the history of a project must be a file")
 
 
 def _refuse_what_is_no_file(file: Path) -> None:
@@ -204,9 +204,9 @@ def _refuse_what_is_no_file(file: Path) -> None:
     except FileNotFoundError:
         return
     if stat.S_ISDIR(mode):
-        raise HistoryError(f"{file} is a folder, no history: name a file with --history")
+        raise HistoryError(f"{file} is a folder, not a history: name a file with --history")
     if not stat.S_ISREG(mode):
-        raise HistoryError(f"{file} is no file on a disk, as a history is: name another with --history")
+        raise HistoryError(f"{file} is not a file; the history must be a file on disk: name another with --history")
 
 
 def _refuse_what_is_no_history(file: Path) -> None:
@@ -226,7 +226,7 @@ def _refuse_what_is_not_ours(file: Path) -> None:
     """A foreign text or an encrypted database, named by mistake, is no damaged history, and keeps its name."""
     with suppress(FileNotFoundError), file.open("rb") as content:  # another program may rename it
         if not is_named_as_ours(file) and content.read(len(_MAGIC)) != _MAGIC:
-            raise HistoryError(f"{file} is no history: name another with --history, or move it away")
+            raise HistoryError(f"{file} is not a history: name another with --history, or move it away")
 
 
 def _for_its_owner_only(file: Path) -> None:
@@ -247,10 +247,12 @@ def _sound(file: Path, how: str, checks: Sequence[str]) -> sqlite3.Connection | 
         application = connection.execute("PRAGMA application_id").fetchone()[0]
         if application == APPLICATION_ID:
             if connection.execute("SELECT 1 FROM sqlite_schema WHERE type IN ('trigger', 'view')").fetchone():
-                raise HistoryError(f"{file} has triggers or views, as no history has: name another with --history")
+                raise HistoryError(
+                    f"{file} has triggers or views, which a history cannot have: name another with --history"
+                )
             sound = all(connection.execute(f"PRAGMA {check}").fetchone()[0] == "ok" for check in checks)
         elif connection.execute("SELECT 1 FROM sqlite_schema").fetchone():
-            raise HistoryError(f"{file} is a database of something else, no history: name another with --history")
+            raise HistoryError(f"{file} is a different database, not a history: name another with --history")
         else:
             sound = True  # empty: nothing was written yet
         connection.execute("COMMIT")
@@ -329,7 +331,7 @@ def _set_aside(file: Path) -> str:
         with suppress(FileNotFoundError):
             Path(f"{file}{ending}").rename(f"{aside}{ending}")
     file.rename(aside)
-    said = f"the history {file} was damaged: it is {aside.name} now, and a new one begins; {_recovers(aside)}"
+    said = f"the history {file} was damaged and renamed to {aside.name}, and a new one was started; {_recovers(aside)}"
     _logger.error("%s", said)
     return said
 

@@ -20,7 +20,7 @@ from workbench.history.rows import stored
 def name_batch(file: Path, number: int, name: str | None, say: Say) -> None:
     """Give a batch a name, which any other batch loses, or none. A name is one line and not a number."""
     if name is not None and (not name.strip() or name != name.strip() or name.removeprefix("#").isdecimal()):
-        raise HistoryError(f"a batch cannot be called {name!r}: numbers are taken, and a name begins with no blank")
+        raise HistoryError(f"a batch cannot be called {name!r}: a name cannot be a number or begin with a space")
     if name is not None and not name.isprintable():
         raise HistoryError(f"a batch cannot be called {name!r}: a name is one line of text")
     with _changing(file, say) as connection:
@@ -47,7 +47,7 @@ def add_grading(
     ]
     with _changing(file, say) as connection:
         if not connection.execute("SELECT 1 FROM batches WHERE id = ?", (batch,)).fetchone():
-            raise HistoryError(f"there is no batch {batch} in {file} any more")
+            raise HistoryError(f"batch {batch} is no longer in {file}")
         grading = connection.execute(
             "INSERT INTO gradings (batch, graded_at, program, hashes) VALUES (?, ?, ?, '{}')",
             (batch, graded_at, program),

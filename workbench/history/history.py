@@ -152,7 +152,7 @@ class History:
         if not rows and run.figures is None:
             raise HistoryError("the run never finished: none of it was stored")
         if not rows:
-            raise self._damaged(which, "what happened in it is not there")
+            raise self._damaged(which, "its events are missing")
         run_id, program, events_packed, outcome, text, blocks = rows[0]
         with self._damage_of(which):
             run_id, program = columns.text(run_id), columns.text(program)
@@ -248,7 +248,7 @@ class History:
             number, name, kind, started, ended, program, settings, planned = columns.read(columns.BATCH, row)
             parts = [self._part(part) for part in part_rows]
             if sum(part.planned for part in parts) != planned:
-                raise ValueError("planned is not what was planned of its suites with its models")
+                raise ValueError("planned does not match its suites and models")
         except _DAMAGE as error:
             return self._damaged_batch(row, error)
         # In the settings of a batch, models are in the order of its plan, and parts in the order of their names.

@@ -142,7 +142,7 @@ class OpenHistory:
     def _opened(self) -> sqlite3.Connection:
         if self._connection is not None and _identity(self._file) != self._identity:
             self.close()
-            self._say(f"the history {self._file} was removed or replaced: what comes next is kept under that name anew")
+            self._say(f"the history {self._file} was removed or replaced: a new one was started under that name")
         if self._connection is None:
             self._connection = open_for_writing(self._file, self._say, suspect=self._suspect)
             self._suspect = False

@@ -46,7 +46,7 @@ def unpacked(data: bytes) -> str:
     except zlib.error as error:
         raise ValueError(f"cannot be unpacked: {error}") from error
     if not unpacking.eof or len(text) > LARGEST_BYTES:
-        raise ValueError(f"cannot be unpacked: it is cut off, or longer than {LARGEST_BYTES >> 20} MB")
+        raise ValueError(f"cannot be unpacked: it is incomplete, or longer than {LARGEST_BYTES >> 20} MB")
     return text.decode("utf-8", "surrogatepass")
 
 

@@ -100,7 +100,7 @@ class HistoryWriter:
             while not wait((begun,), LOOK_S).done and self._thread.is_alive():
                 pass
             if not begun.done():
-                raise HistoryError(f"the history {self.file} is not written any more: the program ends")
+                raise HistoryError(f"the history {self.file} is no longer written: the program is quitting")
             begun.result()
         except HistoryError:
             handle.release()
@@ -200,7 +200,7 @@ class HistoryWriter:
                 if not self._waiting:
                     break
                 self._failed_at = time.monotonic()
-                self._tell(f"{error}; what is not kept yet is tried again")
+                self._tell(f"{error}; what is not stored yet is tried again")
                 return
             except Exception as error:
                 _logger.exception("an entry was left out of the history %s", self.file)
@@ -211,7 +211,7 @@ class HistoryWriter:
             self._waiting.popleft()
         if self._failed_at is not None:
             self._failed_at = None
-            self._tell(f"the history {self.file} can be written again: all that waited is in it")
+            self._tell(f"the history {self.file} can be written again: everything that waited is stored")
         while self._settling:
             self._settling.pop().set()
 
@@ -225,12 +225,12 @@ class HistoryWriter:
     def _cannot_go_on(self, entry: ResumeBatch, error: Exception) -> HistoryError:
         number = entry.handle.number
         if isinstance(error, LookupError):
-            return HistoryError(f"batch {number} is no longer in the history {self.file}: begin a new one")
-        return HistoryError(f"batch {number} in the history {self.file} cannot go on: {_why(error)}")
+            return HistoryError(f"batch {number} is no longer in the history {self.file}: start a new one")
+        return HistoryError(f"batch {number} in the history {self.file} cannot continue: {_why(error)}")
 
     def _leave_out(self, error: Exception) -> None:
         """Drop an entry that can never be written, and continue with the rest."""
-        self._tell(f"the history {self.file} cannot keep everything: {_why(error)}")
+        self._tell(f"the history {self.file} cannot store everything: {_why(error)}")
 
     def _tell_what_is_missing(self) -> None:
         missing: Counter[tuple[int | None, ResumedBy]] = Counter()
@@ -243,7 +243,7 @@ class HistoryWriter:
     def _way_out(self, number: int | None, command: ResumedBy) -> str:
         if number is None:
             return ""
-        return f": 'workbench {command} --resume {number}{history_option(self.file)}' makes what is missing"
+        return f": 'workbench {command} --resume {number}{history_option(self.file)}' runs what is missing"
 
     def _tell(self, said: str) -> None:
         if said not in self._said:

@@ -45,7 +45,7 @@ def test_runs_are_kept_whatever_way_the_program_ends_and_what_was_under_way_can_
 
 def test_a_history_that_cannot_be_written_is_said_once_and_the_runs_go_on(tmp_path: Path) -> None:
     suite, state = suite_in(tmp_path), tmp_path / "state"
-    said = "directory;"  # of "Not a directory; what is not kept yet is tried again": no line ends within it
+    said = "directory;"  # of "Not a directory; what is not stored yet is tried again": no line ends within it
     (tmp_path / "file").touch()
     with Terminal([str(suite), "--history", str(tmp_path / "file" / "history.sqlite3")], state) as terminal:
         terminal.wait_for("Paris")
