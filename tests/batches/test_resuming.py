@@ -139,7 +139,7 @@ def test_a_suite_that_changed_or_is_gone_is_run_as_it_was(
     going_on = resumption(history, program)
     assert [run.case.user for run in going_on.runs][-1] == "Look up the word moon."
     assert going_on.files[0].path == suite
-    what = "is gone" if changed is None else "has changed"
+    what = "was removed" if changed is None else "has changed"
     assert going_on.as_then == (f"{suite} {what} since batch 1: its old text is run",)
 
 
@@ -204,7 +204,7 @@ def test_a_model_that_is_reached_otherwise_today_is_a_difference(suite: Path, hi
     (difference,) = resumption(history, reached_at(tmp_path, "http://localhost:2/v1"), "local").differences
     assert difference == (
         "the model 'local' has other settings than in batch 1: "
-        "base_url was http://localhost:1/v1, and is http://localhost:2/v1 now"
+        "base_url was http://localhost:1/v1 and is now http://localhost:2/v1"
     )
 
 
@@ -275,7 +275,7 @@ def test_a_batch_is_claimed_before_what_is_missing_is_read(suite: Path, history:
     cut_off(plan_runs([load_suite(suite)]), program, history)
     with History(history) as opened:
         going_on = claim_and_read(opened, 1, program, ())
-        with pytest.raises(HistoryError, match="batch 1 is going on"):
+        with pytest.raises(HistoryError, match="batch 1 is running in another program"):
             claim_and_read(opened, 1, program, ())
         going_on.handle.release()
         claim_and_read(opened, 1, program, ()).handle.release()

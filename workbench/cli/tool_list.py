@@ -8,10 +8,9 @@ import shutil
 import signal
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TextIO
 
-from workbench.analysis.tool_lint import lint_suite
 from workbench.cli.door import begin_program, know_suites, printing_to, warn, warn_of_problems, write, write_json
 from workbench.cli.tool_call import ByHand, call_by_hand, parsed_arguments
 from workbench.cli.trust import approved
@@ -19,12 +18,10 @@ from workbench.config.program import Program
 from workbench.evaluation.approval import Approval, Needs
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, QUALITY_MISSED, USAGE
 from workbench.evaluation.suites import NoSuitesError, load_suites
+from workbench.evaluation.tool_listing import linted, tools_of, valid_suite
 from workbench.reports.paint import paint_for
-from workbench.reports.tools import SuiteTools, ToolSource, finding_lines, tool_lines, tools_json
+from workbench.reports.tools import finding_lines, tool_lines, tools_json
 from workbench.suite.loading import SuiteFile
-from workbench.suite.model import Server, Suite
-from workbench.tools.answer import ServerError
-from workbench.tools.listings import definition_of
 from workbench.tools.pool import ServerPool
 
 PLAIN_WIDTH = 120
@@ -108,11 +105,11 @@ async def _work(
     by_hand: ByHand | None,
     output: TextIO,
 ) -> int:
-    suites = await asyncio.gather(*(_tools_of(file, options.server, pool, approval) for file in files))
+    suites = await asyncio.gather(*(tools_of(file, options.server, pool, approval) for file in files))
     if by_hand is not None:
         return await call_by_hand(by_hand, list(zip(files, suites, strict=True)), pool, program, approval, output)
     if options.lint:
-        suites = [_linted(file, suite) for file, suite in zip(files, suites, strict=True)]
+        suites = [linted(file, suite) for file, suite in zip(files, suites, strict=True)]
     if options.format == "json":
         write_json(tools_json(suites), output)
     elif options.lint:
@@ -124,11 +121,6 @@ async def _work(
         return INFRASTRUCTURE
     refused = any(finding.severity == "error" for suite in suites for finding in suite.findings or ())
     return QUALITY_MISSED if refused else OK
-
-
-def _linted(file: SuiteFile, suite: SuiteTools) -> SuiteTools:
-    tools = [tool for source in suite.sources if source.case is None for tool in source.tools]
-    return replace(suite, findings=lint_suite(_suite(file), tools))
 
 
 def _by_hand(options: ToolOptions) -> ByHand | None:
@@ -151,46 +143,18 @@ def _suites(options: ToolOptions) -> list[SuiteFile]:
         raise RefusedError("nothing was started: correct these suites first")
     if options.server is None:
         return list(files)
-    kept = [file for file in files if any(server.name == options.server for server in _suite(file).servers)]
+    kept = [file for file in files if any(server.name == options.server for server in valid_suite(file).servers)]
     if not kept:
-        names = sorted({server.name for file in files for server in _suite(file).servers})
+        names = sorted({server.name for file in files for server in valid_suite(file).servers})
         raise RefusedError(f"there is no server {options.server!r}; there are {', '.join(names) or 'none'}")
     return kept
 
 
-def _suite(file: SuiteFile) -> Suite:
-    assert file.suite is not None
-    return file.suite
-
-
 def _refuse_written_out(tool: str, files: Sequence[SuiteFile]) -> None:
     """Raises RefusedError for a tool that is only written out: nothing stands behind it that could be called."""
-    if not any(_suite(file).servers for file in files):
-        suites = [_suite(file) for file in files]
+    if not any(valid_suite(file).servers for file in files):
+        suites = [valid_suite(file) for file in files]
         of_cases = (written.name for suite in suites for case in suite.cases for written in case.tools)
         names = {*of_cases, *(written.name for suite in suites for written in suite.tools)}
         why = "is written out in the suite, and has no server" if tool in names else "is not there: there is no server"
         raise RefusedError(f"{tool} {why} that could be called; run a case to see what its mocks answer")
-
-
-async def _tools_of(file: SuiteFile, only: str | None, pool: ServerPool, approval: Approval) -> SuiteTools:
-    suite = _suite(file)
-    servers = [server for server in suite.servers if only in (None, server.name)]
-    sources = await asyncio.gather(*(_listed(file, suite, server, pool, approval) for server in servers))
-    if only is not None:
-        return SuiteTools(str(file.path), suite.name, tuple(sources))
-    of_suite = [ToolSource(None, tuple(map(definition_of, suite.tools)))] if suite.tools else []
-    of_cases = [
-        ToolSource(None, tuple(map(definition_of, case.tools)), case=case.id) for case in suite.cases if case.tools
-    ]
-    return SuiteTools(str(file.path), suite.name, (*of_suite, *sources, *of_cases))
-
-
-async def _listed(file: SuiteFile, suite: Suite, server: Server, pool: ServerPool, approval: Approval) -> ToolSource:
-    try:
-        return ToolSource(server.name, (await pool.started(file.path, server, approval.grants[file.path])).tools)
-    except ServerError as error:
-        remembered = pool.remembered(suite, file.path).get(server.name)
-        if remembered is None:
-            return ToolSource(server.name, error=str(error))
-        return ToolSource(server.name, remembered.tools, str(error), remembered.listed_at)
