@@ -91,9 +91,9 @@ def open_app(
         history=history,
         begin=begin,
     )
-    if app.looks.unknown is not None:
-        there_are = ", ".join(known.name for known in app.looks.themes)
-        _warn(f"there is no theme {app.looks.unknown!r}: give one of {there_are}", program)
+    if app.appearance.unknown is not None:
+        there_are = ", ".join(known.name for known in app.appearance.themes)
+        _warn(f"there is no theme {app.appearance.unknown!r}: give one of {there_are}", program)
         return USAGE
     try:
         app.run()

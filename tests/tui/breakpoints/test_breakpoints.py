@@ -17,7 +17,9 @@ AT_CALL = f"{GLYPHS.breakpoint} {GLYPHS.call} set_lights"
 
 
 def lines(app: Opened) -> list[str]:
-    return [f"{'' if each.enabled else 'off '}{breakpoint_line(each)}" for each in app.app.services.breaking.all.points]
+    return [
+        f"{'' if each.enabled else 'off '}{breakpoint_line(each)}" for each in app.app.services.breakpoints.all.points
+    ]
 
 
 async def at_call(app: Opened) -> None:
@@ -81,8 +83,8 @@ async def test_breakpoints_are_kept_hold_every_run_and_are_there_again(tmp_path:
         assert lines(app) == ["error", f"off {LIGHTS}"]
         await app.press("down")
         await app.run("r")
-        assert app.session.breakpoints == app.app.services.breaking.all.points
-        file = app.app.services.breaking.all.file
+        assert app.session.breakpoints == app.app.services.breakpoints.all.points
+        file = app.app.services.breakpoints.all.file
     assert file is not None
     file.path.write_text("error\nnonsense\n")
     async with opened(suites, size=(160, 40), paths=[suites / "home.toml"]) as app:

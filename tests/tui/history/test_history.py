@@ -312,7 +312,7 @@ async def test_whoever_leaves_while_a_batch_is_graded_is_told_on_the_main_screen
     async with opened(suites, live=True, history=history) as app:
         screen = await shown(app)
         await app.press("escape")
-        app.app.run_worker(app.app.services.deeds.regrade(screen, screen.state.batches[0]), group="ask")
+        app.app.run_worker(app.app.services.batch_work.regrade(screen, screen.state.batches[0]), group="ask")
         await app.until(lambda: "Regraded: no grade changed" in app.screen)
         assert app.app.screen is app.app.main
 

@@ -26,7 +26,7 @@ from workbench.trajectory.fold import fold
 from workbench.trajectory.trajectory import Trajectory
 from workbench.tui.run_book.book import RunBook
 from workbench.tui.run_book.record import RunRecord
-from workbench.tui.run_book.regrading import Rescoring
+from workbench.tui.run_book.regrading import Regrading
 from workbench.tui.run_book.shelf import WHOLE_RUNS
 from workbench.tui.run_book.shown.items import OutcomeItem
 from workbench.tui.trajectory.item_lines import lines_of
@@ -76,8 +76,8 @@ class Bench:
     def __init__(self, text: str = TEXT) -> None:
         self.suite = OpenSuite(parse_suite(text, PATH))
         self.book = RunBook(lambda: 0.0)
-        self.rescoring = Rescoring(self.book)
-        self.rescoring.follow(self.suite)
+        self.regrading = Regrading(self.book)
+        self.regrading.follow(self.suite)
         self._batches = 0
 
     def start(self, case: str) -> PlannedRun:
@@ -94,7 +94,7 @@ class Bench:
         done = trajectory_of(run, happenings)
         self.book.apply(RunDone(result_of(run, "error", done, error="gone") if ending else graded(run, done)))
         self.book.apply(BatchDone(f"b{self._batches}"))
-        self.rescoring.finish(self.suite, (PATH, run.case.id))
+        self.regrading.finish(self.suite, (PATH, run.case.id))
         return self.run(run.case.id)
 
     def make(self, case: str, calls: Sequence[Call]) -> RunRecord:
@@ -112,14 +112,14 @@ class Bench:
 
     def follow(self, selected: str | None = None) -> list[str]:
         outline = next((case for case in self.suite.cases if case.key == selected), None)
-        self.rescoring.follow(self.suite, outline)
+        self.regrading.follow(self.suite, outline)
         return self.grade()
 
     def grade(self) -> list[str]:
-        cases = self.rescoring.due(10_000)
+        cases = self.regrading.due(10_000)
         due = [each for case in cases for each in case.runs]
         results = {id(each.run): each.known or graded_anew(each.result, each.now, EMPTY_CONTEXT) for each in due}
-        self.rescoring.done(cases, results)
+        self.regrading.done(cases, results)
         return [each.run.case_id for each in due]
 
     def status(self, case: str) -> str | None:
@@ -142,8 +142,8 @@ def test_an_expectation_regrades_its_case_and_no_other(bench: Bench) -> None:
     assert bench.edit('to = "Oslo"', 'to = "Rome"') == ["one"]
     assert (bench.status("one"), bench.status("two")) == ("failed", "passed")
     assert bench.is_current("one")
-    assert bench.rescoring.told() == "1 run: passed → failed, no model call"
-    assert bench.rescoring.told() == "", "it is told once"
+    assert bench.regrading.told() == "1 run: passed → failed, no model call"
+    assert bench.regrading.told() == "", "it is told once"
 
 
 def test_undo_brings_the_former_grade_back_without_grading(bench: Bench) -> None:
@@ -154,16 +154,16 @@ def test_undo_brings_the_former_grade_back_without_grading(bench: Bench) -> None
     assert bench.follow() == ["one"]
     assert bench.run("one").result is before
     assert bench.run("one").original is None
-    assert bench.rescoring.told() == "", "what was not told moved there and back"
+    assert bench.regrading.told() == "", "what was not told moved there and back"
 
 
 def test_a_weight_moves_the_score(bench: Bench) -> None:
     bench.make("one", [("go", {"to": "Oslo", "fast": False})])
     weights = "to = { equals = 'Oslo', weight = 0.5 }, fast = { equals = true, weight = 0.5 }"
     bench.edit('to = "Oslo", fast = true', weights)
-    assert bench.rescoring.told() == "", "that is how they shared it before"
+    assert bench.regrading.told() == "", "that is how they shared it before"
     bench.edit("'Oslo', weight = 0.5", "'Oslo', weight = 0.4")
-    assert bench.rescoring.told() == "score 0.75 → 0.74, no model call"
+    assert bench.regrading.told() == "score 0.75 → 0.74, no model call"
 
 
 def test_thresholds_of_the_suite_regrade_all_its_cases(bench: Bench) -> None:
@@ -294,18 +294,18 @@ def test_a_run_that_broke_off_keeps_its_error_and_is_current(bench: Bench) -> No
     assert result is not None
     assert (result.status, result.error) == ("error", "gone")
     assert bench.is_current("one")
-    assert bench.rescoring.told() == ""
+    assert bench.regrading.told() == ""
 
 
 def test_a_case_that_was_run_again_meanwhile_keeps_what_that_run_came_to(bench: Bench) -> None:
     bench.suite.change(Document.of(bench.suite.document.text.replace('to = "Oslo"', 'to = "Rome"')), "Changed")
-    bench.rescoring.follow(bench.suite)
-    cases = bench.rescoring.due(100)
+    bench.regrading.follow(bench.suite)
+    cases = bench.regrading.due(100)
     again = bench.make("one", [("go", {"to": "Rome", "fast": True})])
     (due,) = (each for case in cases for each in case.runs)
-    bench.rescoring.done(cases, {id(due.run): graded_anew(due.result, due.now, EMPTY_CONTEXT)})
+    bench.regrading.done(cases, {id(due.run): graded_anew(due.result, due.now, EMPTY_CONTEXT)})
     assert (again.result is not None and again.result.status) == "passed"
-    assert bench.rescoring.told() == ""
+    assert bench.regrading.told() == ""
 
 
 def test_more_runs_of_one_case_than_stay_whole_are_all_graded_anew(bench: Bench) -> None:
@@ -327,11 +327,11 @@ def test_runs_that_keep_their_grades_are_not_unpacked(bench: Bench, monkeypatch:
 
 def test_pieces_that_were_called_off_are_still_due(bench: Bench) -> None:
     bench.suite.change(Document.of(bench.suite.document.text.replace("go", "fly")), "Changed")
-    bench.rescoring.follow(bench.suite)
-    first = bench.rescoring.due(1)[0]
-    assert bench.rescoring.waiting == 2
-    bench.rescoring.done([first], {})
-    assert bench.rescoring.waiting == 1
+    bench.regrading.follow(bench.suite)
+    first = bench.regrading.due(1)[0]
+    assert bench.regrading.waiting == 2
+    bench.regrading.done([first], {})
+    assert bench.regrading.waiting == 1
     assert bench.grade() == ["two"]
 
 
@@ -347,8 +347,8 @@ def test_of_a_thousand_cases_only_the_one_that_was_edited_is_looked_at() -> None
     for typed in (70, 700, 7000):
         table = {**bench.suite.document.table(7), "ordered": [{"tool": "go", "args": {"to": typed}}]}
         bench.suite.change(document.with_case(7, table), "Typed", group="typing")
-        bench.rescoring.follow(bench.suite)
-        assert bench.rescoring.waiting == 1
+        bench.regrading.follow(bench.suite)
+        assert bench.regrading.waiting == 1
         assert bench.grade() == ["case-7"]
 
 
@@ -365,8 +365,8 @@ PACES = {
 def test_how_a_run_is_graded_follows_what_its_checks_may_take(bench: Bench, written: str, pace: str) -> None:
     bench.make("one", [("go", {"to": "O" * 100})])
     bench.suite.change(Document.of(bench.suite.document.text.replace('to = "Oslo"', written)), "Changed")
-    bench.rescoring.follow(bench.suite)
-    assert [due.pace for case in bench.rescoring.due(100) for due in case.runs] == [pace]
+    bench.regrading.follow(bench.suite)
+    assert [due.pace for case in bench.regrading.due(100) for due in case.runs] == [pace]
 
 
 arguments = st.fixed_dictionaries(

@@ -50,7 +50,7 @@ async def test_whoever_leaves_while_a_batch_is_graded_again_is_asked_and_the_new
         await app.pilot.press("q")
         await app.pilot.pause()
         assert app.app.screen is app.app.main
-        assert f"Grading #2 again {ASKS}" in app.screen
+        assert f"Regrading #2 {ASKS}" in app.screen
         await app.pilot.press("q")
         await until(app, lambda: "Quitting as soon as this is finished: regrading #2" in app.screen)
         assert app.app.return_code is None

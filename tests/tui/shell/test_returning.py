@@ -85,11 +85,11 @@ async def test_leaving_is_enough_to_be_remembered(tmp_path: Path) -> None:
 async def test_a_chosen_theme_is_kept_and_one_only_tried_is_not(tmp_path: Path) -> None:
     suites = suites_in(tmp_path, one=SMART_HOME)
     async with opened(suites) as app:
-        app.app.looks.choose(app.app)
+        app.app.appearance.choose(app.app)
         await app.press("home", "escape")
     async with opened(suites) as app:
         assert app.app.theme == "graphite"
-        app.app.looks.choose(app.app)
+        app.app.appearance.choose(app.app)
         await app.press("home", "enter")
         chosen = app.app.theme
         assert chosen != "graphite"

@@ -16,13 +16,13 @@ from workbench.tui.themes.appearance import Appearance
 async def test_a_theme_is_tried_as_the_cursor_moves_and_kept_with_enter(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
         before = app.app.theme
-        app.app.looks.choose(app.app)
+        app.app.appearance.choose(app.app)
         await app.press("down")
         tried = app.app.theme
         assert tried != before
         await app.press("escape")
         assert app.app.theme == before
-        app.app.looks.choose(app.app)
+        app.app.appearance.choose(app.app)
         await app.press("down", "enter")
         assert app.app.theme == tried
 
@@ -56,7 +56,7 @@ async def test_the_title_of_a_theme_is_shown_safely(tmp_path: Path) -> None:
     own.mkdir(parents=True)
     (own / "oak.toml").write_text('title = "Oak [red]x[/] \\u001b[31m"\nextends = "graphite"\n')
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
-        app.app.looks.choose(app.app)
+        app.app.appearance.choose(app.app)
         await app.settle()
         assert "Oak [red]x[/] ␛[31m" in app.screen
 
@@ -67,7 +67,7 @@ async def test_a_chosen_theme_that_is_gone_is_missed(tmp_path: Path) -> None:
     (own / "oak.toml").write_text('extends = "graphite"\n')
     suites = suites_in(tmp_path, smart_home=SMART_HOME)
     async with opened(suites) as app:
-        app.app.looks.choose(app.app)
+        app.app.appearance.choose(app.app)
         await app.press("end", "enter")
         assert app.app.theme == "oak"
     (own / "oak.toml").unlink()

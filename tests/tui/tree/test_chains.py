@@ -33,7 +33,7 @@ from workbench.tui.grades.state import GradesState
 from workbench.tui.lines.spans import cells, plain
 from workbench.tui.run_book.book import RunBook
 from workbench.tui.run_book.record import RunRecord
-from workbench.tui.run_book.regrading import Rescoring
+from workbench.tui.run_book.regrading import Regrading
 from workbench.tui.tree.lines import tree_line
 from workbench.tui.tree.state import TreeState
 
@@ -87,8 +87,8 @@ class Bench:
         self.suite = OpenSuite(parse_suite(text, PATH))
         self.book = RunBook(lambda: 0.0)
         self.tree = TreeState([PATH], [self.suite])
-        self.rescoring = Rescoring(self.book)
-        self.rescoring.follow(self.suite)
+        self.regrading = Regrading(self.book)
+        self.regrading.follow(self.suite)
         self._models = models
 
     def start(self) -> tuple[PlannedRun, ...]:
@@ -103,7 +103,7 @@ class Bench:
     def end(self, run: PlannedRun, answers: Answers, ending: RunFinished | None = None) -> RunRecord:
         self.say(run, chain_happenings(*answers, ending=ending))
         self.book.apply(RunDone(graded(run, chain_run(*answers, ending=ending))))
-        self.rescoring.finish(self.suite, CASE)
+        self.regrading.finish(self.suite, CASE)
         return self.book.runs_of(CASE)[0]
 
     def make(self, answers: Answers = RIGHT, ending: RunFinished | None = None) -> RunRecord:
@@ -119,10 +119,10 @@ class Bench:
         """Change the text; the runs that are graded anew by that."""
         assert old in self.suite.document.text
         self.suite.change(Document.of(self.suite.document.text.replace(old, new)), "Changed")
-        self.rescoring.follow(self.suite)
-        due = self.rescoring.due(10)
+        self.regrading.follow(self.suite)
+        due = self.regrading.due(10)
         results = {id(each.run): graded_anew(each.result, each.now, EMPTY_CONTEXT) for c in due for each in c.runs}
-        self.rescoring.done(due, results)
+        self.regrading.done(due, results)
         return [each.run for case in due for each in case.runs]
 
 

@@ -8,7 +8,6 @@ import pytest
 from textual.widgets import Input
 
 from tests.tui.apps import SMART_HOME, Opened, assert_golden, opened, suites_in
-from workbench.authoring.open_suite import OpenSuite
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.saving.dialogs import UnsavedScreen
 from workbench.tui.tree.view import SuiteTree
@@ -308,20 +307,6 @@ async def test_a_case_does_not_vanish_from_both_suites_by_undo(tmp_path: Path) -
         await app.press("ctrl+z")
         assert "home.toml, which the case came from, has changed since: undo there first (Ctrl+Z)" in app.screen
         assert len(other.cases) == 4
-
-
-async def test_a_suite_opened_from_elsewhere_leaves_folds_filter_and_cursor_alone(tmp_path: Path) -> None:
-    suites = suites_in(tmp_path, home=SMART_HOME, other=SMART_HOME)
-    async with opened(suites) as app:
-        tree = app.app.main.selection.tree
-        tree.fold(next(row for row in tree.rows if row.label == "other"), True)
-        tree.set_filter("Lights")
-        before = tree.selected
-        app.app.main.open_suites.add(OpenSuite.new(tmp_path / "elsewhere.toml", SMART_HOME))
-        tree = app.app.main.selection.tree
-        assert (tree.selected, tree.filter) == (before, "Lights")
-        assert [key.path.name for key in tree.folded] == ["other.toml"]
-        assert tree.rows[-2].label == "elsewhere"
 
 
 async def test_a_new_suite_in_a_folder_that_is_not_there_yet_is_saved_with_its_folder(tmp_path: Path) -> None:

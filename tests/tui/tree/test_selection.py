@@ -56,3 +56,15 @@ def test_what_is_under_the_cursor() -> None:
     selection.choose_run(3)
     assert selection.run is None
     assert news == ["row", "run"]
+
+
+def test_a_suite_opened_from_elsewhere_leaves_folds_filter_and_cursor_alone() -> None:
+    selection, _, _ = selection_of("home", "other")
+    tree = selection.tree
+    tree.fold(next(row for row in tree.rows if row.label == "other"), True)
+    tree.set_filter("One")
+    before = tree.selected
+    selection.open_suites.add(OpenSuite.new(Path("elsewhere.toml"), TEXT.format("elsewhere")))
+    assert (tree.selected, tree.filter) == (before, "One")
+    assert [key.path.name for key in tree.folded] == ["other.toml"]
+    assert tree.rows[-2].label == "elsewhere"

@@ -7,20 +7,20 @@ from collections.abc import Callable
 from workbench.engine.breakpoint_text import breakpoint_line
 from workbench.engine.breakpoints import Breakpoint
 from workbench.tui.breakpoints.lines import NOTHING_IN_FORM, NOTHING_IN_RUN, breakpoint_in_form
-from workbench.tui.breakpoints.project import Breaking
+from workbench.tui.breakpoints.project import ProjectBreakpoints
 from workbench.tui.case.pane import CasePane
 from workbench.tui.kit.stage import Announce, Panes, Stage
 from workbench.tui.lines.glyphs import GLYPHS
 
 
-class BreakingCommands:
+class BreakpointCommands:
     """Sets breakpoints, and opens the screen with the list."""
 
     def __init__(
         self,
         stage: Stage,
         panes: Panes,
-        breaking: Breaking,
+        project: ProjectBreakpoints,
         case_pane: CasePane,
         *,
         in_run: Callable[[], Breakpoint | str],
@@ -28,7 +28,7 @@ class BreakingCommands:
     ) -> None:
         self._stage = stage
         self._panes = panes
-        self._breaking = breaking
+        self._project = project
         self._case_pane = case_pane
         self._in_run = in_run
         """Returns the breakpoint for the cursor in the run, or why there is none."""
@@ -60,10 +60,10 @@ class BreakingCommands:
         if isinstance(found, str):
             say(f"No breakpoint was set: {found}", "warned", GLYPHS.warned)
             return
-        done = self._breaking.all.switch(found)
-        if self._breaking.all.problem is not None:
+        done = self._project.all.switch(found)
+        if self._project.all.problem is not None:
             return
-        doubt = self._breaking.doubt(found) if done != "removed" else None
+        doubt = self._project.doubt(found) if done != "removed" else None
         if doubt is not None:
             say(f"Breakpoint {done}: {line}; but {doubt}", "warned", GLYPHS.warned)
         else:
@@ -76,4 +76,4 @@ class BreakingCommands:
     def _list(self) -> None:
         from workbench.tui.breakpoints.screen import BreakpointsScreen
 
-        self._stage.show(BreakpointsScreen(self._stage, self._breaking))
+        self._stage.show(BreakpointsScreen(self._stage, self._project))

@@ -176,7 +176,7 @@ class Breakpoints:
         return self._secrets.redact(line) is not line
 
 
-class Breaking:
+class ProjectBreakpoints:
     """The breakpoints of the open project, or those given for this session, which are not stored."""
 
     def __init__(

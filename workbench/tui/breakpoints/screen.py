@@ -32,7 +32,7 @@ from workbench.tui.lines.spans import Line, Span
 
 if TYPE_CHECKING:
     from workbench.engine.breakpoints import Breakpoint
-    from workbench.tui.breakpoints.project import Breaking
+    from workbench.tui.breakpoints.project import ProjectBreakpoints
 
 
 _NONE: Text = (
@@ -48,14 +48,14 @@ _NONE: Text = (
 class _Points:
     """The breakpoints as rows."""
 
-    def __init__(self, breaking: Breaking) -> None:
-        self._breaking = breaking
+    def __init__(self, project: ProjectBreakpoints) -> None:
+        self._project = project
         self.cursor = 0
 
     @property
     def rows(self) -> Sequence[Breakpoint]:
         """All breakpoints."""
-        return self._breaking.all.points
+        return self._project.all.points
 
     def move_to(self, index: int) -> None:
         """Move the cursor to a breakpoint."""
@@ -99,10 +99,10 @@ class BreakpointsScreen(SideScreen[None]):
     BINDINGS: ClassVar[list[BindingType]] = bindings_for(FEATURE.at(NAME))
     AUTO_FOCUS = "#breakpoints-list"
 
-    def __init__(self, stage: Stage, breaking: Breaking) -> None:
+    def __init__(self, stage: Stage, project: ProjectBreakpoints) -> None:
         super().__init__(stage)
-        self._breaking = breaking
-        self._tools = tuple(dict.fromkeys(tool.name for tool in breaking.tools()))
+        self._project = project
+        self._tools = tuple(dict.fromkeys(tool.name for tool in project.tools()))
         self._changing: int | None = None
         """The index of the breakpoint being changed, `None` for a new one."""
         self._mistake: str | None = None
@@ -112,12 +112,12 @@ class BreakpointsScreen(SideScreen[None]):
     @property
     def breakpoints(self) -> Breakpoints:
         """The breakpoints of the app."""
-        return self._breaking.all
+        return self._project.all
 
     def compose(self) -> ComposeResult:
         yield Bar("breakpoints-title")
         with Vertical(id="breakpoints-body"):
-            yield RowsView(_Points(self._breaking), self._row_line, lambda: _NONE, "breakpoints-list")
+            yield RowsView(_Points(self._project), self._row_line, lambda: _NONE, "breakpoints-list")
             yield CompletionList()
         yield ReadLines(self._said, "breakpoints-said")
         yield _LineField("breakpoints-line", self._step)
@@ -159,7 +159,7 @@ class BreakpointsScreen(SideScreen[None]):
         if self._typing:
             return typing_lines(self._field.value, self._mistake, width)
         points = self.breakpoints.points
-        doubt = self._breaking.doubt(points[self._list.cursor]) if points else None
+        doubt = self._project.doubt(points[self._list.cursor]) if points else None
         return [*warned_lines(self._note or doubt, width), *kept_lines(self.breakpoints, width)]
 
     def _show_bars(self) -> None:

@@ -40,7 +40,7 @@ Result = TypeVar("Result")
 MayGrade: TypeAlias = "Callable[[Sequence[tuple[SuiteFile, Case]]], Awaitable[Approval | str]]"
 
 
-class HistoryDeeds:
+class BatchWork:
     """Runs one operation at a time."""
 
     def __init__(

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from workbench.history.records import BatchRow, Regrade, RunRow
     from workbench.tui.comparing.batch_screen import ComparedBatchScreen
     from workbench.tui.comparing.opening import CompareCommands
-    from workbench.tui.history.batch_work import HistoryDeeds
+    from workbench.tui.history.batch_work import BatchWork
     from workbench.tui.history.batches import HistoryList
     from workbench.tui.history.batches_screen import HistoryScreen
     from workbench.tui.history.changes_screen import BatchDiffScreen
@@ -46,7 +46,7 @@ class HistoryCommands:
         file: Path | None,
         runner: Runner,
         *,
-        deeds: Callable[[], HistoryDeeds],
+        batch_work: Callable[[], BatchWork],
         comparing: CompareCommands,
         runs: RunScreens,
         pairs: PairScreens,
@@ -55,7 +55,7 @@ class HistoryCommands:
         self._selection = selection
         self._history = file
         self._runner = runner
-        self._deeds = deeds
+        self._batch_work = batch_work
         self._comparing = comparing
         self._runs = runs
         self._pairs = pairs
@@ -131,21 +131,21 @@ class HistoryCommands:
 
         def take(name: str | None) -> None:
             if name is not None and name != (batch.name or ""):
-                self._stage.work(self._deeds().name(shown, batch, name), "history")
+                self._stage.work(self._batch_work().name(shown, batch, name), "history")
 
         self._stage.show(BatchNameScreen(batch), take)
 
     def go_on(self, shown: HistoryScreen) -> None:
         """Execute the missing runs of the selected batch."""
-        self._stage.work(self._deeds().go_on(shown, _selected(shown)), "ask")
+        self._stage.work(self._batch_work().go_on(shown, _selected(shown)), "ask")
 
     def regrade(self, shown: HistoryScreen) -> None:
         """Regrade the selected batch by the present expectations of its suites."""
-        self._stage.work(self._deeds().regrade(shown, _selected(shown)), "ask")
+        self._stage.work(self._batch_work().regrade(shown, _selected(shown)), "ask")
 
     def export(self, shown: HistoryScreen) -> None:
         """Save the runs of the selected batch as recordings."""
-        self._stage.work(self._deeds().export(shown, _selected(shown)), "history")
+        self._stage.work(self._batch_work().export(shown, _selected(shown)), "history")
 
     def remove(self, shown: HistoryScreen) -> None:
         """Remove the selected batch after confirmation."""
@@ -155,7 +155,7 @@ class HistoryCommands:
 
         def take(answer: str | None) -> None:
             if answer == "remove":
-                self._stage.work(self._deeds().remove(shown, batch), "history")
+                self._stage.work(self._batch_work().remove(shown, batch), "history")
 
         self._stage.show(RemoveScreen(batch), take)
 
@@ -228,7 +228,7 @@ class HistoryCommands:
                 said = str(error)
                 announce = shown.announce if shown is not None else self._stage.announce
                 announce(said[:1].upper() + said[1:], "error", GLYPHS.error)
-                self._deeds().read_again()  # the file may have been replaced
+                self._batch_work().read_again()  # the file may have been replaced
             else:
                 if shown is not None or self._stage.shows_main:
                     self._stage.show(screen, over=shown)

@@ -60,7 +60,7 @@ class DueCase:
     stands_for: tuple[SuiteFile, Case]
 
 
-class Rescoring:
+class Regrading:
     """Follows edits of suites and knows the cases whose runs may need regrading.
 
     The cost of a change depends on what changes, not on the number of cases.

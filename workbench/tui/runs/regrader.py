@@ -15,7 +15,7 @@ from workbench.config.program import Program
 from workbench.suite.loading import SuiteFile
 from workbench.suite.numerals import counted
 from workbench.tui.kit.stage import Stage
-from workbench.tui.run_book.regrading import AT_ONCE_RUNS, Due, Rescoring
+from workbench.tui.run_book.regrading import AT_ONCE_RUNS, Due, Regrading
 from workbench.tui.tree.selection import Selection
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class ShowGrades(Protocol):
         ...
 
 
-class Rescorer:
+class Regrader:
     """Keeps grades consistent with the open suites, without asking a model, server or tool."""
 
     def __init__(
@@ -77,7 +77,7 @@ class Rescorer:
         self._trusted_code = trusted_code
         self._show = show
         self._clock = clock
-        self._state = Rescoring(selection.book)
+        self._state = Regrading(selection.book)
         self._functions: dict[FoundCode, PythonFunctions] = {}
         self._remembered: JudgementCache | None = None
         self._worker: Worker[object] | None = None
@@ -115,7 +115,7 @@ class Rescorer:
 
     def _begin(self) -> None:
         """Start regrading what is due. An earlier run of this is cancelled, and the rest of it stays due."""
-        self._worker = self._stage.work(self._grade_waiting, group="rescore", exclusive=True)
+        self._worker = self._stage.work(self._grade_waiting, group="regrade", exclusive=True)
 
     async def _grade_waiting(self) -> None:
         state = self._state

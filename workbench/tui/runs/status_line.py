@@ -25,7 +25,7 @@ class StartTimer(Protocol):
     def __call__(self, interval: float, callback: Callable[[], None]) -> Timer: ...
 
 
-class SecondHand:
+class RunTicker:
     """Calls `moved` every second while runs are active, except while everything waits for the user, so that nothing is
     drawn then."""
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from workbench.tui.accepting.accept import AcceptingCommands
 from workbench.tui.audit.opening import AuditCommands
-from workbench.tui.breakpoints.commands import BreakingCommands
+from workbench.tui.breakpoints.commands import BreakpointCommands
 from workbench.tui.breakpoints.lines import breakpoint_in_run
 from workbench.tui.case.commands import EditingCommands, FormCommands, TomlCommands
 from workbench.tui.comparing.opening import CompareCommands
@@ -51,10 +51,10 @@ class Areas:
             main.auditor.forget()
 
         running = RunningCommands(app, selection, program, starter.run_soon, runner.stop, services.stop_all, remember)
-        breaking = BreakingCommands(
+        breakpoints = BreakpointCommands(
             app,
             main,
-            services.breaking,
+            services.breakpoints,
             case_pane,
             in_run=lambda: breakpoint_in_run(*run_pane.run_list.at_cursor),
             key_name=app.key_name,
@@ -77,7 +77,7 @@ class Areas:
             selection,
             services.history,
             runner,
-            deeds=lambda: services.deeds,
+            batch_work=lambda: services.batch_work,
             comparing=self.comparing,
             runs=runs,
             pairs=pairs,
@@ -88,7 +88,7 @@ class Areas:
             Known(runner, listings, book, program.secrets),
             approve_servers=starter.approval_of_servers,
             tools_changed=tools_changed,
-            turn_breakpoint=breaking.turn_at_tool,
+            turn_breakpoint=breakpoints.turn_at_tool,
         )
         self._stepping = SteppingCommands(
             app, selection, main, run_pane, runner, starter.run_soon, editor, program.secrets
@@ -96,7 +96,7 @@ class Areas:
         areas = (
             running,
             self._stepping,
-            breaking,
+            breakpoints,
             RunPaneCommands(app, selection, main, run_pane, services.run_saver),
             ForkingCommands(app, selection, main, program, place=lambda: run_pane.run_list.place, fork=starter.fork),
             AcceptingCommands(app, selection, main, lambda: run_pane.run_list.item_and_before, program.secrets),

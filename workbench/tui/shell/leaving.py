@@ -92,7 +92,7 @@ class Leaving:
 
         app = self._app
         running = len(self._services.book.under_way())
-        stoppable = self._services.begun_deeds.stoppable if self._services.begun_deeds is not None else None
+        stoppable = self._services.begun_batch_work.stoppable if self._services.begun_batch_work is not None else None
         under_way = " and ".join(filter(None, (counted(running, "run") if running else "", stoppable)))
         without = [suite for suite in self._services.open_suites.suites if suite.untaken]
         untaken = tuple(one for suite in without for one in suite.untaken.values())
@@ -146,17 +146,17 @@ class Leaving:
 
     async def _close_and_exit(self, code: int) -> None:
         app = self._app
-        deeds = self._services.begun_deeds
-        if deeds is not None:
-            deeds.stop()
+        batch_work = self._services.begun_batch_work
+        if batch_work is not None:
+            batch_work.stop()
         try:
             if self._services.book.under_way():
                 self._announce("Stopping runs and servers …")
             await asyncio.to_thread(self._services.runner.close)
             # The program cannot end before its threads do, so the screen says what it waits for.
-            while deeds is not None and (doing := deeds.doing) is not None:
+            while batch_work is not None and (doing := batch_work.doing) is not None:
                 self._announce(f"Quitting as soon as this is finished: {doing}")
-                await deeds.settled()
+                await batch_work.settled()
             self._remember()
         finally:
             app.exit(code, return_code=code)

@@ -11,25 +11,25 @@ from workbench.batches.recordings import Recordings, recording_lines
 from workbench.config.program import Program
 from workbench.evaluation.approval import Trust
 from workbench.evaluation.plan import trust_store
-from workbench.tui.breakpoints.project import Breaking, Breakpoints
+from workbench.tui.breakpoints.project import Breakpoints, ProjectBreakpoints
 from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.runs.execution_questions import Questions
 from workbench.tui.runs.recording import RunSaver
-from workbench.tui.runs.regrader import Rescorer
+from workbench.tui.runs.regrader import Regrader
 from workbench.tui.runs.runner import OpenRuntime, Runner
 from workbench.tui.runs.starting import Starter
-from workbench.tui.runs.status_line import SecondHand
+from workbench.tui.runs.status_line import RunTicker
 from workbench.tui.saving.drafting import Drafting
 from workbench.tui.saving.reading import Reader, Watch
 from workbench.tui.saving.saver import Saver
 from workbench.tui.shell.main_screen import MainScreen
-from workbench.tui.stepping.held_notices import HeldRuns
+from workbench.tui.stepping.held_notices import HeldNotices
 from workbench.tui.terminal.surroundings import Surroundings
 
 if TYPE_CHECKING:
     from workbench.evaluation.options import Begin
-    from workbench.tui.history.batch_work import HistoryDeeds
+    from workbench.tui.history.batch_work import BatchWork
     from workbench.tui.kit.side_screen import SideScreen
 
 
@@ -77,7 +77,7 @@ class Services:
         self.known_tools = main.known_tools
         self.history = history
         """The history file, if there is one."""
-        self.begun_deeds: HistoryDeeds | None = None
+        self.begun_batch_work: BatchWork | None = None
         """The operations on the history, once they were used."""
         store = trust_store(program.folders)
         self.is_bundled = store.is_bundled
@@ -90,15 +90,15 @@ class Services:
             surroundings.paint_interval_s,
             (lambda: Recordings(record, recording_lines(program.secrets))) if record is not None else None,
         )
-        self.breaking = Breaking(
+        self.breakpoints = ProjectBreakpoints(
             app, open_suites, self.known_tools, program, begin.breakpoints if begin is not None else None
         )
-        self.breaking.follow(self._breakpoints_changed)
-        self._held_runs = HeldRuns(
+        self.breakpoints.follow(self._breakpoints_changed)
+        self._held_notices = HeldNotices(
             app, selection, main, app.key_name, goes_to_first=begin is not None and begin.opens == "run"
         )
         self._questions = Questions(app, book, self.runner, program.secrets, self._may_ask)
-        self._second_hand = SecondHand(book, main.set_interval, self._second_passed)
+        self._ticker = RunTicker(book, main.set_interval, self._second_passed)
         self.drafting = Drafting(app, open_suites, selection, program.folders.drafts)
         self.saver = Saver(app, open_suites, selection, self.drafting, store.is_bundled)
         self.run_saver = RunSaver(app, store.is_bundled, program.secrets)
@@ -115,17 +115,17 @@ class Services:
             put_off=self._questions.put_off,
             compares=begin is not None and begin.opens == "compare",
         )
-        self.rescorer = Rescorer(app, selection, program, self.starter.code_to_grade, self, clock)
+        self.regrader = Regrader(app, selection, program, self.starter.code_to_grade, self, clock)
         # The order is journal, recorded runs, tree, grades, screen: see OpenSuites.follow.
-        open_suites.follow(self.drafting.follow, book.follow, selection.tree.follow, self.rescorer.follow, main.follow)
+        open_suites.follow(self.drafting.follow, book.follow, selection.tree.follow, self.regrader.follow, main.follow)
 
     @property
-    def deeds(self) -> HistoryDeeds:
+    def batch_work(self) -> BatchWork:
         """The operations on the history."""
-        from workbench.tui.history.batch_work import HistoryDeeds
+        from workbench.tui.history.batch_work import BatchWork
 
-        if self.begun_deeds is None:
-            self.begun_deeds = HistoryDeeds(
+        if self.begun_batch_work is None:
+            self.begun_batch_work = BatchWork(
                 self._app,
                 self.history,
                 self.program,
@@ -135,14 +135,14 @@ class Services:
                 resume=self.starter.resume,
                 screens=self._app.side_screens,
             )
-        return self.begun_deeds
+        return self.begun_batch_work
 
     # Events of runs
 
     def look(self) -> None:
         """Show a run's question and announce held runs, because the main screen has the focus."""
         self._questions.look()
-        self._held_runs.look()
+        self._held_notices.look()
 
     def stop_all(self) -> None:
         """Stop every run, and withdraw their questions."""
@@ -151,12 +151,12 @@ class Services:
         self._app.announce("Stopping everything; what is finished is kept", "text", GLYPHS.stopped)
 
     def _delivered(self, cases: set[CaseKey], batches: bool) -> None:
-        self.rescorer.finish(cases)
+        self.regrader.finish(cases)
         if batches:
             self.known_tools.forget()  # servers may have listed their tools
         self._main.delivered(cases, batches)
         self._tell_side_screens(cases, batches)
-        self._second_hand.follow()
+        self._ticker.follow()
         self.look()
         for problem in self.runner.problems():
             self._app.announce(problem[:1].upper() + problem[1:], "error", GLYPHS.error)

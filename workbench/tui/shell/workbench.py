@@ -95,11 +95,11 @@ class Workbench(PaintedApp):
         self.surroundings = surroundings
         self.program = program
         self.memory = Memory(program.folders.state / "app.json")
-        self.looks = Appearance(program.folders, surroundings, self.memory, theme)
-        self.palette = self.looks.palette(self.looks.first)
+        self.appearance = Appearance(program.folders, surroundings, self.memory, theme)
+        self.palette = self.appearance.palette(self.appearance.first)
         super().__init__(driver_class=_driver_class(), ansi_color=True if surroundings.no_colour else None)
-        self.looks.dress(self)
-        self.theme = self.looks.first
+        self.appearance.dress(self)
+        self.theme = self.appearance.first
         self._filters += [SecretsFilter(program.secrets), Guard()]
         if surroundings.ascii:
             self._filters.append(AsciiFilter(all_of_it=not surroundings.utf8))
@@ -152,7 +152,7 @@ class Workbench(PaintedApp):
         asyncio.get_running_loop().set_exception_handler(self.containment.happened_in_loop)
         self.leaving.follow_signals()
         self.app_resume_signal.subscribe(self, lambda _: self.refresh(layout=True))
-        self.theme_changed_signal.subscribe(self, lambda _: self.looks.recolour(self))
+        self.theme_changed_signal.subscribe(self, lambda _: self.appearance.recolour(self))
         self.run_worker(self._open(), group="open")
         self.set_timer(FIRST_PAINT_S, self.show_first)
 
@@ -168,16 +168,16 @@ class Workbench(PaintedApp):
         chosen = self.selection.models
         if not self.selection.models_for_now:
             chosen = models_again(self.memory, workspace, models)
-        return (workspace, chosen, *self.services.breaking.find(workspace.roots[0]))
+        return (workspace, chosen, *self.services.breakpoints.find(workspace.roots[0]))
 
     def _opened(self, workspace: Workspace, models: tuple[str, ...], breakpoints: Breakpoints) -> None:
         self.selection.models = models
-        self.services.breaking.take(breakpoints)
+        self.services.breakpoints.take(breakpoints)
         self.open_suites.read(workspace)
         if (remembered := self.memory.read()) != NOTHING:
             come_back(remembered, self.main)
         self.call_after_refresh(self.show_first)
-        problems = [*self._problems_at_start, *self.looks.problems_at_start]
+        problems = [*self._problems_at_start, *self.appearance.problems_at_start]
         if problems:
             self.say_problems(problems)
         elif workspace.samples:
@@ -300,7 +300,9 @@ class Workbench(PaintedApp):
         from workbench.tui.shell.areas import Areas
         from workbench.tui.shell.program import ProgramCommands
 
-        of_program = ProgramCommands(self, self, self.main, self.program, choose_theme=lambda: self.looks.choose(self))
+        of_program = ProgramCommands(
+            self, self, self.main, self.program, choose_theme=lambda: self.appearance.choose(self)
+        )
         return Areas(self, self.main, self.services, of_program, self.remember)
 
     def perform(self, action_id: str) -> None:
@@ -346,7 +348,7 @@ class Workbench(PaintedApp):
 
     def on_app_focus(self) -> None:
         """Check files, because the terminal has the focus again."""
-        self.looks.look_again(self)
+        self.appearance.look_again(self)
         self.services.watch.at_return()
 
     async def on_event(self, event: events.Event) -> None:

@@ -13,7 +13,7 @@ from workbench.tui.run_book.record import RunRecord
 from workbench.tui.tree.selection import Selection, go_to_run
 
 
-class HeldRuns:
+class HeldNotices:
     """Checks for held runs that are not displayed, on news of runs and when the main screen is shown."""
 
     def __init__(
