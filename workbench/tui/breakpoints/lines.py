@@ -14,7 +14,7 @@ from workbench.suite.render import Table, key_text
 from workbench.suite.render import one_line as toml_line
 from workbench.tui.breakpoints.project import Breakpoints
 from workbench.tui.lines.glyphs import GLYPHS
-from workbench.tui.lines.prose import paragraph
+from workbench.tui.lines.prose import behind
 from workbench.tui.lines.spans import Line, Span, cut_line, wrap
 from workbench.tui.run_book.shown.items import CallItem, HoldItem, Item, MissingItem, OutcomeItem, ResultItem, RoundItem
 from workbench.tui.run_book.shown.places import RunPlace
@@ -99,7 +99,9 @@ def typing_lines(text: str, mistake: str | None, width: int) -> list[Line]:
 
 def warned_lines(text: str | None, width: int) -> list[Line]:
     """Return a warning, empty if there is none."""
-    return paragraph(f"{GLYPHS.warned} ", one_line(text), "warned", 1, max(width - 4, 10)) if text is not None else []
+    if text is None:
+        return []
+    return behind((Span(f" {GLYPHS.warned} ", "warned"),), text, "warned", max(width - 4, 10))
 
 
 def completions_of(text: str, tools: Sequence[str]) -> tuple[Completion, ...]:

@@ -19,7 +19,7 @@ from workbench.suite.problems import Place, Problem
 from workbench.tui.kit.line_view import LineView
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.highlight import toml_lines
-from workbench.tui.lines.prose import LONGEST_LINE, LONGEST_SHOWN, Found, Message, message_lines, paragraph
+from workbench.tui.lines.prose import LONGEST_LINE, LONGEST_SHOWN, Found, Message, behind, message_lines
 from workbench.tui.lines.spans import ELLIPSIS, EMPTY, Line, Role, Span, wrap_line
 from workbench.tui.lines.typed_rows import recoloured, shown
 from workbench.tui.terminal.theming import Ground
@@ -119,9 +119,9 @@ def _problem_rows(problems: Sequence[Problem], gutter: int, room: int) -> list[L
         role: Role = "error" if problem.severity == "error" else "warned"
         sign = GLYPHS.error if problem.severity == "error" else GLYPHS.warned
         said = f"{problem.where}: {problem.message}" if problem.where else problem.message
-        rows.extend(paragraph(f"{sign} ", said, role, gutter - 2, room))
+        rows.extend(behind((Span(" " * (gutter - 2)), Span(f"{sign} ", role)), said, role, room))
         if problem.hint:
-            rows.extend(paragraph("", problem.hint, "muted", gutter, room))
+            rows.extend(behind((Span(" " * gutter),), problem.hint, "muted", room))
     return rows
 
 

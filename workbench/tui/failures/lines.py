@@ -16,7 +16,7 @@ from workbench.reports.visible import one_line
 from workbench.suite.numerals import counted
 from workbench.tui.failures.state import FailureList, FailureRow
 from workbench.tui.lines.glyphs import GLYPHS
-from workbench.tui.lines.prose import Message
+from workbench.tui.lines.prose import Message, heading, paragraph
 from workbench.tui.lines.spans import (
     ELLIPSIS,
     EMPTY,
@@ -146,27 +146,27 @@ def detail_lines(state: FailureList, row: FailureRow, table: ConfusionTable, fir
     else:
         over = ""
         graded = f"Over {counted(state.failures.graded, 'graded run')}, those that passed too. A tool called in another"
-        lines = _paragraph(
+        lines = paragraph(
             f"{graded} one's place stands in its column. Cases that say nothing about calls are left out.", width
         )
-    heading = cut_line((*_heading("Expected and called"), Span(over, "muted")), width)
-    return [*lines, EMPTY, heading, *table.lines(width, first)]
+    title = cut_line((*heading("Expected and called"), Span(over, "muted")), width)
+    return [*lines, EMPTY, title, *table.lines(width, first)]
 
 
 def _cause_lines(state: FailureList, group: CauseGroup, width: int) -> Iterator[Line]:
     yield cut_line((Span(f" {group.cause}", "failed"), Span(f"  {often(group)}", "muted")), width)
-    yield from _paragraph(ADVICE[group.cause].meaning, width, "muted")
+    yield from paragraph(ADVICE[group.cause].meaning, width, "muted")
     yield EMPTY
     yield from _advice(group.cause, group.advice, width)
     if group.subjects:
         yield EMPTY
-        yield _heading("Tools and parameters")
+        yield heading("Tools and parameters")
         for subject, count in group.subjects[:SUBJECTS_MAX]:
             yield spread((Span("   "), Span(one_line(str(subject)), "tool")), (Span(f"{count:,}"),), width)
         if (more := len(group.subjects) - SUBJECTS_MAX) > 0:
             yield (Span(f"   and {more:,} more", "muted"),)
     yield EMPTY
-    yield _heading("Examples")
+    yield heading("Examples")
     for title, symptoms in _examples(state, group):
         yield from wrap_line((Span("   "), Span(title, "strong")), width, hang=3)
         for symptom in symptoms:
@@ -186,7 +186,7 @@ def _examples(state: FailureList, group: CauseGroup) -> Iterator[tuple[str, Sequ
 
 
 def _advice(cause: Cause, first: str, width: int) -> Iterator[Line]:
-    yield _heading("What to do")
+    yield heading("What to do")
     yield from _item(f"{first[:1].upper()}{first[1:]}.", "strong", width)
     for said in ADVICE[cause].more:
         yield from _item(said, "text", width)
@@ -242,11 +242,3 @@ def _item(text: str, role: Role, width: int) -> Iterator[Line]:
     yield (Span(f" {GLYPHS.dot} ", "accent"), Span(first, role))
     for row in rest:
         yield (Span("   "), Span(row, role))
-
-
-def _paragraph(text: str, width: int, role: Role = "text") -> list[Line]:
-    return [(Span(f" {row}", role),) for row in wrap(one_line(text), max(width - 2, 10))]
-
-
-def _heading(text: str) -> Line:
-    return (Span(f" {text}", "heading"),)

@@ -17,7 +17,7 @@ from workbench.tui.grades.pairing_lines import pairing_blocks
 from workbench.tui.grades.state import GradesState, status_of
 from workbench.tui.grades.step_lines import shown_steps, step_lines
 from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
-from workbench.tui.lines.prose import NARROWEST, signed
+from workbench.tui.lines.prose import NARROWEST, behind, heading, signed
 from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, cut, cut_line, plain, spread, wrap
 from workbench.tui.lines.words import duration, failed_steps, score
 
@@ -80,11 +80,11 @@ def grade_page(state: GradesState, width: int) -> GradePage:
         lines += block.lines
     lines += _issues(state, grade, explanation, width)
     if state.more and explanation.more:
-        lines += [EMPTY, _heading(f"How {explanation.system} scores")]
+        lines += [EMPTY, heading(f"How {explanation.system} scores")]
         for text in explanation.more:
             lines += signed(GLYPHS.dot, one_line(text), "muted", width, 1)
     if state.more and disagree(state.grades):
-        lines += [EMPTY, _heading("The graders disagree")]
+        lines += [EMPTY, heading("The graders disagree")]
         for status, side in disagreement(state.grades):
             for each in side:
                 sign, role = STATUS_SIGNS[status]
@@ -151,7 +151,7 @@ def _issues(state: GradesState, grade: Grade, explanation: Explanation, width: i
         ("Fails the run, whatever the score", beside, GLYPHS.failed, "failed", failed),
     ):
         if issues or first:
-            lines += [EMPTY, _heading(title)]
+            lines += [EMPTY, heading(title)]
         if first:
             lines += signed(sign, first, "failed", width, 1)
         for issue in issues[:MOST_ISSUES]:
@@ -183,9 +183,4 @@ def _behind(label: Line, text: str, width: int, role: Role) -> list[Line]:
     at = cells(label)
     if width - at < _LEAST_BEHIND:
         return [cut_line(label, width), *_paragraph(text, width, role)]
-    first, *others = wrap(one_line(text), width - at)
-    return [(*label, Span(first, role)), *((Span(" " * at), Span(row, role)) for row in others)]
-
-
-def _heading(text: str) -> Line:
-    return (Span(f" {text}", "heading"),)
+    return behind(label, text, role, width - at)

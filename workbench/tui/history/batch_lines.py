@@ -16,7 +16,7 @@ from workbench.suite.numerals import counted
 from workbench.trajectory.messages import JsonValue
 from workbench.tui.history.batches import HistoryList
 from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
-from workbench.tui.lines.prose import Message
+from workbench.tui.lines.prose import Message, paragraph
 from workbench.tui.lines.spans import (
     ELLIPSIS,
     EMPTY,
@@ -27,7 +27,6 @@ from workbench.tui.lines.spans import (
     cut_line,
     padded,
     spread,
-    wrap,
     wrap_line,
 )
 from workbench.tui.lines.words import clock, model_label
@@ -291,11 +290,6 @@ def _reached(said: Settings) -> str:
     if isinstance(price, dict):
         facts.append(f"{price.get('input')} and {price.get('output')} USD for a million tokens in and out")
     return one_line(f" {GLYPHS.dot} ".join(facts))
-
-
-def paragraph(text: str, width: int, role: Role, indent: int = 1) -> list[Line]:
-    """Return a text in rows."""
-    return [(Span(" " * indent + row, role),) for row in wrap(one_line(text), max(width - indent - 1, 10))]
 
 
 def history_text(state: HistoryList) -> str:

@@ -15,11 +15,10 @@ from workbench.history.records import Regrade, RunRow, SuiteRef, same_suites
 from workbench.reports.batch_diff import by_grading, markdown_lines, names_of, notes_between, test_lines, title_of
 from workbench.reports.history_list import called
 from workbench.reports.visible import one_line
-from workbench.tui.history.batch_lines import paragraph
 from workbench.tui.history.batches import figures_in
 from workbench.tui.kit.rows import FoldingState
 from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
-from workbench.tui.lines.prose import Message
+from workbench.tui.lines.prose import Message, paragraph
 from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, cut, cut_line, spread
 from workbench.tui.lines.words import duration, model_label, score
 from workbench.tui.run_book.kept import ReadBatch

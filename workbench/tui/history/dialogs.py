@@ -13,6 +13,7 @@ from workbench.reports.visible import one_line
 from workbench.suite.numerals import counted
 from workbench.tui.kit.asking import AskScreen, NameScreen
 from workbench.tui.kit.dialogs import BuildLines, Option
+from workbench.tui.lines.prose import with_margin
 from workbench.tui.lines.spans import EMPTY, Line, Span, wrap
 
 
@@ -78,7 +79,7 @@ class RemoveScreen(AskScreen[Literal["remove", "no"]]):
 def _listed(asked: str, said: Sequence[str]) -> BuildLines:
     def lines(width: int) -> list[Line]:
         room = max(width - 4, 10)
-        found: list[Line] = [EMPTY, *((Span("  "), Span(row)) for row in wrap(one_line(asked), room)), EMPTY]
+        found: list[Line] = [EMPTY, *with_margin(asked, width), EMPTY]
         for text in said:
             for at, row in enumerate(wrap(one_line(text), room - 2)):
                 found.append((Span("  - " if at == 0 else "    ", "warned"), Span(row, "warned")))

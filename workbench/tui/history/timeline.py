@@ -16,10 +16,9 @@ from workbench.reports.values import cost_text
 from workbench.reports.visible import one_line
 from workbench.reports.when import local_time_of_ms
 from workbench.suite.numerals import counted
-from workbench.tui.history.batch_lines import paragraph
 from workbench.tui.kit.rows import MarkedState
 from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
-from workbench.tui.lines.prose import Message
+from workbench.tui.lines.prose import Message, paragraph
 from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, cut_line, padded, spread
 from workbench.tui.lines.words import duration, model_label, score
 from workbench.tui.trajectory.headline import model_time

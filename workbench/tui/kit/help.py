@@ -14,7 +14,8 @@ from workbench.tui.kit.dialogs import Dialog, ReadLines, keys_line
 from workbench.tui.kit.keymap import Keymap
 from workbench.tui.kit.painting import keymap_of
 from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
-from workbench.tui.lines.spans import EMPTY, Line, Role, Span, wrap
+from workbench.tui.lines.prose import behind
+from workbench.tui.lines.spans import EMPTY, Line, Role, Span
 
 KEY_COLUMN = 13
 LONGEST_KEYS = len("Tab Shift+Tab")
@@ -86,6 +87,4 @@ def _section(title: str, actions: Sequence[Action], now: Situation, width: int, 
 
 
 def _beside(head: Span, text: str, width: int, role: Role = "text") -> list[Line]:
-    """Return a wrapped text after a head."""
-    first, *rest = wrap(text, max(width - cell_len(head.text) - 1, 10))
-    return [(head, Span(first, role)), *((Span(" " * cell_len(head.text)), Span(row, role)) for row in rest)]
+    return behind((head,), text, role, max(width - cell_len(head.text) - 1, 10))

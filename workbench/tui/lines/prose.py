@@ -38,11 +38,26 @@ def indented(lines: Sequence[Line], indent: int) -> list[Line]:
     return [(Span(" " * indent), *line) for line in lines]
 
 
-def paragraph(sign: str, text: str, role: Role, indent: int, room: int) -> list[Line]:
-    """Return a text in rows of `room` cells, after a sign."""
-    rows = wrap(one_line(text), room)
-    lead = " " * indent
-    return [(Span(lead), Span((sign if at == 0 else " " * len(sign)) + row, role)) for at, row in enumerate(rows)]
+def behind(head: Line, text: str, role: Role, room: int) -> list[Line]:
+    """Return a text after a head, in rows of `room` cells that all begin in the same column."""
+    first, *others = wrap(one_line(text), room)
+    blank = Span(" " * cells(head))
+    return [(*head, Span(first, role)), *((blank, Span(row, role)) for row in others)]
+
+
+def paragraph(text: str, width: int, role: Role = "text", indent: int = 1) -> list[Line]:
+    """Return an indented text in rows that leave a cell at the right."""
+    return [(Span(" " * indent + row, role),) for row in wrap(one_line(text), max(width - indent - 1, 10))]
+
+
+def with_margin(text: str, width: int, role: Role = "text") -> list[Line]:
+    """Return a text in rows with two cells on either side, as dialogs have it."""
+    return behind((Span("  "),), text, role, max(width - 4, 10))
+
+
+def heading(text: str) -> Line:
+    """Return the title of a section."""
+    return (Span(f" {text}", "heading"),)
 
 
 @lru_cache(maxsize=16)

@@ -16,7 +16,7 @@ from workbench.suite.problems import Problem
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.json_lines import JoinedLines, LazyLines
 from workbench.tui.lines.laid_out import DISPLAY_LIMIT, TAB, GrowingText
-from workbench.tui.lines.prose import paragraph
+from workbench.tui.lines.prose import behind
 from workbench.tui.lines.spans import ELLIPSIS, EMPTY, Line, Role, Span, cut, plain
 
 
@@ -160,9 +160,10 @@ def problem_lines(problems: Sequence[Problem], width: int) -> tuple[list[Line], 
         role = _role(problem)
         sign = GLYPHS.error if role == "error" else GLYPHS.warned
         place = f"{problem.line} " if problem.line else ""
-        rows = paragraph(f"{sign} {place}", problem.message, role, 1, max(width - len(place) - 3, 10))
+        room = max(width - len(place) - 3, 10)
+        rows = behind((Span(" "), Span(f"{sign} {place}", role)), problem.message, role, room)
         if problem.hint:
-            rows += paragraph("", problem.hint, "muted", len(place) + 3, max(width - len(place) - 3, 10))
+            rows += behind((Span(" " * (len(place) + 3)),), problem.hint, "muted", room)
         lines += rows
         about += [index] * len(rows)
     return lines, about

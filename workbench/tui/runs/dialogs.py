@@ -25,6 +25,7 @@ from workbench.tui.kit.fields import SafeInput
 from workbench.tui.kit.painting import Bar
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.highlight import json_line
+from workbench.tui.lines.prose import behind, with_margin
 from workbench.tui.lines.spans import EMPTY, Line, Role, Span, padded, wrap, wrap_line
 from workbench.tui.lines.words import hints_in_words, model_label
 from workbench.tui.run_book.record import Question
@@ -110,9 +111,7 @@ def _call_lines(tool: ToolDefinition, arguments: Mapping[str, JsonValue], width:
 
 
 def _labelled(label: str, text: str, room: int, role: Role) -> list[Line]:
-    rows = wrap(one_line(text), room)
-    lead = f"  {label:<{_LABEL_WIDTH}}"
-    return [(Span(lead if at == 0 else " " * len(lead), "muted"), Span(row, role)) for at, row in enumerate(rows)]
+    return behind((Span(f"  {label:<{_LABEL_WIDTH}}", "muted"),), text, role, room)
 
 
 _EXPLAINED = "Checked models override each suite's own. Check none to use the suites' models."
@@ -150,11 +149,10 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
         self.set_focus(self.query_one("#choices"))
 
     def _explained(self, width: int) -> list[Line]:
-        room = max(width - 4, 10)
         lines: list[Line] = [EMPTY]
-        lines += [(Span("  "), Span(row, "muted")) for row in wrap(_EXPLAINED, room)]
+        lines += with_margin(_EXPLAINED, width, "muted")
         for problem in self._problems:
-            lines += [(Span("  "), Span(row, "error")) for row in wrap(f"{GLYPHS.error} {problem}", room)]
+            lines += with_margin(f"{GLYPHS.error} {problem}", width, "error")
         return [*lines, EMPTY]
 
     @on(ChooseLines.Chosen)
@@ -269,10 +267,8 @@ def trust_lines(path: Path, allowed: Sequence[str], width: int) -> list[Line]:
     """Return exactly what trust allows."""
     room = max(width - 4, 10)
     lines: list[Line] = [EMPTY]
-    lines += [(Span("  "), Span(row, "strong")) for row in wrap(one_line(str(path.absolute())), room)]
-    lines += [
-        (Span("  "), Span(row)) for row in wrap(f"Trusting {one_line(path.name)} allows it, on this machine, to:", room)
-    ]
+    lines += with_margin(str(path.absolute()), width, "strong")
+    lines += with_margin(f"Trusting {one_line(path.name)} allows it, on this machine, to:", width)
     lines.append(EMPTY)
     for need in allowed:
         for at, row in enumerate(wrap(one_line(need), room - 2)):

@@ -19,6 +19,7 @@ from workbench.tui.kit.dialogs import Dialog, Option, ReadLines, keys_line
 from workbench.tui.kit.fields import SafeInput
 from workbench.tui.lines.difference import Difference
 from workbench.tui.lines.glyphs import GLYPHS
+from workbench.tui.lines.prose import with_margin
 from workbench.tui.lines.spans import EMPTY, Line, Role, Span, wrap
 
 ChangedAnswer = Literal["mine", "theirs", "name", "later"]
@@ -72,11 +73,10 @@ class RewrittenScreen(AskScreen[RewrittenAnswer]):
 
 def said_lines(path: Path, said: Sequence[tuple[str, Role]], found: Difference, width: int) -> list[Line]:
     """Return a suite's path, remarks, and a difference."""
-    room = max(width - 4, 10)
     lines: list[Line] = [EMPTY]
-    lines += [(Span("  "), Span(row, "strong")) for row in wrap(one_line(str(path)), room)]
+    lines += with_margin(str(path), width, "strong")
     for text, role in said:
-        lines += [(Span("  "), Span(row, role)) for row in wrap(text, room)]
+        lines += with_margin(text, width, role)
     return [*lines, EMPTY, *found.drawn(width), EMPTY]
 
 
@@ -133,11 +133,11 @@ class UnsavedScreen(AskScreen[UnsavedAnswer]):
 def _unsaved_lines(paths: Sequence[Path], trouble: str | None, width: int) -> list[Line]:
     room = max(width - 4, 10)
     lines: list[Line] = [EMPTY]
-    lines += [(Span("  "), Span(row)) for row in wrap(f"{counted(len(paths), 'suite')} with unsaved changes:", room)]
+    lines += with_margin(f"{counted(len(paths), 'suite')} with unsaved changes:", width)
     for path in paths:
         lines += [(Span("    "), Span(row, "strong")) for row in wrap(one_line(str(path)), room - 2)]
     if trouble is not None:
-        lines += [(Span("  "), Span(row, "error")) for row in wrap(trouble, room)]
+        lines += with_margin(trouble, width, "error")
     return [*lines, EMPTY]
 
 
@@ -171,7 +171,7 @@ class SaveAsScreen(Dialog[Path]):
         self.set_focus(self.query_one("#name", Input))
 
     def _lines(self, width: int) -> list[Line]:
-        return [EMPTY, *((Span("  "), Span(row)) for row in wrap(self._said, max(width - 4, 10))), EMPTY]
+        return [EMPTY, *with_margin(self._said, width), EMPTY]
 
     @on(Input.Submitted)
     def _submitted(self, event: Input.Submitted) -> None:

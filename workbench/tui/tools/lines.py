@@ -15,7 +15,7 @@ from workbench.suite.numerals import counted
 from workbench.trajectory.messages import JsonValue, ToolDefinition
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.json_lines import JoinedLines, JsonLines
-from workbench.tui.lines.prose import Message, indented, signed
+from workbench.tui.lines.prose import Message, heading, paragraph, signed
 from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cut_line, spread, wrap
 from workbench.tui.lines.words import hints_in_words
 from workbench.tui.tools.shelves import Shelf, ToolRow, ToolShelves, expecting
@@ -106,14 +106,14 @@ def detail_lines(state: ToolShelves, row: ToolRow, width: int, now: datetime) ->
     shelf = row.shelf
     lines: list[Line] = []
     if row.kind == "suite" or shelf.server is None:
-        lines += _paragraph(str(shelf.file.path), width, "strong")
+        lines += paragraph(str(shelf.file.path), width, "strong")
         if row.kind != "suite":
-            lines += _paragraph("Tools written out in the suite: nothing is started for them.", width, "muted")
+            lines += paragraph("Tools written out in the suite: nothing is started for them.", width, "muted")
     else:
         lines += _server_lines(shelf, shelf.server, width, now)
     findings = state.findings_on(row)
     if findings:
-        lines += [EMPTY, _heading("About all tools of the suite"), *_finding_lines(findings, width)]
+        lines += [EMPTY, heading("About all tools of the suite"), *_finding_lines(findings, width)]
     return lines
 
 
@@ -122,16 +122,16 @@ def _server_lines(shelf: Shelf, server: Server, width: int, now: datetime) -> li
     lines: list[Line] = [cut_line((Span(" "), Span(one_line(server.name), "strong")), width)]
     lines.append((Span(f" {sign} {shelf.state}", role),))
     if shelf.reason:
-        lines += _paragraph(shelf.reason, width, "error")
-    lines += _paragraph(reached(server), width, "muted")
+        lines += paragraph(shelf.reason, width, "error")
+    lines += paragraph(reached(server), width, "muted")
     if server.prefix:
-        lines += _paragraph(f"prefix {server.prefix}", width, "muted")
+        lines += paragraph(f"prefix {server.prefix}", width, "muted")
     if shelf.listed_at is not None:
-        lines += _paragraph(f"Its tools {_as_listed(shelf.listed_at, now)}.", width, "warned")
+        lines += paragraph(f"Its tools {_as_listed(shelf.listed_at, now)}.", width, "warned")
     elif not shelf.tools:
         running = shelf.state == "running"
         said = "It lists no tools." if running else "Its tools are unknown until it runs; s starts it."
-        lines += _paragraph(said, width, "muted")
+        lines += paragraph(said, width, "muted")
     return lines
 
 
@@ -163,18 +163,18 @@ def _tool_lines(state: ToolShelves, row: ToolRow, tool: ToolDefinition, width: i
     lines = [cut_line((Span(" "), Span(one_line(tool.name), "tool"), Span(f"  {server}", "muted")), width)]
     description = visible(tool.description[:LONGEST_DESCRIPTION]).strip()
     for text in description.split("\n") if description else ["It has no description."]:
-        lines += _paragraph(text, width, "text" if description else "warned")
+        lines += paragraph(text, width, "text" if description else "warned")
     marked = hints_in_words(tool.annotations)
     marked = marked or ("not marked, so it may do anything" if tool.server is not None else "")
-    lines += _paragraph(f" {GLYPHS.dot} ".join(filter(None, (marked, tokens))), width, "muted")
+    lines += paragraph(f" {GLYPHS.dot} ".join(filter(None, (marked, tokens))), width, "muted")
     if row.shelf.listed_at is not None:
-        lines += _paragraph(_as_listed(row.shelf.listed_at, now), width, "warned")
+        lines += paragraph(_as_listed(row.shelf.listed_at, now), width, "warned")
     findings = state.findings_on(row)
     if findings:
-        lines += [EMPTY, _heading("Lint"), *_finding_lines(findings, width)]
-    lines += [EMPTY, _heading("Parameters"), *parameter_lines(tool.parameters, width)]
+        lines += [EMPTY, heading("Lint"), *_finding_lines(findings, width)]
+    lines += [EMPTY, heading("Parameters"), *parameter_lines(tool.parameters, width)]
     cases = expecting(row.shelf.file, tool.name)
-    lines += [EMPTY, _heading("Expected by")]
+    lines += [EMPTY, heading("Expected by")]
     for name, forbidden in cases:
         lines.append(
             cut_line((Span(f"   {one_line(name)}"), Span("  forbidden" if forbidden else "", "warned")), width)
@@ -183,7 +183,7 @@ def _tool_lines(state: ToolShelves, row: ToolRow, tool: ToolDefinition, width: i
 
 
 def _schema_lines(tool: ToolDefinition, width: int) -> Sequence[Line]:
-    return JoinedLines([[EMPTY, _heading("Schema")], JsonLines(dict(tool.parameters), width, INDENT + 1)])
+    return JoinedLines([[EMPTY, heading("Schema")], JsonLines(dict(tool.parameters), width, INDENT + 1)])
 
 
 def parameter_lines(schema: Schema, width: int) -> list[Line]:
@@ -217,14 +217,6 @@ def _finding_lines(findings: Sequence[LintFinding], width: int) -> list[Line]:
         text = one_line(f"{where}{finding.message} ({finding.hint})")
         lines += signed(sign, text, role, width, INDENT + 1)
     return lines
-
-
-def _paragraph(text: str, width: int, role: Role) -> list[Line]:
-    return indented([(Span(row, role),) for row in wrap(one_line(text), max(width - 2, 10))], 1)
-
-
-def _heading(text: str) -> Line:
-    return (Span(f" {text}", "heading"),)
 
 
 def _json(value: JsonValue) -> str:

@@ -10,10 +10,10 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
 from workbench.authoring.form.templates import CaseKind
-from workbench.reports.visible import one_line
 from workbench.tui.kit.asking import _ROWS_AROUND, AskScreen, Refusal, _Naming
 from workbench.tui.kit.dialogs import ChooseLines, Dialog, Option, keys_line
-from workbench.tui.lines.spans import EMPTY, Span, wrap
+from workbench.tui.lines.prose import with_margin
+from workbench.tui.lines.spans import EMPTY
 
 KINDS: tuple[tuple[CaseKind, Option], ...] = (
     ("positive", Option("positive", "calls are expected")),
@@ -90,7 +90,7 @@ class DeleteSuiteScreen(AskScreen[Literal["delete", "no"]]):
         super().__init__(
             lambda width: [
                 EMPTY,
-                *((Span("  "), Span(row)) for text in said for row in wrap(one_line(text), max(width - 4, 10))),
+                *(row for text in said for row in with_margin(text, width)),
                 EMPTY,
             ],
             [
