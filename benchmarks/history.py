@@ -35,7 +35,7 @@ from workbench.history.database import open_for_writing, transaction
 from workbench.history.history import History
 from workbench.history.open_file import BatchHandle, BeginBatch, EndBatch, OpenHistory, WriteRun
 from workbench.history.records import DoneRun, NewBatch, NewRun
-from workbench.history.rows import PackedRun, begin_batch, end_batch, keep_run, pack_run
+from workbench.history.rows import PackedRun, begin_batch, end_batch, pack_run, write_run
 from workbench.history.writing import HistoryWriter
 from workbench.suite.loading import parse_suite
 from workbench.trajectory.events import Event
@@ -112,7 +112,7 @@ def fill(file: Path, batch: NewBatch, done: list[DoneRun], batches: int) -> None
             with transaction(connection):
                 number = begin_batch(connection, file, batch)
                 for run in packed:
-                    keep_run(connection, number, places[run.run_id], run)
+                    write_run(connection, number, places[run.run_id], run)
                 end_batch(connection, number, batch.started_at)
 
 
@@ -195,7 +195,7 @@ def writing(folder: Path, batch: NewBatch, done: list[DoneRun]) -> None:
     for _ in range(10):
         handle = writer.begin(batch)
         for run in done:
-            writer.keep(handle, run)
+            writer.write_run(handle, run)
         writer.end(handle, batch.started_at)
     assert writer.close()
     through_writer = 10 * len(done) / (time.perf_counter() - began)

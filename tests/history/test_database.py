@@ -22,7 +22,7 @@ from workbench.history import database
 from workbench.history.database import open_for_reading, open_for_writing, said_of, transaction
 from workbench.history.history import History
 from workbench.history.records import DamagedError, HistoryError
-from workbench.history.rows import begin_batch, keep_run, pack_run
+from workbench.history.rows import begin_batch, pack_run, write_run
 from workbench.history.writing import HistoryWriter
 
 NOBODY = 65534
@@ -40,7 +40,7 @@ def filled(file: Path, batches: int = 1, runs: int = 3) -> None:
             for place in range(runs):
                 packed = pack_run(done(place))
                 assert packed is not None
-                keep_run(connection, number, place, packed)
+                write_run(connection, number, place, packed)
 
 
 def numbers(file: Path) -> list[int]:
@@ -107,7 +107,7 @@ with History(file) as history:
     say(f"{{len(history.batches())}} batches, {{len(history.runs(1))}} runs")
 writer = HistoryWriter(file, say)
 handle = writer.begin(batch_of(2))
-writer.keep(handle, done(0))
+writer.write_run(handle, done(0))
 say(str(writer.close()))
 """
 
@@ -231,8 +231,8 @@ def test_what_a_quick_look_does_not_find_is_found_while_writing(file: Path, monk
     said: list[str] = []
     writer = HistoryWriter(file, said.append)
     handle = writer.begin(batch_of(2))
-    writer.keep(handle, done(0))
-    writer.keep(handle, done(1))
+    writer.write_run(handle, done(0))
+    writer.write_run(handle, done(1))
     assert writer.close()
     assert len(said) == 1 and "was damaged" in said[0]
     with History(file) as history:

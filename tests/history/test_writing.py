@@ -56,7 +56,7 @@ def test_runs_are_kept_one_by_one_while_the_batch_goes_on(file: Path) -> None:
     handle = writer.begin(batch_of(3))
     assert writer.settle(10)
     assert (handle.number, kept(file)) == (1, [False] * 3)
-    writer.keep(handle, done(1))
+    writer.write_run(handle, done(1))
     assert writer.settle(10)
     assert kept(file) == [False, True, False]
     assert writer.close()
@@ -73,8 +73,8 @@ def test_a_log_that_cannot_be_written_costs_no_run(file: Path, tmp_path: Path) -
         handle = writer.begin(batch_of(2))
         assert writer.settle(10)
         with locked(file):
-            assert writer.keep(handle, done(0)).result(10) is None
-        writer.keep(handle, done(1))
+            assert writer.write_run(handle, done(0)).result(10) is None
+        writer.write_run(handle, done(1))
         assert writer.close()
     finally:
         logging.getLogger().handlers[:] = before
@@ -90,10 +90,10 @@ def test_what_a_lock_held_up_is_written_when_it_is_gone(file: Path) -> None:
     handle = writer.begin(batch_of(3))
     assert writer.settle(10)
     with locked(file):
-        writer.keep(handle, done(0))
-        writer.keep(handle, done(1))
+        writer.write_run(handle, done(0))
+        writer.write_run(handle, done(1))
         assert not writer.settle(0.2)
-    writer.keep(handle, done(2))
+    writer.write_run(handle, done(2))
     assert writer.close()
     assert said == [
         f"the history {file} is locked by another program: end that, or wait and try again; what is not stored yet is "
@@ -108,11 +108,11 @@ def test_what_could_not_be_written_to_the_end_is_counted(file: Path) -> None:
     said: list[str] = []
     writer = HistoryWriter(file, said.append)
     handle = writer.begin(batch_of(3))
-    writer.keep(handle, done(0))
+    writer.write_run(handle, done(0))
     assert writer.settle(10)
     with locked(file):
-        writer.keep(handle, done(1))
-        writer.keep(handle, done(2))
+        writer.write_run(handle, done(1))
+        writer.write_run(handle, done(2))
         writer.end(handle, "2030")
         assert not writer.close()
     assert said[1:] == [f"2 runs of batch 1 are not in the history {file}: {way_out(file)}"]
@@ -126,7 +126,7 @@ def test_what_was_to_be_compared_is_made_by_the_command_that_compares(file: Path
     handle = writer.begin(replace(batch_of(1), settings={"compares": True}))
     assert writer.settle(10)
     with locked(file):
-        writer.keep(handle, done(0))
+        writer.write_run(handle, done(0))
         assert not writer.close()
     assert said[1:] == [
         f"1 run of batch 1 is not in the history {file}: {way_out(file).replace('run', 'compare', 1)}",
@@ -137,7 +137,7 @@ def test_whoever_gives_a_run_is_told_when_it_is_written(file: Path) -> None:
     writer = HistoryWriter(file, nothing_said)
     handle = writer.begin(batch_of(2))
     for number in range(2):
-        writer.keep(handle, done(number)).result(10)
+        writer.write_run(handle, done(number)).result(10)
         assert kept(file)[number]
     assert writer.close()
 
@@ -150,11 +150,11 @@ def test_whoever_gives_a_run_is_neither_held_up_nor_left_waiting_when_nothing_ca
     handle = writer.begin(batch_of(3))
     assert writer.settle(10)
     with locked(file):
-        given = [writer.keep(handle, done(0)), writer.keep(handle, done(1))]
+        given = [writer.write_run(handle, done(0)), writer.write_run(handle, done(1))]
         assert not any(run.done() for run in given), "giving waits for nothing"
         for run in given:
             run.result(10)
-        assert writer.keep(handle, done(2)).done(), "what fails is not waited for"
+        assert writer.write_run(handle, done(2)).done(), "what fails is not waited for"
     assert writer.close()
     assert kept(file) == [True] * 3
 
@@ -168,7 +168,7 @@ handle = writer.begin(batch_of(400))
 writer.settle(10)
 room(Path(f"{file}-wal").stat().st_size + 300_000)
 for number in range(300):
-    writer.keep(handle, done(number))
+    writer.write_run(handle, done(number))
 writer.settle(0.5)
 with History(file) as history:
     say(str(0 < sum(not run.missing for run in history.runs(1)) < 300))
@@ -196,8 +196,8 @@ def test_a_run_that_cannot_be_written_costs_no_other_one(file: Path) -> None:
     writer = HistoryWriter(file, said.append)
     handle = writer.begin(batch_of(3))
     good = done(1)
-    writer.keep(handle, replace(good, run_id="run-0", result=replace(good.result, error=float("nan"))))  # type: ignore[arg-type]
-    writer.keep(handle, good)
+    writer.write_run(handle, replace(good, run_id="run-0", result=replace(good.result, error=float("nan"))))  # type: ignore[arg-type]
+    writer.write_run(handle, good)
     assert not writer.close()
     assert kept(file) == [False, True, False]
     assert said == [
@@ -212,7 +212,7 @@ def test_a_batch_goes_on_in_another_file_when_its_own_is_taken_away(file: Path, 
     writer = HistoryWriter(file, said.append)
     writer.end(writer.begin(batch_of(1, started_at="2029")), "2029")
     handle = writer.begin(batch_of(2))
-    writer.keep(handle, done(0))
+    writer.write_run(handle, done(0))
     assert writer.settle(10)
     assert handle.number == 2
     file.unlink()
@@ -220,7 +220,7 @@ def test_a_batch_goes_on_in_another_file_when_its_own_is_taken_away(file: Path, 
         HistoryWriter(file, nothing_said).close()
         with closing(database.open_for_writing(file, nothing_said)):
             pass
-    writer.keep(handle, done(1))
+    writer.write_run(handle, done(1))
     assert writer.close()
     assert said == [
         f"the history {file} was removed or replaced: a new one was started under that name",
@@ -233,14 +233,14 @@ def test_a_file_that_comes_back_as_it_was_is_written_on(file: Path) -> None:
     said: list[str] = []
     writer = HistoryWriter(file, said.append)
     handle = writer.begin(batch_of(2))
-    writer.keep(handle, done(0))
+    writer.write_run(handle, done(0))
     assert writer.settle(10)
     with closing(sqlite3.connect(file)) as saved, closing(sqlite3.connect(file.with_name("saved"))) as copy:
         saved.backup(copy)
     for ending in ("", "-wal", "-shm"):
         Path(f"{file}{ending}").unlink(missing_ok=True)
     file.with_name("saved").rename(file)
-    writer.keep(handle, done(1))
+    writer.write_run(handle, done(1))
     assert writer.close()
     assert (handle.number, kept(file), len(said)) == (1, [True, True], 1)
 
@@ -251,15 +251,15 @@ def test_a_batch_is_claimed_for_as_long_as_it_goes_on(file: Path) -> None:
     assert writer.settle(10)
     assert claimed(file, 1)
     with pytest.raises(HistoryError, match="batch 1 is running"):
-        writer.go_on(BatchHandle(1, {"again": 1}))
+        writer.resume(BatchHandle(1, {"again": 1}))
     with pytest.raises(HistoryError, match="batch 1 is running"):
         remove_batches(file, [1], nothing_said)
     writer.end(handle, "2030")
     assert writer.settle(10)
     assert not claimed(file, 1)
-    writer.go_on(again := BatchHandle(1, {"run-1": 1}))
+    writer.resume(again := BatchHandle(1, {"run-1": 1}))
     assert claimed(file, 1)
-    writer.keep(again, done(1))
+    writer.write_run(again, done(1))
     assert writer.close()
     assert not claimed(file, 1)
     assert kept(file) == [False, True]
@@ -270,7 +270,7 @@ def test_a_batch_that_is_not_there_cannot_go_on(file: Path) -> None:
     writer.end(writer.begin(batch_of(1)), "2030")
     assert writer.settle(10)
     with pytest.raises(HistoryError, match=r"batch 7 is no longer in the history .*: start a new one"):
-        writer.go_on(BatchHandle(7, {"run-0": 0}))
+        writer.resume(BatchHandle(7, {"run-0": 0}))
     assert not claimed(file, 7)
     assert writer.close()
 
@@ -285,28 +285,28 @@ def test_a_batch_does_not_go_on_while_nothing_can_be_written(file: Path) -> None
     for waiting in (0, 1):
         with locked(file):
             if waiting:
-                writer.keep(other, done(0)).result(10)
+                writer.write_run(other, done(0)).result(10)
             with pytest.raises(HistoryError, match="locked by another program: end that, or wait"):
-                writer.go_on(BatchHandle(1, {"run-0": 0}))
+                writer.resume(BatchHandle(1, {"run-0": 0}))
         assert not claimed(file, 1)
         assert len(said) == waiting, "what waits for nothing is tried again by nobody"
-    writer.go_on(again := BatchHandle(1, {"run-0": 0}))
-    writer.keep(again, done(0))
+    writer.resume(again := BatchHandle(1, {"run-0": 0}))
+    writer.write_run(again, done(0))
     assert writer.close()
     assert kept(file, 1) == kept(file, 2) == [True]
     with pytest.raises(HistoryError, match="is no longer written"):
-        writer.go_on(BatchHandle(1, {}))
+        writer.resume(BatchHandle(1, {}))
 
 
 def test_what_is_in_the_history_is_not_written_over(file: Path) -> None:
     writer = HistoryWriter(file, nothing_said)
     handle = writer.begin(batch_of(1))
-    writer.keep(handle, done(0))
+    writer.write_run(handle, done(0))
     writer.end(handle, "2030")
     writer.settle(10)
     again = done(0)
-    writer.go_on(second := BatchHandle(1, {"run-0": 0}))
-    writer.keep(second, replace(again, result=replace(again.result, status="failed")))
+    writer.resume(second := BatchHandle(1, {"run-0": 0}))
+    writer.write_run(second, replace(again, result=replace(again.result, status="failed")))
     assert writer.close()
     with History(file) as history:
         (batch,) = history.batches()
@@ -315,7 +315,7 @@ def test_what_is_in_the_history_is_not_written_over(file: Path) -> None:
 
 def test_a_writer_that_closes_leaves_one_file_with_everything_in_it(file: Path) -> None:
     writer = HistoryWriter(file, nothing_said)
-    writer.keep(writer.begin(batch_of(1)), done(0))
+    writer.write_run(writer.begin(batch_of(1)), done(0))
     assert writer.close()
     assert sorted(path.name for path in file.parent.iterdir()) == [file.name, f"{file.name}-claims"]
 
@@ -327,7 +327,7 @@ sys.stdin.readline()
 for number in range(15):
     handle = writer.begin(batch_of(20))
     for run in range(20):
-        writer.keep(handle, done(run))
+        writer.write_run(handle, done(run))
     writer.end(handle, "2030")
 say(str(writer.close()))
 """
@@ -355,7 +355,7 @@ def test_what_is_removed_makes_the_file_smaller(file: Path) -> None:
     for _ in range(3):
         handle = writer.begin(batch_of(200))
         for number in range(200):
-            writer.keep(handle, done(number))
+            writer.write_run(handle, done(number))
         writer.end(handle, "2030")
     assert writer.close()
     before = file.stat().st_size

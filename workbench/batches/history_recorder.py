@@ -59,7 +59,7 @@ class HistoryRecorder:
             self.handle = writer.begin(_new_batch(runs, settings, secrets, home, self._now()))
         else:
             self.handle = going_on
-            writer.go_on(going_on)
+            writer.resume(going_on)
 
     def take(self, event: BatchEvent) -> None:
         """Hand what belongs into the history to its writer; a listener of the batch, behind `timed`."""
@@ -70,7 +70,7 @@ class HistoryRecorder:
                 assert began_ms is not None and ended_ms is not None
                 events = tuple(self._events.pop(result.run_id, ()))
                 done = DoneRun(result.run_id, result, events, began_ms, ended_ms)
-                self._given[result.run_id] = self._writer.keep(self.handle, done, self._redacted)
+                self._given[result.run_id] = self._writer.write_run(self.handle, done, self._redacted)
             case BatchDone():
                 self._writer.end(self.handle, self._now())
             case _:

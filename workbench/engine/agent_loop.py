@@ -93,7 +93,7 @@ class AgentLoop:
         rounds = recorder.trajectory.rounds
         under_way = rounds[-1] if fork.at.answered is not None else None
         for done in rounds:
-            self._take_in(done, done is not under_way)
+            self._replay_round(done, done is not under_way)
         if under_way is None:
             self._checkpoint.added += fork.added
             return await self._stopped_by(self._last)
@@ -157,12 +157,12 @@ class AgentLoop:
                 return False
         return True
 
-    def _take_in(self, done: Round, is_whole: bool) -> None:
+    def _replay_round(self, done: Round, is_whole: bool) -> None:
         """Continue after a round of the forked run; `is_whole` is false when some of its calls are still unanswered."""
         step_mock = self._step_mock(done.step.step if done.step is not None else None)
         for answer in (*done.superseded, done):
             for number, call in enumerate(answer.calls):
-                self._executor.take_in(call, step_mock if number == 0 else None)
+                self._executor.replay(call, step_mock if number == 0 else None)
         if is_whole:
             self._messages = conversation_after(self._messages, (done,))
             self._count(done)

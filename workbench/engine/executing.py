@@ -72,7 +72,7 @@ class Executor:
         self._recorder.emit(result)
         return result
 
-    def take_in(self, record: CallRecord, step_mock: JsonValue = None) -> None:
+    def replay(self, record: CallRecord, step_mock: JsonValue = None) -> None:
         """Take account of a call that another run made and that is already answered: nothing is asked or executed.
         Raises ToolsError."""
         answer = record.unedited or record.result

@@ -13,7 +13,7 @@ from pathlib import Path
 from workbench.history.claims import Claim, claim_if_free
 from workbench.history.database import Say, open_for_writing, said_of, transaction
 from workbench.history.records import DamagedError, NewBatch, ResumedBy
-from workbench.history.rows import PackedRun, begin_batch, end_batch, is_batch, keep_run, reopen_batch
+from workbench.history.rows import PackedRun, begin_batch, end_batch, is_batch, reopen_batch, write_run
 
 
 @dataclass(eq=False)
@@ -116,7 +116,7 @@ class OpenHistory:
                         self._going_on[handle] = (reopen_batch(connection, _number(handle)), None)
                 case WriteRun(run=run):
                     with transaction(connection):
-                        keep_run(connection, _number(handle), handle.places[run.run_id], run)
+                        write_run(connection, _number(handle), handle.places[run.run_id], run)
                     self._written[handle] += 1
                 case EndBatch(ended_at=ended_at):
                     with transaction(connection):

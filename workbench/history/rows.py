@@ -94,7 +94,7 @@ def pack_run(run: DoneRun) -> PackedRun | None:
     return PackedRun(run.run_id, result.status, values, packed_events(run.events), packed_outcome(result))
 
 
-def keep_run(connection: sqlite3.Connection, batch: int, place: int, run: PackedRun) -> None:
+def write_run(connection: sqlite3.Connection, batch: int, place: int, run: PackedRun) -> None:
     """Write the outcome of a planned run. A row that has one already is left unchanged, because another program was
     first. Raises LookupError when its batch no longer exists."""
     row = connection.execute(

@@ -85,7 +85,7 @@ class HistoryWriter:
         self._given.put(BeginBatch(handle, batch))
         return handle
 
-    def go_on(self, handle: BatchHandle) -> None:
+    def resume(self, handle: BatchHandle) -> None:
         """Record further runs of an existing batch: `handle` has its number, and the places of the runs to come. Blocks
         until that is written.
 
@@ -106,7 +106,7 @@ class HistoryWriter:
             handle.release()
             raise
 
-    def keep(self, handle: BatchHandle, run: DoneRun, redacted: Redacted = lambda run: run) -> Future[None]:
+    def write_run(self, handle: BatchHandle, run: DoneRun, redacted: Redacted = lambda run: run) -> Future[None]:
         """Record a finished run and return at once. Call it for all runs of one batch on one thread.
 
         `redacted` makes the version that may be stored; it is called on the writer's thread. The future is done when

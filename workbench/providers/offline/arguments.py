@@ -366,7 +366,7 @@ class _Filling:
             else:
                 text = prose(self.clause, self.used, self.known)
             if not text and result is not None:
-                text = result.told
+                text = result.line
             if not _TITLES.isdisjoint(split_name(parameter.name)):
                 text = text[:1].upper() + text[1:_LONGEST_TITLE]
             if text and parameter.fits(text):

@@ -256,7 +256,7 @@ def _told(made: _Made) -> str:
     if made.result is None:
         return f"{made.call.tool} gave no result."
     if made.result.is_error:
-        return f"{made.call.tool} failed: {made.result.told}"
+        return f"{made.call.tool} failed: {made.result.line}"
     given = ", ".join(str(value) for value in made.call.arguments.values() if isinstance(value, str | int | float))
     given = given if len(given) <= _LONGEST_SHOWN_CLAUSE else given[: _LONGEST_SHOWN_CLAUSE - 1] + "…"
-    return f"{made.call.tool}({given}): {made.result.told}"
+    return f"{made.call.tool}({given}): {made.result.line}"

@@ -44,7 +44,7 @@ class ToolResult:
         return _under(self.data, split_name(name), _DEEPEST)
 
     @property
-    def told(self) -> str:
+    def line(self) -> str:
         """Returns the result in one readable line of bounded length."""
         text = " ".join(_told(self.data).split())
         return text if len(text) <= _LONGEST_TOLD else text[: _LONGEST_TOLD - 1] + "…"
