@@ -113,7 +113,7 @@ async def test_a_run_without_grades_says_why_it_has_none(tmp_path: Path) -> None
         app.session.end_batch()
         await app.settle()
         await app.press("g")
-        assert "This run broke off, so it is not graded: no route" in app.screen
+        assert "This run did not finish, so it is not graded: no route" in app.screen
 
 
 async def test_a_grade_is_copied_with_everything_behind_it(tmp_path: Path) -> None:
