@@ -133,7 +133,7 @@ def test_several_models_stand_between_commas_wherever_models_are_named() -> None
         (["run", "-o", "x.json", "--format", "text"], "its ending means json, but --format is text"),
         (
             ["run", "-o", "x.html"],
-            "cannot write x.html: .html is not the ending of a format; give --format, or end it in",
+            "cannot write x.html: .html is not the ending of a format; give --format, or end the name in",
         ),
         (["compare", "-o", "x.jsonl"], "'workbench compare' has no jsonl report; end the name in .txt, .json, .md"),
         (["compare", "-o", "x.md", "--format", "json"], "its ending means markdown, but --format is json"),
