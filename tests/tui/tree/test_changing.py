@@ -172,7 +172,7 @@ async def test_where_keys_do_nothing_they_say_why(tmp_path: Path) -> None:
             await app.press("2", "1", key)
             assert "Put the cursor on the case; its steps are changed in the form" in app.screen, key
         await app.press("left", "M")
-        assert "There is no other suite that it could go to; N makes one" in app.screen
+        assert "There is no other suite to move it to; N makes one" in app.screen
 
 
 async def test_recordings_and_texts_that_cannot_be_read_are_not_changed(tmp_path: Path) -> None:
