@@ -267,7 +267,7 @@ def test_that_what_is_made_now_is_graded_as_then_is_said_of_a_batch_that_was_gra
     cut_off(plan_runs([load_suite(suite)]), program, history)
     add_grading(history, 1, "2026-11-22T10:00:00.000+00:00", "1", [], pytest.fail)
     (said,) = resumption(history, program).as_then
-    assert said.startswith("batch 1 was graded again since it ran: what is made now is graded by what its suites exp")
+    assert said.startswith("batch 1 was regraded after it ran: new runs are graded by what its suites expected then")
 
 
 def test_a_batch_is_claimed_before_what_is_missing_is_read(suite: Path, history: Path, tmp_path: Path) -> None:

@@ -115,7 +115,7 @@ async def test_half_an_answer_is_asked_for_again_and_never_taken_for_a_verdict()
     half = said("openai", calls=[Call("verdict", YES)], end=False)
     with serve(half, verdict(NO)) as server:
         assert (await judged(server)).holds is False
-    assert re.search(r"broke off before its end.*; tried 2 times", await why_not(half, half))
+    assert re.search(r"ended too early.*; tried 2 times", await why_not(half, half))
 
 
 async def test_a_busy_endpoint_is_asked_again_after_the_wait_it_asks_for() -> None:

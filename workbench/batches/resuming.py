@@ -113,8 +113,8 @@ def resumable(
         as_then += said
     if history.gradings(batch.number):
         as_then.append(
-            f"batch {batch.number} was graded again since it ran: what is made now is graded by what its suites "
-            "expected then, until the batch is graded once more"
+            f"batch {batch.number} was regraded after it ran: new runs are graded by what its suites "
+            "expected then, until the batch is regraded"
         )
     cases = {suite: cases_as_stored(file, program.secrets) for suite, file in files.items()}
     taken = history.run_ids(batch.number)

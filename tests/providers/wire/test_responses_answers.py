@@ -219,7 +219,7 @@ def test_a_plain_json_answer_is_read_as_well() -> None:
     [
         ({"error": {"message": "no such model"}}, "mine reports: no such model"),
         ({"status": "failed", "output": [], "error": {"message": "oh"}}, "mine reports: oh"),
-        ({"status": "queued", "output": []}, "broke off"),
+        ({"status": "queued", "output": []}, "ended too early"),
         ({"models": []}, "is not an answer"),
     ],
 )
