@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from workbench.analysis.side_by_side import WhenLeft
 
 OFFLINE_PACE_MS = 15.0
-"""The offline model is slowed down so that one can follow it."""
+"""The offline model is slowed down so that a person can follow it."""
 
 
 _WITHOUT_TERMINAL: Mapping[Opened, str] = {
@@ -70,9 +70,8 @@ def open_app(
         return Runtime(
             listener,
             program,
-            pace_ms=OFFLINE_PACE_MS
-            if begin is None or begin.opens == "run"
-            else 0,  # so that latencies can be compared
+            # A comparison shows latencies, which the pace would distort.
+            pace_ms=OFFLINE_PACE_MS if begin is None or begin.opens == "run" else 0,
             own_pace=begin is None or begin.options.own_pace,
             asks=True,
             judge_anew=begin is not None and begin.options.judge_anew,
