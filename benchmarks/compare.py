@@ -35,7 +35,7 @@ from workbench.trajectory.events import (
 )
 from workbench.trajectory.fold import fold
 from workbench.trajectory.messages import Usage
-from workbench.tui.terminal.surroundings import surroundings_of
+from workbench.tui.terminal.environment import terminal_environment
 
 CASES = 2_000
 MODELS = 8
@@ -171,7 +171,7 @@ def _filling_app(suite: Path, go: Path) -> None:
         [suite],
         open_runtime=lambda listener: FillingRuntime(listener, go),
         program=program_in(Folders(folder, folder, folder, folder), {}),
-        surroundings=surroundings_of({"COLORTERM": "truecolor"}),
+        terminal=terminal_environment({"COLORTERM": "truecolor"}),
         models=[f"model-{number}" for number in range(MODELS)],
         trust=True,
     ).run()

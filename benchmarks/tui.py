@@ -37,7 +37,7 @@ from workbench.trajectory.events import (
     RunStarted,
     TextDelta,
 )
-from workbench.tui.terminal.surroundings import surroundings_of
+from workbench.tui.terminal.environment import terminal_environment
 
 CASES = 20
 MANY_CASES = 10_000
@@ -232,7 +232,7 @@ def _endless_app(suite: Path, steps: int) -> None:
         [suite],
         open_runtime=lambda listener: EndlessRuntime(listener, steps),
         program=program_in(Folders(folder, folder, folder, folder), {}),
-        surroundings=surroundings_of({"COLORTERM": "truecolor"}),
+        terminal=terminal_environment({"COLORTERM": "truecolor"}),
     ).run()
 
 

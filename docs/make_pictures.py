@@ -25,8 +25,8 @@ from workbench.tui.history.batches_screen import HistoryScreen
 from workbench.tui.history.changes_screen import BatchDiffScreen
 from workbench.tui.run_book.shown.items import ResultItem
 from workbench.tui.shell.workbench import Workbench
+from workbench.tui.terminal.environment import terminal_environment
 from workbench.tui.terminal.screenshot import svg_of
-from workbench.tui.terminal.surroundings import surroundings_of
 
 Drive = Callable[[Workbench, "Pilot[int]"], Awaitable[None]]
 
@@ -244,12 +244,12 @@ async def draw(picture: Picture, suites: Path) -> str:
         def open_runtime(listener: BatchListener) -> Runtime:
             return Runtime(listener, program, asks=True, history=history)
 
-        surroundings = surroundings_of({"COLORTERM": "truecolor", "EDITOR": "vi"})
+        terminal = terminal_environment({"COLORTERM": "truecolor", "EDITOR": "vi"})
         app = Workbench(
             [suites],
             open_runtime=open_runtime,
             program=program,
-            surroundings=surroundings,
+            terminal=terminal,
             trust=True,
             history=history,
         )

@@ -48,7 +48,7 @@ def opened(text: str = TEXT, path: str = "home.toml") -> OpenSuite:
 
 def taken(suite: OpenSuite, change: Restructured) -> list[tuple[str, str]]:
     """Ids and names after a change; what it leads to can be run, and its cursor stands on a case that is there."""
-    suite.change(change.document, change.said, case=change.case)
+    suite.change(change.document, change.summary, case=change.case)
     assert suite.file.errors == ()
     assert change.case in {case.key for case in suite.cases} | {None}
     return [(case.id, case.name) for case in suite.cases]
@@ -148,7 +148,7 @@ def test_what_is_not_toml_is_refused_with_the_way_out() -> None:
     for change in (with_copy, lambda suite, index: with_name(suite, index, "y")):
         with pytest.raises(SpliceError, match="correct it first"):
             change(suite, 0)
-    assert without(suite, 1).document.loose == suite.document.loose
+    assert without(suite, 1).document.unparsed == suite.document.unparsed
     with pytest.raises(SpliceError, match="correct"):
         with_new_case(opened("a = "), 0, {"name": "x"})
 

@@ -118,7 +118,7 @@ def test_whatever_is_edited_the_suite_is_read_as_its_text_and_undo_leads_back(
         else:
             suite.change(after(suite.document, edit), "Edited", group="typed" if number == 2 else None)
         document = suite.document
-        if not document.loose:
+        if not document.unparsed:
             assert said(suite.file) == said(parse_suite(document.text, PATH))
             again = Document.of(document.text)
             if document.in_blocks or document.parts is None or document.parts.cases:
@@ -161,12 +161,12 @@ def test_what_is_read_again_is_what_is_read_at_first(head: str, blocks: list[str
 @settings(max_examples=60)
 @given(st.lists(st.sampled_from(BLOCKS), min_size=2, max_size=4), st.sampled_from(NOT_BLOCKS), st.data())
 def test_a_text_that_is_not_toml_survives_what_is_done_to_other_cases(
-    blocks: list[str], loose: str, data: st.DataObject
+    blocks: list[str], unparsed: str, data: st.DataObject
 ) -> None:
     document = Document.of(HEADS[0] + "\n".join(("", *blocks)))
     at = data.draw(st.integers(0, len(blocks) - 1))
-    document = document.with_block(at, loose)
-    assert document.block(at) == loose
+    document = document.with_block(at, unparsed)
+    assert document.block(at) == unparsed
     other = data.draw(st.integers(0, len(blocks) - 1).filter(lambda index: index != at))
     match data.draw(st.sampled_from(("move", "delete", "insert", "change"))):
         case "move":
@@ -180,8 +180,8 @@ def test_a_text_that_is_not_toml_survives_what_is_done_to_other_cases(
             at += other <= at
         case "change":
             document = document.with_case(other, {"name": "New", "user": "x"})
-    assert document.loose == {at: loose}
-    assert loose in document.text
+    assert document.unparsed == {at: unparsed}
+    assert unparsed in document.text
     assert not document.is_sound
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.authoring.edited import EditedCase
 from workbench.authoring.form.tables import items_at
-from workbench.authoring.from_calls import Taken, expectation_of_call, index_of_call, mock_of_call
+from workbench.authoring.from_calls import Addition, expectation_of_call, index_of_call, mock_of_call
 from workbench.grading.run import grade_run
 from workbench.suite.settings import settings_of
 from workbench.trajectory.events import ResultReceived, RunFinished, RunStarted, StepStarted
@@ -28,12 +28,12 @@ class Edited(EditedCase):
     def __init__(self, case: str) -> None:
         super().__init__(HEAD + case)
 
-    def take(self, taken: Taken | None) -> str:
+    def take(self, taken: Addition | None) -> str:
         assert taken is not None
         self.text = self.text.with_case(0, taken.table)
-        return taken.said
+        return taken.summary
 
-    def expect(self, trajectory: Trajectory, index: int = 0) -> Taken | None:
+    def expect(self, trajectory: Trajectory, index: int = 0) -> Addition | None:
         suite = self.suite
         return expectation_of_call(self.case, settings_of(suite, self.case), self.table, trajectory, index)
 

@@ -59,7 +59,7 @@ def test_every_change_goes_to_the_followers_in_their_order() -> None:
 
     went = undo(a, open_suites)
     assert not isinstance(went, str)
-    assert [change.said for _, change in went] == ["Renamed"]
+    assert [change.summary for _, change in went] == ["Renamed"]
     assert undo(a, open_suites) == []
     redo(a, open_suites)
     taken_back, done_again = followed.news()

@@ -8,7 +8,7 @@ import pytest
 
 from tests.results import result
 from workbench.grading.grade import RunResult
-from workbench.reports.move_kinds import Move, graded_text, moves_said
+from workbench.reports.move_kinds import Move, graded_text, moves_text
 
 PASSED, HALF, NONE = result("passed", 1.0), result("failed", 0.5), result("failed", 0.0)
 ALMOST = result("failed", 0.5001)
@@ -35,7 +35,7 @@ ERROR = result("error", error="gone")
     ],
 )
 def test_moves_are_counted_by_kind(moves: list[tuple[RunResult | None, RunResult]], said: str) -> None:
-    assert moves_said(Move(before, after) for before, after in moves) == said
+    assert moves_text(Move(before, after) for before, after in moves) == said
 
 
 def test_a_grade_is_its_status_and_score() -> None:

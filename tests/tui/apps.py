@@ -50,7 +50,7 @@ from workbench.trajectory.messages import JsonValue, Message, ToolCall, ToolDefi
 from workbench.trajectory.trajectory import Trajectory
 from workbench.tui.runs.runner import AppRuntime
 from workbench.tui.shell.workbench import Workbench
-from workbench.tui.terminal.surroundings import surroundings_of
+from workbench.tui.terminal.environment import terminal_environment
 from workbench.tui.tree import auditing
 
 GOLDENS = Path(__file__).parent / "goldens"
@@ -396,7 +396,7 @@ async def opened(
         [folder] if paths is None else paths,
         open_runtime=open_runtime,
         program=program,
-        surroundings=surroundings_of({"COLORTERM": "truecolor", "EDITOR": "vi"} | (environment or {})),
+        terminal=terminal_environment({"COLORTERM": "truecolor", "EDITOR": "vi"} | (environment or {})),
         models=models,
         trust=trust,
         clock=lambda: 0.0,

@@ -12,7 +12,7 @@ from tests.tui.apps import BROKEN, SMART_HOME
 from workbench.config.resources import bundled
 
 LENGTH = 300
-"""So many deeds make a session."""
+"""So many operations make a session."""
 
 MEGABYTE = 1 << 20
 
@@ -97,7 +97,7 @@ Deed = Send | Resize | Wait
 
 
 def session(seed: int, length: int = LENGTH) -> list[Deed]:
-    """The deeds of a seed."""
+    """The operations of a seed."""
     chosen = random.Random(seed)
     kinds: list[tuple[float, Callable[[random.Random], list[Deed]]]] = [
         (30, lambda r: [Send(r.choice(USUAL).encode())]),
@@ -117,11 +117,11 @@ def session(seed: int, length: int = LENGTH) -> list[Deed]:
         (2, lambda r: [Send(b"".join(r.choice(USUAL + MOVES + SCREENS).encode() for _ in range(r.randrange(3, 15))))]),
     ]  # fmt: skip
     weights = [weight for weight, _ in kinds]
-    deeds: list[Deed] = []
-    while len(deeds) < length:
+    operations: list[Deed] = []
+    while len(operations) < length:
         (draw,) = chosen.choices([draw for _, draw in kinds], weights)
-        deeds += draw(chosen)
-    return deeds
+        operations += draw(chosen)
+    return operations
 
 
 def size_of(seed: int) -> tuple[int, int]:
@@ -181,6 +181,6 @@ def suites_for_fuzzing(folder: Path) -> Path:
     return suites
 
 
-def as_text(deeds: list[Deed]) -> str:
+def as_text(operations: list[Deed]) -> str:
     """What was sent, so that it can be sent again."""
-    return "\n".join(repr(deed) if len(repr(deed)) < 500 else repr(deed)[:500] + "…" for deed in deeds)
+    return "\n".join(repr(deed) if len(repr(deed)) < 500 else repr(deed)[:500] + "…" for deed in operations)

@@ -59,7 +59,7 @@ class Terminal:
         master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         kept = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "LANG", "PYTHONPATH")}
-        surroundings = {
+        terminal = {
             **kept,
             "TERM": "xterm-256color",
             "COLORTERM": "truecolor",
@@ -69,7 +69,7 @@ class Terminal:
         }
         self.process: ForkedProgram | subprocess.Popen[bytes]
         if program is WORKBENCH and not starts and "PYTHONPATH" not in (environment or {}):
-            self.process = ForkedProgram(arguments, slave, folder or Path.cwd(), surroundings)
+            self.process = ForkedProgram(arguments, slave, folder or Path.cwd(), terminal)
         else:
             self.process = subprocess.Popen(
                 [*program, *arguments],
@@ -77,7 +77,7 @@ class Terminal:
                 stdout=slave,
                 stderr=slave,
                 cwd=folder,
-                env=surroundings,
+                env=terminal,
                 start_new_session=True,
                 preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
             )

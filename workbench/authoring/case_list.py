@@ -83,7 +83,7 @@ class Restructured:
     itself). `gone` is the key of a deleted case, which an undo brings back."""
 
     document: Document
-    said: str
+    summary: str
     case: str | None
     gone: str | None = None
 
@@ -164,7 +164,7 @@ def moved_over(source: OpenSuite, index: int, target: OpenSuite) -> tuple[Restru
     name = _name(source, index)
     left = without(source, index)
     return (
-        replace(left, said=f"Moved {name} to {target.path.name}"),
+        replace(left, summary=f"Moved {name} to {target.path.name}"),
         _at(arrived, at, f"Moved {name} here from {source.path.name}"),
     )
 
@@ -238,7 +238,7 @@ def _with_free_id(case: Table, taken: Collection[str]) -> Table:
 
 def _sound(document: Document, index: int) -> Table:
     """Return the table of a case. Raises SpliceError while its text is not TOML, because that text would be lost."""
-    if index in document.loose:
+    if index in document.unparsed:
         raise SpliceError("the text of this case is not TOML: correct it first, or undo it with Ctrl+Z")
     return document.table(index)
 

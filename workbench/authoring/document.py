@@ -16,23 +16,23 @@ from workbench.suite.render import Table
 from workbench.suite.splice import SpliceError, SuiteText
 
 
-def with_loose(document: Document, sound: SuiteFile) -> SuiteFile:
-    """Return a document with loose texts as a suite file. `sound` is the suite with their last valid versions."""
+def with_unparsed(document: Document, sound: SuiteFile) -> SuiteFile:
+    """Return a document with unparsed texts as a suite file. `sound` is the suite with their last valid versions."""
     parts = document.parts
     assert parts is not None
-    kept = [problem for problem in sound.problems if not any(_is_of(problem, at) for at in document.loose)]
+    kept = [problem for problem in sound.problems if not any(_is_of(problem, at) for at in document.unparsed)]
     if kept:
-        ends = {at: _end(parts, at) for at in document.loose}
-        grown = {at: text.rstrip("\n").count("\n") - _lines(parts, at) for at, text in document.loose.items()}
+        ends = {at: _end(parts, at) for at in document.unparsed}
+        grown = {at: text.rstrip("\n").count("\n") - _lines(parts, at) for at, text in document.unparsed.items()}
         kept = [_moved(problem, ends, grown) for problem in kept]
-    problems = [_problem(document, parts, at, sound.path) for at in document.loose]
+    problems = [_problem(document, parts, at, sound.path) for at in document.unparsed]
     ordered = sorted((*problems, *kept), key=lambda problem: problem.line or 0)
     return replace(sound, suite=None, text=document.text, problems=tuple(ordered))
 
 
 def _problem(document: Document, parts: SuiteText, at: int, path: Path) -> Problem:
-    """Return why a text is loose, with the line in the file."""
-    text, first = document.loose[at], document.first_line(at) if at != HEAD else 1
+    """Return why a text is unparsed, with the line in the file."""
+    text, first = document.unparsed[at], document.first_line(at) if at != HEAD else 1
     where = written(("cases", at)) if at != HEAD else ""
     if Document.of(text).parts is None:
         problem = parse_suite(text, path).errors[0]
@@ -41,7 +41,7 @@ def _problem(document: Document, parts: SuiteText, at: int, path: Path) -> Probl
         parts.with_head(text) if at == HEAD else parts.with_case_text(at, text)
     except SpliceError as error:
         return Problem(path, first, where, str(error))
-    raise AssertionError("a text that is loose is no block")
+    raise AssertionError("an unparsed text is no block")
 
 
 def _is_of(problem: Problem, at: int) -> bool:
@@ -71,7 +71,7 @@ HEAD = -1
 """The index that stands for everything before the first case."""
 
 _BYTE_ORDER_MARK = "\ufeff"
-_NOTHING_LOOSE: Mapping[int, str] = MappingProxyType({})
+_NOTHING_UNPARSED: Mapping[int, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -96,14 +96,14 @@ _Outlined = tuple[tuple[Table, ...], tuple[CaseOutline, ...]]
 class Document:
     """A suite's text.
 
-    `loose` holds texts that are not TOML: those of cases by their index, and that of the head under `HEAD`. `parts`
-    holds the rest, with the last valid version of the loose texts. `parts` is `None` if the file as a whole is not
+    `unparsed` holds texts that are not TOML: those of cases by their index, and that of the head under `HEAD`. `parts`
+    holds the rest, with the last valid version of the unparsed texts. `parts` is `None` if the file as a whole is not
     TOML; its text is then in `whole`.
     """
 
     parts: SuiteText | None
     whole: str = ""
-    loose: Mapping[int, str] = field(default_factory=lambda: _NOTHING_LOOSE)
+    unparsed: Mapping[int, str] = field(default_factory=lambda: _NOTHING_UNPARSED)
     _known: _Outlined = field(default=((), ()), repr=False, compare=False)
     """Outlines of the previous document, reused for unchanged cases."""
 
@@ -124,7 +124,7 @@ class Document:
     @property
     def is_sound(self) -> bool:
         """Whether all of the text is TOML."""
-        return self.parts is not None and not self.loose
+        return self.parts is not None and not self.unparsed
 
     @property
     def in_blocks(self) -> bool:
@@ -136,7 +136,7 @@ class Document:
         """The whole text, as it is written to disk."""
         if self.parts is None:
             return self.whole
-        if not self.loose:
+        if not self.unparsed:
             return self.parts.text
         return "".join(self._pieces(self.parts))
 
@@ -147,11 +147,11 @@ class Document:
         if len({outline.id for outline in outlines}) == len(outlines):
             return outlines
         seen: dict[str, int] = {}
-        told_apart = []
+        unique = []
         for outline in outlines:
             count = seen[outline.id] = seen.get(outline.id, 0) + 1
-            told_apart.append(outline if count == 1 else replace(outline, key=f"{outline.id}\0{count}"))
-        return tuple(told_apart)
+            unique.append(outline if count == 1 else replace(outline, key=f"{outline.id}\0{count}"))
+        return tuple(unique)
 
     @cached_property
     def tags(self) -> tuple[str, ...]:
@@ -177,7 +177,7 @@ class Document:
         object.__setattr__(self, "_known", ((), ()))
 
     def table(self, index: int) -> Table:
-        """Return the table of a case, or of everything except the cases for `HEAD`. A loose text has its last valid
+        """Return the table of a case, or of everything except the cases for `HEAD`. A unparsed text has its last valid
         table. Raises IndexError if there is no such case."""
         if self.parts is None:
             raise IndexError("a file that is not TOML has no cases")
@@ -185,8 +185,8 @@ class Document:
 
     def block(self, index: int) -> str:
         r"""Return the text of a case or of the head, with `\n` as line ends. Raises IndexError."""
-        if index in self.loose:
-            return self.loose[index]
+        if index in self.unparsed:
+            return self.unparsed[index]
         if self.parts is None:
             raise IndexError("a file that is not TOML has no cases")
         if index == HEAD:
@@ -197,7 +197,7 @@ class Document:
         """Return the line of the file, from 1, where the block of a case begins. Raises IndexError."""
         if self.parts is None or not 0 <= index < len(self.parts.blocks):
             raise IndexError(f"there is no block {index}")
-        if any(at < index for at in self.loose):
+        if any(at < index for at in self.unparsed):
             above = "".join(islice(self._pieces(self.parts), 2 * index + 1))
         else:
             above = "".join((*self.parts.between[: index + 1], *self.parts.blocks[:index]))
@@ -208,17 +208,17 @@ class Document:
         return Document.of(text)
 
     def with_block(self, index: int, text: str) -> Document:
-        """Replace the text of a case or of the head. It is stored as loose if it is not TOML or not exactly one block.
+        """Replace the text of a case or of the head. It is stored unparsed if it is not TOML or not exactly one block.
         Raises IndexError if there is no such case, and SpliceError if cases are not in blocks of their own: such a file
         is edited as a whole."""
         if self.parts is None or not self.in_blocks:
             raise SpliceError("the cases of this file are not written as [[cases]] blocks: edit the whole file")
-        loose = {at: other for at, other in self.loose.items() if at != index}
+        unparsed = {at: other for at, other in self.unparsed.items() if at != index}
         try:
             parts = self.parts.with_head(text) if index == HEAD else self.parts.with_case_text(index, text)
         except SpliceError:
-            return self._of(self.parts, loose | {index: text})
-        return self._of(parts, loose)
+            return self._of(self.parts, unparsed | {index: text})
+        return self._of(parts, unparsed)
 
     def with_case(self, index: int, case: Table) -> Document:
         """Replace the table of a case. Raises like `SuiteText.with_case`."""
@@ -227,7 +227,7 @@ class Document:
     def with_header(self, key: str, value: object) -> Document:
         """Replace a value of the head. Raises like `SuiteText.with_header`, and while the text of the head is not TOML,
         because that text would be lost."""
-        if HEAD in self.loose:
+        if HEAD in self.unparsed:
             raise SpliceError("the head of this suite is not TOML: correct it first, or undo it with Ctrl+Z")
         return self._with(self._sound_parts().with_header(key, value), {})
 
@@ -242,9 +242,9 @@ class Document:
     def without_case(self, index: int) -> Document:
         """Remove a case. Raises IndexError."""
         parts = self._sound_parts().without_case(index)
-        document = self._with(parts, {at: None if at == index else at - (at > index) for at in self.loose})
+        document = self._with(parts, {at: None if at == index else at - (at > index) for at in self.unparsed})
         # Without cases in blocks, the head may contain cases.
-        return document.with_block(HEAD, self.loose[HEAD]) if HEAD in self.loose and not parts.cases else document
+        return document.with_block(HEAD, self.unparsed[HEAD]) if HEAD in self.unparsed and not parts.cases else document
 
     def with_case_moved(self, index: int, to: int) -> Document:
         """Move a case. Raises IndexError."""
@@ -252,7 +252,7 @@ class Document:
         order = [at for at in range(len(parts.cases)) if at != index]
         order.insert(to, index)
         places = {old: new for new, old in enumerate(order)} | {HEAD: HEAD}
-        return self._with(parts, {at: places[at] for at in self.loose})
+        return self._with(parts, {at: places[at] for at in self.unparsed})
 
     def only(self, indices: frozenset[int]) -> str:
         """Return the text with only these cases, to run valid cases while a different one is being edited."""
@@ -266,34 +266,34 @@ class Document:
         return self.parts
 
     def _inserted(self, index: int, parts: SuiteText) -> Document:
-        return self._with(parts, {at: at + (at >= index) for at in self.loose})
+        return self._with(parts, {at: at + (at >= index) for at in self.unparsed})
 
     def _with(self, parts: SuiteText, places: Mapping[int, int | None]) -> Document:
-        loose: dict[int, str] = {}
-        for at, text in self.loose.items():
+        unparsed: dict[int, str] = {}
+        for at, text in self.unparsed.items():
             to = places.get(at, at)
             if to is not None:
-                loose[to] = text
-        return self._of(parts, loose)
+                unparsed[to] = text
+        return self._of(parts, unparsed)
 
-    def _of(self, parts: SuiteText, loose: Mapping[int, str]) -> Document:
+    def _of(self, parts: SuiteText, unparsed: Mapping[int, str]) -> Document:
         known = (self.parts.cases, self._outlines) if self.parts is not None else self._known
-        return replace(self, parts=parts, loose=MappingProxyType(dict(loose)), _known=known)
+        return replace(self, parts=parts, unparsed=MappingProxyType(dict(unparsed)), _known=known)
 
     def _pieces(self, parts: SuiteText) -> Iterator[str]:
         """Yield the pieces of the text: the head, then each block and the text after it."""
         line_end = "\r\n" if "\r\n" in parts.between[0] else "\n"
-        yield parts.between[0] if HEAD not in self.loose else self._head_written(parts, line_end)
+        yield parts.between[0] if HEAD not in self.unparsed else self._head_written(parts, line_end)
         for index, (block, gap) in enumerate(zip(parts.blocks, parts.between[1:], strict=True)):
-            loose = self.loose.get(index)
-            yield block if loose is None else loose.replace("\n", line_end)
+            unparsed = self.unparsed.get(index)
+            yield block if unparsed is None else unparsed.replace("\n", line_end)
             yield gap
 
     def _head_written(self, parts: SuiteText, line_end: str) -> str:
         before = parts.between[0]
         mark = before[: before.startswith(_BYTE_ORDER_MARK)]
         kept = before[len(before.rstrip()) :] if parts.blocks else line_end
-        return mark + self.loose[HEAD].rstrip("\n").replace("\n", line_end) + kept
+        return mark + self.unparsed[HEAD].rstrip("\n").replace("\n", line_end) + kept
 
 
 def outline_of(index: int, case: Case) -> CaseOutline:

@@ -133,11 +133,11 @@ def _has_null(value: JsonValue) -> bool:
 
 
 @dataclass(frozen=True)
-class Taken:
+class Addition:
     """The table of a case with the call added, and a description of the change."""
 
     table: Table
-    said: str
+    summary: str
 
 
 def index_of_call(trajectory: Trajectory, call_id: str) -> int:
@@ -148,7 +148,7 @@ def index_of_call(trajectory: Trajectory, call_id: str) -> int:
     raise ValueError("this call was superseded: its round was asked again")
 
 
-def mock_of_call(table: Table, trajectory: Trajectory, index: int) -> Taken:
+def mock_of_call(table: Table, trajectory: Trajectory, index: int) -> Addition:
     """Add a mock that answers a call as in the run. It matches the arguments as the model wrote them, which is what it
     will send again. For the first call in a step of a chain, it belongs to the step. Raises ValueError."""
     record = trajectory.calls[index]
@@ -161,14 +161,14 @@ def mock_of_call(table: Table, trajectory: Trajectory, index: int) -> Taken:
     step = step_of(trajectory, index)
     table = case_with_mock(table, tool, record.arguments, ToolAnswer(answer.content, answer.is_error), step)
     if step is not None and not answer.is_error:
-        return Taken(table, f"Mock of {tool} in step {step}")
+        return Addition(table, f"Mock of {tool} in step {step}")
     written = ", for the arguments as the model wrote them" if record.edited is not None else ""
-    return Taken(table, f"Mock of {tool}{written}")
+    return Addition(table, f"Mock of {tool}{written}")
 
 
 def expectation_of_call(
     case: Case, settings: CaseSettings, table: Table, trajectory: Trajectory, index: int
-) -> Taken | None:
+) -> Addition | None:
     """Expect a call as it was sent: in place of the expectation that it meets best, keeping checks that hold, otherwise
     as an additional call; in a chain, in its step. Returns `None` if the case already expects exactly that. Raises
     ValueError."""
@@ -184,7 +184,7 @@ def expectation_of_call(
     else:
         replaced = "as one more call" if proposal.added_at is not None else "in place of what was expected"
         said = f"{tool} is expected as it was sent, {replaced}"
-    return None if same(changed, table) else Taken(changed, said)
+    return None if same(changed, table) else Addition(changed, said)
 
 
 def _check(record: CallRecord) -> None:

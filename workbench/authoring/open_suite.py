@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from workbench.authoring.document import HEAD, CaseOutline, Document, outline_of, with_loose
+from workbench.authoring.document import HEAD, CaseOutline, Document, outline_of, with_unparsed
 from workbench.suite.loading import SuiteFile, parse_suite
 from workbench.suite.problems import Problem, written
 from workbench.suite.rereading import reread
@@ -24,7 +24,7 @@ class Change:
     often the file had been read again without asking."""
 
     document: Document
-    said: str
+    summary: str
     group: Hashable | None = None
     case: str | None = None
     readings: int = 0
@@ -33,7 +33,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Untaken:
+class InvalidText:
     """Text in a form's cell that is not valid there: the text, the cell's name, and the reason."""
 
     text: str
@@ -59,7 +59,7 @@ class OpenSuite:
         self.path = disk.path
         self.checked: Callable[[SuiteFile], SuiteFile] = lambda file: file
         """Adds problems that can only be found with the tools of the suite's servers."""
-        self.untaken: dict[CellKey, Untaken] = {}
+        self.invalid_texts: dict[CellKey, InvalidText] = {}
         """Invalid text in fields of the form, which is not part of any document."""
         self._history: list[Change] = []
         self._at = 0
@@ -74,7 +74,7 @@ class OpenSuite:
         self._cut: tuple[Document, frozenset[int], SuiteFile | None] | None = None
         """The last document from which cases were cut to run, with the result."""
         self._compared: tuple[Document, SuiteFile, bool] | None = None
-        self._said_on_disk: tuple[SuiteFile, frozenset[str], frozenset[int]] | None = None
+        self._cases_on_disk: tuple[SuiteFile, frozenset[str], frozenset[int]] | None = None
         """The cases in the file on disk: their texts, and the identities of their tables."""
 
     @classmethod
@@ -146,20 +146,20 @@ class OpenSuite:
         return self._compared[2]
 
     @property
-    def untaken_said(self) -> str | None:
+    def invalid_text_message(self) -> str | None:
         """Describe the invalid text in form fields and what to do about it, as the end of a message."""
-        first = next(iter(self.untaken.values()), None)
+        first = next(iter(self.invalid_texts.values()), None)
         if first is None:
             return None
-        others = len(self.untaken) - 1
+        others = len(self.invalid_texts) - 1
         more = f" and {others} other field{'s' if others > 1 else ''}" if others else ""
         return f"the invalid text in `{first.cell}`{more}. {first.why[:1].upper()}{first.why[1:]}"
 
-    def rename_untaken(self, case: str | None, key: str | None) -> None:
+    def rename_invalid_texts(self, case: str | None, key: str | None) -> None:
         """Move invalid text to the new key of a case."""
         if case != key:
-            for of, cell in [about for about in self.untaken if about[0] == case]:
-                self.untaken[key, cell] = self.untaken.pop((of, cell))
+            for of, cell in [about for about in self.invalid_texts if about[0] == case]:
+                self.invalid_texts[key, cell] = self.invalid_texts.pop((of, cell))
 
     @property
     def is_gone(self) -> bool:
@@ -180,15 +180,15 @@ class OpenSuite:
         """Return whether a case differs from every case on disk."""
         if not self.dirty or self.document.parts is None:
             return False
-        if index in self.document.loose:
+        if index in self.document.unparsed:
             return True
-        if self._said_on_disk is None or self._said_on_disk[0] is not self.disk:
+        if self._cases_on_disk is None or self._cases_on_disk[0] is not self.disk:
             self._remember_disk(self.disk.parts)
-        assert self._said_on_disk is not None
+        assert self._cases_on_disk is not None
         parts = self.document.parts
         if parts.in_blocks:
-            return parts.blocks[index] not in self._said_on_disk[1]
-        return id(parts.cases[index]) not in self._said_on_disk[2]
+            return parts.blocks[index] not in self._cases_on_disk[1]
+        return id(parts.cases[index]) not in self._cases_on_disk[2]
 
     def is_saved(self, case_id: str) -> bool:
         """Return whether a case with this id is on disk."""
@@ -209,10 +209,10 @@ class OpenSuite:
         """Return the suite to run these cases from. Other cases are left out if they have errors."""
         file = self.file
         document = self.document
-        if file.suite is not None or document.parts is None or HEAD in document.loose or not document.in_blocks:
+        if file.suite is not None or document.parts is None or HEAD in document.unparsed or not document.in_blocks:
             return file if file.suite is not None else None
         wanted = frozenset(
-            case.index for case in self.cases if case.key in case_ids and case.index not in document.loose
+            case.index for case in self.cases if case.key in case_ids and case.index not in document.unparsed
         )
         if self._cut is None or self._cut[0] is not document or self._cut[1] != wanted:
             self._cut = (document, wanted, parse_suite(document.only(wanted), self.path) if wanted else None)
@@ -247,12 +247,12 @@ class OpenSuite:
     @property
     def undoable(self) -> str | None:
         """A description of what undo takes back."""
-        return self.last.said if self.last is not None else None
+        return self.last.summary if self.last is not None else None
 
     @property
     def redoable(self) -> str | None:
         """A description of what redo repeats."""
-        return self.next.said if self.next is not None else None
+        return self.next.summary if self.next is not None else None
 
     @property
     def last(self) -> Change | None:
@@ -324,7 +324,7 @@ class OpenSuite:
 
     def _remember_disk(self, parts: SuiteText | None) -> None:
         blocks, tables = (parts.blocks, parts.cases) if parts is not None else ((), ())
-        self._said_on_disk = (self.disk, frozenset(blocks), frozenset(map(id, tables)))
+        self._cases_on_disk = (self.disk, frozenset(blocks), frozenset(map(id, tables)))
 
     def _begin(self) -> None:
         outlines = self.cases if self.disk.suite is not None else ()
@@ -343,7 +343,7 @@ class OpenSuite:
         if document.parts is None:
             return parse_suite(document.whole, self.path)
         sound = self._parts_read(document.parts)
-        return with_loose(document, sound) if document.loose else sound
+        return with_unparsed(document, sound) if document.unparsed else sound
 
     def _parts_read(self, parts: SuiteText) -> SuiteFile:
         """Read the parts, reusing what was read before: the last version, or the last version that could run."""

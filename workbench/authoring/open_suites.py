@@ -214,11 +214,11 @@ def tie(source: OpenSuite, target: OpenSuite) -> None:
     target.make_part(move)
 
 
-Went = tuple[OpenSuite, Change]
+SuiteChange = tuple[OpenSuite, Change]
 """A suite and the change that was undone or redone in it."""
 
 
-def undo(suite: OpenSuite, open_suites: OpenSuites) -> list[Went] | str:
+def undo(suite: OpenSuite, open_suites: OpenSuites) -> list[SuiteChange] | str:
     """Undo the last step of a suite. A move is undone in both suites; the suite that then has the case comes last.
 
     Returns what was undone, or why nothing was: a case must not vanish from both suites.
@@ -236,7 +236,7 @@ def undo(suite: OpenSuite, open_suites: OpenSuites) -> list[Went] | str:
     return _told(_undone(suite), open_suites)
 
 
-def redo(suite: OpenSuite, open_suites: OpenSuites) -> list[Went] | str:
+def redo(suite: OpenSuite, open_suites: OpenSuites) -> list[SuiteChange] | str:
     """Redo the next step of a suite, the counterpart of `undo`."""
     move = suite.next.part_of if suite.next is not None else None
     if isinstance(move, Move):
@@ -252,17 +252,17 @@ def _is(move: Move, change: Change | None) -> bool:
     return change is not None and change.part_of is move
 
 
-def _told(went: list[Went], open_suites: OpenSuites) -> list[Went]:
+def _told(went: list[SuiteChange], open_suites: OpenSuites) -> list[SuiteChange]:
     for suite, change in went:
         open_suites.went(suite, change)
     return went
 
 
-def _undone(suite: OpenSuite) -> list[Went]:
+def _undone(suite: OpenSuite) -> list[SuiteChange]:
     change = suite.undo()
     return [(suite, change)] if change is not None else []
 
 
-def _redone(suite: OpenSuite) -> list[Went]:
+def _redone(suite: OpenSuite) -> list[SuiteChange]:
     change = suite.redo()
     return [(suite, change)] if change is not None else []

@@ -27,7 +27,7 @@ from workbench.history.records import BatchRow, HistoryError
 from workbench.reports.history_batch import run_title
 from workbench.reports.history_json import NewVerdict, RegradedBatch, RegradedReport, RegradedRun
 from workbench.reports.history_list import called
-from workbench.reports.move_kinds import Move, graded_text, moves_said
+from workbench.reports.move_kinds import Move, graded_text, moves_text
 from workbench.reports.moves import VerdictReport
 from workbench.reports.visible import one_line
 from workbench.suite.loading import SuiteFile, load_suite
@@ -136,7 +136,7 @@ def _lines(graded: Sequence[tuple[BatchRow, int, Sequence[GradedAgain]]], comman
             if each.after.not_regraded is not None:
                 what = f"{run_title(each.run.row)} ({one_line(each.run.row.model)})"
                 yield f"  {what} {one_line(each.after.not_regraded)}"
-        yield f"  {moves_said(move for _, move in moves) or 'no grade changed'}"
+        yield f"  {moves_text(move for _, move in moves) or 'no grade changed'}"
 
 
 def _report(graded: Sequence[tuple[BatchRow, int, Sequence[GradedAgain]]]) -> RegradedReport:

@@ -32,7 +32,7 @@ def graded_text(result: RunResult | None) -> str:
     return f"{result.status} {score_text(result.score)}" if result.grades else result.status
 
 
-def moves_said(moves: Iterable[Move]) -> str:
+def moves_text(moves: Iterable[Move]) -> str:
     """Returns what moved, the most frequent first: `15 runs: 12 passed → failed, 3 scores higher`, for a single kind `4
     runs of 2 cases: failed → warned`; a single score with its numbers: `score 0.85 → 0.92`. Empty when nothing
     moved."""

@@ -9,7 +9,7 @@ from pydantic import ConfigDict
 
 from workbench.grading.grade import RunResult, Status
 from workbench.reports.json_report import ReportDocument
-from workbench.reports.move_kinds import Move, graded_text, moves_said
+from workbench.reports.move_kinds import Move, graded_text, moves_text
 from workbench.reports.paint import Paint
 from workbench.reports.report_model import Finite, ReportModel
 from workbench.reports.signs import FORK
@@ -52,7 +52,7 @@ def move_lines(regraded: Iterable[Regraded], paint: Paint) -> Iterator[str]:
         after = paint(graded_text(each.after), each.after.status)
         fork = f" ({FORK})" if each.after.trajectory.fork is not None else ""
         yield f"{one_line(each.recording)}{fork}: {graded_text(each.before)} → {after}"
-    yield moves_said(each.move for each in moved) or "no grade differs from the recorded one"
+    yield moves_text(each.move for each in moved) or "no grade differs from the recorded one"
 
 
 class VerdictReport(ReportModel):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TextIO
 from workbench.batches.events import BatchListener
 from workbench.config.program import Program
 from workbench.evaluation.options import Begin, Opened
-from workbench.tui.terminal.surroundings import frames_per_second, obstacle, surroundings_of
+from workbench.tui.terminal.environment import frames_per_second, obstacle, terminal_environment
 
 if TYPE_CHECKING:
     from workbench.analysis.side_by_side import WhenLeft
@@ -82,7 +82,7 @@ def open_app(
         [Path(path) for path in paths],
         open_runtime=open_runtime,
         program=program,
-        surroundings=surroundings_of(os.environ, only_ascii=only_ascii),
+        terminal=terminal_environment(os.environ, only_ascii=only_ascii),
         models=models,
         theme=theme,
         trust=trust,

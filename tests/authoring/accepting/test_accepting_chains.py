@@ -149,7 +149,7 @@ def test_one_step_is_taken_by_itself_called_or_not() -> None:
     edited, run = Edited(CHAIN), ran([LIGHTS], [], [])
     before = steps_of(edited.table)
     proposal = accept_steps(edited.case, edited.table, run, (), only=2)
-    assert (proposal.only_drops, proposal.said) == (True, "Evening: set_tv in step 2 is no longer expected")
+    assert (proposal.only_drops, proposal.summary) == (True, "Evening: set_tv in step 2 is no longer expected")
     assert steps_of(edited.take(proposal)) == [before[0], {}, before[2]]
     with pytest.raises(AcceptError, match="nothing was called in step 3"):
         accept_steps(edited.case, edited.table, run, (), only=3)
@@ -165,7 +165,7 @@ def test_only_the_first_call_of_an_answer_goes_into_a_step() -> None:
 def test_a_call_that_never_came_is_expected_no_more() -> None:
     edited = Edited(CHAIN)
     proposal = accept_missing(edited.case, 1)
-    assert proposal.said == "Evening: set_tv in step 2 is no longer expected"
+    assert proposal.summary == "Evening: set_tv in step 2 is no longer expected"
     assert [step.get("tool") for step in steps_of(edited.take(proposal))] == ["set_lights", None, None]
 
 

@@ -172,7 +172,7 @@ def test_copies_have_names_of_their_own() -> None:
 
 def test_an_aggregate_is_added_by_its_name() -> None:
     edit = add(FORMS[None], ("aggregates", 0), "Careful")
-    assert edit.said == "the aggregate Careful added"
+    assert edit.summary == "the aggregate Careful added"
     assert at(edit, "aggregates", 1) == {"name": "Careful"}
 
 

@@ -15,7 +15,7 @@ from workbench.grading.run_summary import RunSummary
 from workbench.suite.model import Gate
 from workbench.tui.comparing.lines import (
     Columns,
-    cell_said,
+    cell_text,
     columns_of,
     empty_message,
     header_line,
@@ -110,7 +110,7 @@ ERROR = "connection refused by http://127.0.0.1:9104/v1 (errno 111)"
 def test_status_and_reason_of_a_cell_are_said_however_long_its_names_are(name: str, model: str, width: int) -> None:
     broken = over(replace(figures("error"), reason=ERROR))
     state = CompareState(Table([named(name)], (model,), {named(name).on(model): broken}))
-    said = plain(cell_said(state, width))
+    said = plain(cell_text(state, width))
     assert cell_len(said) <= width
     assert said.startswith(" ▲ ")
     at = said.index("  error: ") + 2
@@ -121,7 +121,7 @@ def test_status_and_reason_of_a_cell_are_said_however_long_its_names_are(name: s
 def test_what_all_has_room_is_said_whole() -> None:
     failed = over(replace(figures("failed"), reason="a call is missing: set_tv"))
     state = CompareState(Table([named(LONG_CASE)], ("a",), {named(LONG_CASE).on("a"): failed}))
-    assert plain(cell_said(state, 160)) == f" ✗ {LONG_CASE} · a  failed: a call is missing: set_tv"
+    assert plain(cell_text(state, 160)) == f" ✗ {LONG_CASE} · a  failed: a call is missing: set_tv"
 
 
 @pytest.mark.parametrize(
@@ -139,9 +139,9 @@ def test_what_all_has_room_is_said_whole() -> None:
 def test_which_repeats_came_to_no_verdict_is_said_below_the_cells(runs: list[RunSummary], said: str) -> None:
     repeats = over(*(replace(run, repeat=at) for at, run in enumerate(runs)))
     state = CompareState(Table([case("1")], ("a",), {case("1").on("a"): repeats}))
-    assert plain(cell_said(state, 160)) == f" ✓ Case 1 · a  passed{said}"
+    assert plain(cell_text(state, 160)) == f" ✓ Case 1 · a  passed{said}"
     state = CompareState(Table([named(LONG_CASE)], LONG_MODELS, {named(LONG_CASE).on(LONG_MODELS[0]): repeats}))
-    line = plain(cell_said(state, 80))
+    line = plain(cell_text(state, 80))
     assert "  passed" + said[:35] in line
     assert cell_len(line) <= 80
 
@@ -149,13 +149,13 @@ def test_which_repeats_came_to_no_verdict_is_said_below_the_cells(runs: list[Run
 def test_what_a_run_waits_for_is_said_below_the_cells() -> None:
     going = Standing("running", None, 2, later="retry 3 at 16:49:23: 429\nbusy")
     state = CompareState(Table([case("1")], ("a",), {case("1").on("a"): going}))
-    assert plain(cell_said(state, 160)) == " … Case 1 · a  0/2 running; ↻ retry 3 at 16:49:23: 429⏎busy"
+    assert plain(cell_text(state, 160)) == " … Case 1 · a  0/2 running; ↻ retry 3 at 16:49:23: 429⏎busy"
 
 
 def test_where_no_repeat_came_to_a_verdict_the_status_says_so_already() -> None:
     repeats = over(replace(figures("error"), reason=ERROR), replace(figures("stopped"), repeat=1))
     state = CompareState(Table([case("1")], ("a",), {case("1").on("a"): repeats}))
-    assert plain(cell_said(state, 160)) == f" ▲ Case 1 · a  error: {ERROR}"
+    assert plain(cell_text(state, 160)) == f" ▲ Case 1 · a  error: {ERROR}"
 
 
 def test_what_is_to_come_is_told_apart_from_what_never_will() -> None:
@@ -165,7 +165,7 @@ def test_what_is_to_come_is_told_apart_from_what_never_will() -> None:
     columns = laid_out(state, 80)
     rows = [plain(row_line(state, row, columns, has_cursor=False)).split() for row in state.rows]
     assert rows == [["…", "Case", "1", "…", "to", "come"], ["·", "Case", "2", "·"]]
-    assert plain(cell_said(state, 80)) == " … Case 1 · a  to come"
+    assert plain(cell_text(state, 80)) == " … Case 1 · a  to come"
 
 
 def test_with_one_model_nothing_can_differ_and_that_is_said() -> None:
@@ -181,7 +181,7 @@ def test_with_one_model_nothing_can_differ_and_that_is_said() -> None:
 def test_where_there_is_no_model_that_is_the_cause() -> None:
     state = CompareState(Table([case("1")], ()))
     why = "No model is chosen: m chooses"
-    assert plain(cell_said(state, 80)) == f" ! {why}"
+    assert plain(cell_text(state, 80)) == f" ! {why}"
     state.show_differences(True)
     assert empty_message(state)[0][0] == f"{why}."
     assert empty_message(CompareState(Table([])))[0][0] == "There is no case here yet."

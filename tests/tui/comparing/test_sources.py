@@ -20,7 +20,7 @@ from workbench.trajectory.events import Event, EventPayload, Paused, RequestFail
 from workbench.tui.comparing.sources import ComparedCase, LiveRuns, Standing, of_batch
 from workbench.tui.comparing.state import CompareState
 from workbench.tui.run_book.book import RunBook
-from workbench.tui.run_book.kept import read_batch
+from workbench.tui.run_book.stored import read_batch
 
 
 def live(book: RunBook, *chosen: str) -> CompareState:

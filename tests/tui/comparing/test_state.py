@@ -18,7 +18,7 @@ from workbench.grading.grade import Status
 from workbench.grading.repeats import WORST_FIRST
 from workbench.grading.run_summary import RunSummary
 from workbench.suite.model import Gate
-from workbench.tui.comparing.lines import cell_line, cell_said, columns_of, header_line, heads_of, row_line
+from workbench.tui.comparing.lines import cell_line, cell_text, columns_of, header_line, heads_of, row_line
 from workbench.tui.comparing.sources import NOT_RUN, ComparedCase, Standing
 from workbench.tui.comparing.state import CompareState
 from workbench.tui.comparing.table import ComparedTotals
@@ -380,7 +380,7 @@ def test_there_is_no_place_for_a_spread_where_no_scores_lie_apart() -> None:
 def test_the_status_line_names_the_model_without_the_sign_of_the_order() -> None:
     state = CompareState(Table([case("1")], of={case("1").on("a"): over(figures("passed", 1.0))}))
     state.sort()
-    assert plain(cell_said(state, 80)) == " ✓ Case 1 · a  passed"
+    assert plain(cell_text(state, 80)) == " ✓ Case 1 · a  passed"
 
 
 def test_how_many_columns_are_out_of_sight_stands_at_the_edge_of_the_names() -> None:

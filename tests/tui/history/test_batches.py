@@ -20,7 +20,7 @@ from workbench.tui.history import batch_lines as history_lines
 from workbench.tui.history import batches as history_list
 from workbench.tui.history.batches import HistoryList
 from workbench.tui.lines.spans import cells, plain
-from workbench.tui.run_book.kept import ReadBatches, read_batch, read_batches
+from workbench.tui.run_book.stored import ReadBatches, read_batch, read_batches
 
 __all__ = ["utc"]
 

@@ -13,7 +13,7 @@ from workbench.trajectory.messages import JsonValue
 from workbench.tui.history import changes as diff_lines
 from workbench.tui.history.changes import DiffList
 from workbench.tui.lines.spans import Span, cells, plain
-from workbench.tui.run_book.kept import read_two
+from workbench.tui.run_book.stored import read_two
 
 
 def changes_in(folder: Path, *batches: Made) -> DiffList:

@@ -17,7 +17,7 @@ from workbench.trajectory.events import EventPayload, RunFinished
 from workbench.tui.history import timeline
 from workbench.tui.history.timeline import Timeline
 from workbench.tui.lines.spans import plain
-from workbench.tui.run_book.kept import read_case, read_recording, record_of
+from workbench.tui.run_book.stored import read_case, read_recording, record_of
 from workbench.tui.trajectory.headline import facts
 
 __all__ = ["utc"]

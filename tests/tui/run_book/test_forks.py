@@ -22,7 +22,7 @@ from workbench.trajectory.events import Event, Paused, StepStarted
 from workbench.trajectory.fold import fold
 from workbench.trajectory.trajectory import Trajectory
 from workbench.tui.run_book.book import RunBook
-from workbench.tui.run_book.forks import branch_number, branch_said, place_said
+from workbench.tui.run_book.forks import branch_number, branch_text, place_text
 from workbench.tui.run_book.record import RunRecord
 from workbench.tui.run_book.shown.places import RunPlace
 from workbench.tui.run_book.summaries import CaseSummary, Counts, deciding_run
@@ -140,11 +140,11 @@ def test_the_first_difference_is_told_once_a_fork_is_over() -> None:
     made = Book()
     run = made.end(made.run())
     fork = made.fork(run, model="other")
-    assert branch_said(fork) == "other · from round 2"
+    assert branch_text(fork) == "other · from round 2"
     made.end(fork, answer="Gone.")
-    assert branch_said(fork) == 'other · round 2: says "Gone." instead of "Done." · from round 2'
-    assert branch_said(made.end(made.fork(run))).startswith("offline (baseline) · no difference")
-    assert branch_said(run) == ""
+    assert branch_text(fork) == 'other · round 2: says "Gone." instead of "Done." · from round 2'
+    assert branch_text(made.end(made.fork(run))).startswith("offline (baseline) · no difference")
+    assert branch_text(run) == ""
 
 
 def test_a_fork_is_compared_once_while_its_origin_goes_on_and_again_when_that_is_over(
@@ -165,11 +165,11 @@ def test_a_fork_is_compared_once_while_its_origin_goes_on_and_again_when_that_is
     made.end(fork, answer="Gone.")
     for event in events[-3:]:
         run.add(event)
-        branch_said(fork)
+        branch_text(fork)
     assert len(compared) == 1
     run.finish(result_of(run.planned, "passed", events))
-    assert 'round 2: says "Gone." instead of "Done."' in branch_said(fork)
-    branch_said(fork)
+    assert 'round 2: says "Gone." instead of "Done."' in branch_text(fork)
+    branch_text(fork)
     assert len(compared) == 2
 
 
@@ -195,7 +195,7 @@ def draft_at(place: RunPlace | None, run: RunRecord | None = None, **changes: ob
 )
 def test_the_place_is_said_in_words(place: RunPlace, said: str) -> None:
     draft, now = draft_at(place)
-    assert place_said(draft.fork) == said
+    assert place_text(draft.fork) == said
     assert draft.why_not(now) is None
 
 

@@ -354,9 +354,9 @@ def test_of_a_thousand_cases_only_the_one_that_was_edited_is_looked_at() -> None
 
 PACES = {
     "to = 1": "at once",
-    'to = { pattern = "^O[a-z]+$" }': "beside",
-    'to = { similar = "Oslo", threshold = 0.5 }': "beside",
-    'to = { judged = "a city" }': "beside",
+    'to = { pattern = "^O[a-z]+$" }': "in background",
+    'to = { similar = "Oslo", threshold = 0.5 }': "in background",
+    'to = { judged = "a city" }': "in background",
     'to = { python = "checks:is_city" }': "with Python",
 }
 

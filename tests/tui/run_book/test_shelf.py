@@ -79,7 +79,11 @@ def test_a_run_that_was_packed_is_shown_as_before(made: list[Made]) -> None:
     whole = [recorded(each) for each in made]
     small = [recorded(each, shelf) for each in made]
     for record, other in zip(small, whole, strict=True):
-        assert (record.figures, record.status, record.at_odds) == (other.figures, other.status, other.at_odds)
+        assert (record.figures, record.status, record.graders_disagree) == (
+            other.figures,
+            other.status,
+            other.graders_disagree,
+        )
         assert (list(record.events), record.result) == (list(other.events), other.result)
         assert len(said_in(record.view)) == len(said_in(other.view))
         assert record.view.graded

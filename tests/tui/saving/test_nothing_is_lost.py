@@ -14,7 +14,7 @@ from workbench.config.resources import bundled
 from workbench.trajectory.events import Resumed, RunFinished
 from workbench.trajectory.trajectory import Trajectory
 from workbench.tui.terminal.input import END, START, Pasted, TerminalInput
-from workbench.tui.terminal.keys_in_turn import PasteCleaned
+from workbench.tui.terminal.key_queue import PasteCleaned
 
 # The run
 

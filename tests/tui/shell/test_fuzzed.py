@@ -48,7 +48,7 @@ class Keyboard:
                     yield from self._parser.tick()
 
 
-async def fuzz_in_process(folder: Path, seed: int, deeds: list[Deed]) -> None:
+async def fuzz_in_process(folder: Path, seed: int, operations: list[Deed]) -> None:
     """Play a session without a terminal."""
     suites = suites_for_fuzzing(folder)
     environment = {"EDITOR": "true"}
@@ -56,7 +56,7 @@ async def fuzz_in_process(folder: Path, seed: int, deeds: list[Deed]) -> None:
         suites, size=size_of(seed), live=True, trust=True, history=folder / "history.sqlite3", environment=environment
     ) as app:
         keyboard, now_s = Keyboard(), 0.0
-        for number, deed in enumerate(deeds):
+        for number, deed in enumerate(operations):
             if isinstance(deed, Send):
                 now_s += 0.01
                 for message in keyboard.messages(deed.content, now_s):
@@ -95,7 +95,7 @@ async def quiet(app: Workbench) -> None:
             await asyncio.sleep(0.001)
 
 
-def fuzz_in_terminal(folder: Path, seed: int, deeds: list[Deed]) -> None:
+def fuzz_in_terminal(folder: Path, seed: int, operations: list[Deed]) -> None:
     """Play a session in a real terminal; then the program is asked to end."""
     suites = suites_for_fuzzing(folder)
     columns, rows = size_of(seed)
@@ -110,7 +110,7 @@ def fuzz_in_terminal(folder: Path, seed: int, deeds: list[Deed]) -> None:
     ) as terminal:
         terminal.wait_for(lambda: b"\x1b[?7l" in terminal.output)  # the last of what the app sets up
         terminal.quiet(0.2)
-        for deed in deeds:
+        for deed in operations:
             if terminal.process.poll() is not None:
                 break
             if isinstance(deed, Send):
@@ -144,15 +144,15 @@ def assert_given_back(output: bytes) -> None:
 
 def play(folder: Path, seed: int) -> None:
     """A session of a seed: every third in a real terminal."""
-    deeds = session(seed)
+    operations = session(seed)
     try:
         if seed % 3 == 0:
-            fuzz_in_terminal(folder, seed, deeds)
+            fuzz_in_terminal(folder, seed, operations)
         else:
             with chdir(folder):  # where pictures are saved
-                asyncio.run(fuzz_in_process(folder, seed, deeds))
+                asyncio.run(fuzz_in_process(folder, seed, operations))
     except BaseException:
-        print(f"seed {seed} sent, at first of {size_of(seed)}:\n{as_text(deeds)}", file=sys.stderr)  # noqa: T201
+        print(f"seed {seed} sent, at first of {size_of(seed)}:\n{as_text(operations)}", file=sys.stderr)  # noqa: T201
         raise
 
 

@@ -21,7 +21,7 @@ from workbench.tui.history.changes import DiffList
 from workbench.tui.history.changes_screen import BatchDiffScreen
 from workbench.tui.history.dialogs import BatchNameScreen
 from workbench.tui.kit.help import HelpScreen
-from workbench.tui.run_book import kept as history_reading
+from workbench.tui.run_book import stored as history_reading
 from workbench.tui.trajectory.screen import TrajectoryScreen
 from workbench.tui.two_runs import screen as pair
 from workbench.tui.two_runs.screen import PairScreen

@@ -70,7 +70,7 @@ def test_what_the_model_wrote_stands_there_where_that_is_no_json() -> None:
     broken = CallFinished("c1", {}, '{"brightness": ', "not JSON")
     text = text_for(held(call=broken), "arguments")
     assert text.original == '{"brightness": '
-    assert not text.says_the_same('{"brightness": 1}', False)
+    assert not text.is_unchanged('{"brightness": 1}', False)
 
 
 def test_mistakes_are_shown_with_line_and_column() -> None:
@@ -113,8 +113,8 @@ def test_what_the_schema_refuses_is_a_warning_and_can_be_sent() -> None:
 
 def test_other_blanks_are_no_other_arguments_and_another_type_of_number_is() -> None:
     text = text_for(held(), "arguments")
-    assert text.says_the_same('{"brightness":60,"room":"Küche"}', False)
-    assert not text.says_the_same('{"brightness":60.0,"room":"Küche"}', False)
+    assert text.is_unchanged('{"brightness":60,"room":"Küche"}', False)
+    assert not text.is_unchanged('{"brightness":60.0,"room":"Küche"}', False)
 
 
 @given(st.text(), st.booleans())
@@ -124,7 +124,7 @@ def test_a_result_is_given_to_the_run_as_it_is_typed(typed: str, is_error: bool)
     assert (text.original, text.is_error) == ("dimmed", False)
     assert text.problems(typed) == ()
     assert text.command(typed, is_error) == EditResult(typed, is_error)
-    assert text.says_the_same(typed, is_error) == ((typed, is_error) == ("dimmed", False))
+    assert text.is_unchanged(typed, is_error) == ((typed, is_error) == ("dimmed", False))
 
 
 def test_an_answer_begins_empty_and_may_be_empty() -> None:

@@ -28,7 +28,7 @@ from workbench.tui.terminal.input import (
     TerminalInput,
     Typed,
 )
-from workbench.tui.terminal.keys_in_turn import harmless
+from workbench.tui.terminal.key_queue import harmless
 
 NUMBERS = st.sampled_from(
     ["0", "1", "2", "48", "27", "97", "200", "201", "1049", "55296", "99999", "1114112", "9" * 30, ""]

@@ -9,7 +9,7 @@ import pytest
 from tests.tui.apps import SMART_HOME, opened, suites_in
 from workbench.config.folders import Folders
 from workbench.tui.kit.memory import Memory
-from workbench.tui.terminal.surroundings import surroundings_of
+from workbench.tui.terminal.environment import terminal_environment
 from workbench.tui.themes.appearance import Appearance
 
 
@@ -44,7 +44,7 @@ async def test_the_terminal_decides_the_first_theme(tmp_path: Path, environment:
 
 def test_the_command_line_may_name_a_theme_and_is_told_when_there_is_none(tmp_path: Path) -> None:
     folders, memory = Folders(tmp_path, tmp_path, tmp_path, tmp_path), Memory(tmp_path / "app.json")
-    plain = surroundings_of({"TERM": "xterm"})
+    plain = terminal_environment({"TERM": "xterm"})
     named = Appearance(folders, plain, memory, "ember")
     assert (named.first, named.unknown) == ("ember", None)
     unknown = Appearance(folders, plain, memory, "embers")

@@ -29,7 +29,7 @@ class AcceptError(ValueError):
 
 
 @dataclass(frozen=True)
-class TakenArgument:
+class AcceptedArgument:
     """An argument and the checks that could be written for it. `chosen` is the selected check; `given` is false for an
     argument that the call does not have."""
 
@@ -48,13 +48,13 @@ class TakenArgument:
 
 
 @dataclass(frozen=True)
-class TakenCall:
+class AcceptedCall:
     """A call that becomes expected. `place` is where the expectation it was paired with stands, whose other keys are
     `kept`. `answer` is the number of the model's answer that contains the call."""
 
     tool: str
     answer: int
-    arguments: tuple[TakenArgument, ...]
+    arguments: tuple[AcceptedArgument, ...]
     place: Place | None = None
     kept: Table | None = None
     lost: tuple[tuple[str, str], ...] = ()
@@ -90,16 +90,16 @@ def check_calls(calls: Iterable[CallRecord]) -> None:
             )
 
 
-def as_expected(record: CallRecord, place: Place | None = None, kept: Table | None = None) -> TakenCall:
+def as_expected(record: CallRecord, place: Place | None = None, kept: Table | None = None) -> AcceptedCall:
     """Expect a call that was not expected before, or whose tool differs from the expected one. `place` is where it
     goes; the keys in `kept` stay there."""
     arguments = tuple(_argument(name, value) for name, value in record.arguments.items())
-    return TakenCall(record.tool, record.round, arguments, place, kept)
+    return AcceptedCall(record.tool, record.round, arguments, place, kept)
 
 
 def as_expected_again(
     record: CallRecord, place: Place, written: Table, verdicts: Sequence[ArgumentVerdict]
-) -> TakenCall:
+) -> AcceptedCall:
     """Expect a call of the expected tool. `written` is the present expectation, `verdicts` the grader's verdicts on its
     arguments."""
     raw = written.get("args")
@@ -115,7 +115,7 @@ def as_expected_again(
             continue
         verdict = said.get(name)
         if verdict is None or verdict.holds is not False:
-            arguments.append(TakenArgument(name, None, False, kept_choices(check), was_expected=True))
+            arguments.append(AcceptedArgument(name, None, False, kept_choices(check), was_expected=True))
         else:
             lost.append((name, CheckChoice(KEPT, check).text))
     if written["tool"] == ANY_TOOL and raw is None:
@@ -129,7 +129,7 @@ def as_expected_again(
         lost += [(name, "must not be given") for name in forbidden if name in record.arguments]
         if left := [name for name in forbidden if name not in record.arguments]:
             kept["forbidden_args"] = left
-    return TakenCall(str(written["tool"]), record.round, tuple(arguments), place, kept, tuple(lost))
+    return AcceptedCall(str(written["tool"]), record.round, tuple(arguments), place, kept, tuple(lost))
 
 
 def _argument(
@@ -138,7 +138,7 @@ def _argument(
     check: object = None,
     verdict: ArgumentVerdict | None = None,
     weight: object = None,
-) -> TakenArgument:
+) -> AcceptedArgument:
     """Build the choices for an argument. Its check is kept where it holds; a new check takes over its weight. An
     argument without a check gets the given `weight`, since either all arguments of a call have one or none has."""
     options: dict[str, object] = {}
@@ -150,7 +150,7 @@ def _argument(
     choices = choices_for(name, value, kept, options)
     # A check that holds only in part stays available, but a check that the value meets in full is preselected.
     in_part = verdict is not None and verdict.holds and verdict.score < verdict.weight * _IN_FULL
-    return TakenArgument(name, value, True, choices, 1 if in_part and len(choices) > 2 else 0, check is not None)
+    return AcceptedArgument(name, value, True, choices, 1 if in_part and len(choices) > 2 else 0, check is not None)
 
 
 _IN_FULL = 1 - 1e-9

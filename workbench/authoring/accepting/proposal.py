@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Final
 
-from workbench.authoring.accepting.calls import AcceptError, TakenCall, as_expected, as_expected_again, check_calls
+from workbench.authoring.accepting.calls import AcceptedCall, AcceptError, as_expected, as_expected_again, check_calls
 from workbench.authoring.form.tables import value_at, with_item, with_value, without
 from workbench.checks.describe import CheckError
 from workbench.checks.evaluate import EMPTY_CONTEXT
@@ -32,7 +32,7 @@ class Proposal:
     of its expectation."""
 
     case: str
-    calls: tuple[TakenCall, ...]
+    calls: tuple[AcceptedCall, ...]
     whole: bool
     in_place: bool = False
     added_at: Place | None = None
@@ -63,7 +63,7 @@ class Proposal:
         return not self.whole and not self.calls
 
     @property
-    def said(self) -> str:
+    def summary(self) -> str:
         """Describe the change in words."""
         if self.only_drops:
             return f"{self.case}: {self.gone[0]} is no longer expected"
@@ -105,7 +105,7 @@ def _without_expectation(table: Table, place: Place) -> Table:
     return with_value(table, place, _without_keys(step, "tool", "args", "forbidden_args", "only_args"))
 
 
-def _positions(calls: Sequence[TakenCall]) -> Iterable[Table]:
+def _positions(calls: Sequence[AcceptedCall]) -> Iterable[Table]:
     for _, answer in groupby(calls, key=lambda call: call.answer):
         expected = [call.expectation for call in answer]
         yield expected[0] if len(expected) == 1 else {"any_order": expected}
@@ -120,7 +120,7 @@ def accept_steps(
 ) -> Proposal:
     """Accept the run of a chain, or `only` one step, counted from 1. A step without calls expects none; a step that was
     not reached stays as it is. Raises AcceptError."""
-    calls: list[TakenCall] = []
+    calls: list[AcceptedCall] = []
     dropped: list[Place] = []
     gone: list[str] = []
     for number, reached in enumerate(rounds_of_steps(case, trajectory)):
@@ -157,7 +157,7 @@ def accept_step_without_call(case: Case, expected: int) -> Proposal:
     return Proposal(case.name, (), False, dropped=(("steps", number),), gone=_no_longer(case, number, None))
 
 
-def _taken(case: Case, table: Table, number: int, reached: StepRound, pairings: Sequence[CallPairing]) -> TakenCall:
+def _taken(case: Case, table: Table, number: int, reached: StepRound, pairings: Sequence[CallPairing]) -> AcceptedCall:
     step, record, place = case.steps[number], reached.round.calls[0], ("steps", number)
     check_calls([record])
     written = value_at(table, place)
@@ -181,7 +181,7 @@ def _judged(step: Step, record: CallRecord) -> tuple[ArgumentVerdict, ...]:
         raise AcceptError(f"a check of the step cannot be judged here ({error}); r runs the case again") from error
 
 
-def _no_longer(case: Case, number: int, taken: TakenCall | None) -> tuple[str, ...]:
+def _no_longer(case: Case, number: int, taken: AcceptedCall | None) -> tuple[str, ...]:
     """Name the tool that a step no longer expects, with the step's number."""
     tool = case.steps[number].tool
     return (

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 
-from workbench.authoring.accepting.calls import KEPT, AcceptError, CheckChoice, TakenArgument, TakenCall
+from workbench.authoring.accepting.calls import KEPT, AcceptedArgument, AcceptedCall, AcceptError, CheckChoice
 from workbench.authoring.accepting.proposal import Proposal
 from workbench.config.secrets import Secrets
 from workbench.suite.checks import OPTION_NAMES
@@ -38,12 +38,12 @@ def table_without_secrets(table: Table, before: Table, secrets: Secrets) -> Tabl
     return cleaned
 
 
-def _call(call: TakenCall, secrets: Secrets) -> TakenCall:
+def _call(call: AcceptedCall, secrets: Secrets) -> AcceptedCall:
     _check_name(call.tool, secrets)
     return replace(call, arguments=tuple(_argument(each, secrets) for each in call.arguments))
 
 
-def _argument(argument: TakenArgument, secrets: Secrets) -> TakenArgument:
+def _argument(argument: AcceptedArgument, secrets: Secrets) -> AcceptedArgument:
     choices = tuple(
         choice
         for choice in argument.choices

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from workbench.authoring.accepting.calls import TakenCall, as_expected, as_expected_again, check_calls
+from workbench.authoring.accepting.calls import AcceptedCall, as_expected, as_expected_again, check_calls
 from workbench.authoring.accepting.proposal import (
     NO_CALLS,
     Proposal,
@@ -90,7 +90,7 @@ def _paired(case: Case, pairings: Sequence[CallPairing]) -> dict[int, _Pair]:
     }
 
 
-def _taken(record: CallRecord, table: Table, pair: _Pair | None) -> TakenCall:
+def _taken(record: CallRecord, table: Table, pair: _Pair | None) -> AcceptedCall:
     if pair is None or not pair.pairing.same_tool:
         return as_expected(record, pair.place if pair is not None else None)
     written = value_at(table, pair.place)
@@ -98,7 +98,7 @@ def _taken(record: CallRecord, table: Table, pair: _Pair | None) -> TakenCall:
     return as_expected_again(record, pair.place, written, pair.pairing.arguments)
 
 
-def _is_as_expected(case: Case, calls: Sequence[TakenCall]) -> bool:
+def _is_as_expected(case: Case, calls: Sequence[AcceptedCall]) -> bool:
     """Return whether a run has exactly the expected calls, in an allowed order."""
     places = [call.place for call in calls]
     if None in places or len(places) != sum(1 for _ in case.expected_calls()) or not places:

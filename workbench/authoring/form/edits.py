@@ -34,7 +34,7 @@ class Edit:
 
     table: Table
     place: Place
-    said: str
+    summary: str
 
 
 def edited(source: FormSource, row: FormRow, cell: Cell, text: str) -> Edit:

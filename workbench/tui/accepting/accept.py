@@ -100,14 +100,12 @@ class AcceptingCommands:
         except SpliceError as error:
             self._stage.announce(f"Nothing was accepted: {error}", "error", GLYPHS.error)
             return
-        if self._selection.open_suites.change(suite, document, proposal.said, case=outline.key):
+        if self._selection.open_suites.change(suite, document, proposal.summary, case=outline.key):
             dropped = 0 if proposal.only_drops else proposal.drops
             them = "it" if dropped == 1 else "them"
             and_lost = f", {counted(dropped, 'expectation')} dropped: Ctrl+Z brings {them} back" if dropped else ""
-            said = (
-                f"{proposal.said}{and_lost}; {_status_now(suite, outline, run)}{self._selection.open_suites.and_moved}"
-            )
-            self._stage.announce(said, "passed", GLYPHS.passed)
+            now = f"{_status_now(suite, outline, run)}{self._selection.open_suites.and_moved}"
+            self._stage.announce(f"{proposal.summary}{and_lost}; {now}", "passed", GLYPHS.passed)
         else:
             self._stage.announce("The case already says all of that")
 

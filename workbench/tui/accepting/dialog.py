@@ -8,7 +8,7 @@ from rich.cells import cell_len
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
-from workbench.authoring.accepting.calls import TakenArgument
+from workbench.authoring.accepting.calls import AcceptedArgument
 from workbench.authoring.accepting.proposal import Proposal
 from workbench.reports.visible import one_line
 from workbench.tui.kit.dialogs import Dialog, keys_line
@@ -138,7 +138,7 @@ class AcceptLines(LineView):
         grouped = self.proposal.whole and not self.proposal.in_place and same_answer
         return (*line, Span("  in any order within its answer", "muted")) if grouped else line
 
-    def _argument_line(self, argument: TakenArgument, widest: int) -> Line:
+    def _argument_line(self, argument: AcceptedArgument, widest: int) -> Line:
         choice = argument.choice
         name = padded(one_line(argument.name), widest)
         line: Line = (Span("      "), Span(f"{name}  ", "key"), Span(f"{choice.kind:<{_KIND_CELLS}}  ", "accent"))

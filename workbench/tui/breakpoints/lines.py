@@ -76,7 +76,7 @@ def point_line(point: Breakpoint, width: int) -> Line:
     return cut_line((Span(f"   off  {text}", "muted"),), width)
 
 
-def kept_lines(breakpoints: Breakpoints, width: int) -> list[Line]:
+def storage_lines(breakpoints: Breakpoints, width: int) -> list[Line]:
     """Return where breakpoints are stored, or why they are not."""
     if breakpoints.problem is not None:
         return warned_lines(breakpoints.problem, width)

@@ -73,7 +73,7 @@ class BreakpointFile:
 
     def write(self, points: Sequence[Breakpoint]) -> str | None:
         """Replace the content. Returns why not, if that fails."""
-        lines = [f"# Breakpoints of {one_line(str(self._project))}", *map(_kept_line, points)]
+        lines = [f"# Breakpoints of {one_line(str(self._project))}", *map(_stored_line, points)]
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             write_atomically(self.path, "".join(f"{line}\n" for line in lines).encode("utf-8", errors="replace"))
@@ -92,7 +92,7 @@ class BreakpointFile:
         return self.write(readable) or f"{self.path} was damaged and renamed to {aside.name}: {left}"
 
 
-def _kept_line(point: Breakpoint) -> str:
+def _stored_line(point: Breakpoint) -> str:
     return f"{'' if point.enabled else _OFF}{breakpoint_line(point)}"
 
 

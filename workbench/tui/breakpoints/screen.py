@@ -15,7 +15,7 @@ from workbench.authoring.form.completions import Completion
 from workbench.engine.breakpoint_text import BreakpointError, breakpoint_line, breakpoint_of
 from workbench.suite.numerals import counted
 from workbench.tui.breakpoints.actions import FEATURE, TYPING, BreakpointsNow
-from workbench.tui.breakpoints.lines import completions_of, kept_lines, point_line, typing_lines, warned_lines
+from workbench.tui.breakpoints.lines import completions_of, point_line, storage_lines, typing_lines, warned_lines
 from workbench.tui.breakpoints.project import Breakpoints
 from workbench.tui.kit.actions import Action, bindings_for
 from workbench.tui.kit.bars import KeyBar
@@ -160,7 +160,7 @@ class BreakpointsScreen(SideScreen[None]):
             return typing_lines(self._field.value, self._mistake, width)
         points = self.breakpoints.points
         doubt = self._project.doubt(points[self._list.cursor]) if points else None
-        return [*warned_lines(self._note or doubt, width), *kept_lines(self.breakpoints, width)]
+        return [*warned_lines(self._note or doubt, width), *storage_lines(self.breakpoints, width)]
 
     def _show_bars(self) -> None:
         points = self.breakpoints.points

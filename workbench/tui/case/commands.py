@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 from workbench.authoring.open_suite import OpenSuite
-from workbench.authoring.open_suites import OpenSuites, Went, redo, undo
+from workbench.authoring.open_suites import OpenSuites, SuiteChange, redo, undo
 from workbench.suite.splice import SpliceError
 from workbench.tui.case.form.view import FormView
 from workbench.tui.case.pane import CasePane
@@ -49,7 +49,7 @@ class EditingCommands:
         self._case_pane.show_as("toml" if self._case_pane.view == "form" else "form")
         self._panes.go_to("case")
 
-    def _go(self, go: Callable[[OpenSuite, OpenSuites], list[Went] | str], what: str) -> None:
+    def _go(self, go: Callable[[OpenSuite, OpenSuites], list[SuiteChange] | str], what: str) -> None:
         """Undo or redo. If a field contains invalid text, it is only closed, because that text is not part of any
         change."""
         if (refused := self._case_pane.give_up_refused()) is not None:
@@ -61,12 +61,12 @@ class EditingCommands:
             self._went(go(suite, self._open_suites), what)
             self._case_pane.go_to_change(shown)
 
-    def _went(self, went: list[Went] | str, what: str) -> None:
+    def _went(self, went: list[SuiteChange] | str, what: str) -> None:
         if isinstance(went, str):
             self._stage.announce(f"Nothing was changed: {went}", "warned", GLYPHS.warned)
             return
         for _, change in went:
-            self._stage.announce(f"{what}: {change.said}{self._open_suites.and_moved}")
+            self._stage.announce(f"{what}: {change.summary}{self._open_suites.and_moved}")
 
     def _open_in_editor(self) -> None:
         row = self._selection.row

@@ -51,7 +51,7 @@ def step_line(suite: OpenSuite, index: int, number: int) -> int | None:
     """Return the line of a case's excerpt, from 0, where a step (counted from 1) begins, `None` if that is unknown at
     the moment."""
     document = suite.document
-    if document.parts is None or index in document.loose:
+    if document.parts is None or index in document.unparsed:
         return None
     in_blocks = document.in_blocks
     place: Place = ("cases", 0 if in_blocks else index, "steps", number - 1)

@@ -140,7 +140,7 @@ class CasePane(Vertical):
         case = row.case.key if row.case is not None else None
         form.on_change = partial(self._change, suite, index, case)
         message = why_no_form(suite, index) if source is None else ()
-        form.untaken, form.case = suite.untaken, case
+        form.invalid_texts, form.case = suite.invalid_texts, case
         form.show(source, message, self._forms, suite.why_not_editable)
         if row.problem is not None:
             form.go_to_problem(row.problem.where)
@@ -162,7 +162,7 @@ class CasePane(Vertical):
         if suite is None or suite.document.parts is None:
             return ()
         known = self._known_tools.of(suite.document.table(HEAD), suite.path)
-        if index == HEAD or index in suite.document.loose:
+        if index == HEAD or index in suite.document.unparsed:
             return known
         return with_own_tools(known, suite.document.table(index))
 
@@ -173,7 +173,7 @@ class CasePane(Vertical):
             document = with_table(suite.document, index, table)
         except SpliceError as error:
             return str(error)
-        suite.rename_untaken(case, document.cases[index].key if index != HEAD else None)
+        suite.rename_invalid_texts(case, document.cases[index].key if index != HEAD else None)
         self._open_suites.change(suite, document, said, group=group, case=case, index=index)
         return None
 

@@ -13,7 +13,7 @@ from workbench.history.records import HistoryError
 from workbench.suite.numerals import counted
 from workbench.tui.comparing.cells_screen import CompareWays
 from workbench.tui.comparing.screen import CompareScreen
-from workbench.tui.comparing.sources import KeptRuns, others_in
+from workbench.tui.comparing.sources import StoredRuns, changed_cases
 from workbench.tui.comparing.state import CompareState
 from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.glyphs import GLYPHS
@@ -46,7 +46,7 @@ class ComparedBatchScreen(CompareScreen):
         book: RunBook,
         ways: CompareWays,
         *,
-        read: Callable[[], KeptRuns],
+        read: Callable[[], StoredRuns],
         runner: Runner,
     ) -> None:
         super().__init__(stage, state, place, book, ways)
@@ -68,9 +68,9 @@ class ComparedBatchScreen(CompareScreen):
         self._not_before_s = self._loop_s() + GOING_S
 
     @property
-    def _kept(self) -> KeptRuns:
+    def _kept(self) -> StoredRuns:
         kept = self.state.source
-        assert isinstance(kept, KeptRuns)
+        assert isinstance(kept, StoredRuns)
         return kept
 
     def _made_here(self) -> bool:
@@ -140,12 +140,12 @@ class ComparedBatchScreen(CompareScreen):
         if self._is_wanted:
             self._read_soon()
 
-    def _read_others(self, before: KeptRuns) -> tuple[KeptRuns, list[tuple[str, str]] | None]:
+    def _read_others(self, before: StoredRuns) -> tuple[StoredRuns, list[tuple[str, str]] | None]:
         self._runner.settle_history()
         after = self._read()
-        return after, others_in(before, after)
+        return after, changed_cases(before, after)
 
-    async def _take(self, kept: KeptRuns, others: list[tuple[str, str]] | None, *, asked: bool) -> None:
+    async def _take(self, kept: StoredRuns, others: list[tuple[str, str]] | None, *, asked: bool) -> None:
         """Show what was read. `others` are the cases with changed cells."""
         over = kept.batch.missing - self._kept.batch.missing
         state, rows = self.state, self.state.rows

@@ -236,7 +236,7 @@ def totals_line(row: tuple[str, Sequence[str]], columns: Columns) -> Line:
     return tuple(line)
 
 
-def cell_said(state: CompareState, width: int) -> Line:
+def cell_text(state: CompareState, width: int) -> Line:
     """Describe the selected cell: what it is, and why it did not pass. Case and model are cut first, since row and head
     name them as well."""
     key = state.key

@@ -13,7 +13,7 @@ from workbench.trajectory.recording import RecordingError
 from workbench.tui.comparing.lines import names_of
 from workbench.tui.comparing.sources import ComparedCase, LiveRuns
 from workbench.tui.comparing.state import CompareState
-from workbench.tui.kit.stage import Announce, Stage, worked_out
+from workbench.tui.kit.stage import Announce, Stage, in_background
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.runs.runner import Runner
 from workbench.tui.tree.selection import Selection
@@ -166,7 +166,7 @@ class CompareCommands:
                 paired.said(80)  # computed and cached here, in the thread
                 return paired
 
-            paired = await worked_out(tested)
+            paired = await in_background(tested)
 
             def open_pair(pair: Pair) -> None:
                 one, other = ((cell.suite, cell.case_id, cell.model) for cell in pair)

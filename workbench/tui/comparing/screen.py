@@ -17,7 +17,7 @@ from workbench.reports.visible import one_line
 from workbench.suite.numerals import counted
 from workbench.tui.comparing.actions import FEATURE
 from workbench.tui.comparing.cells_screen import CellsScreen, CompareWays
-from workbench.tui.comparing.lines import Columns, cell_said
+from workbench.tui.comparing.lines import Columns, cell_text
 from workbench.tui.comparing.sources import GOING
 from workbench.tui.comparing.state import CompareState
 from workbench.tui.comparing.table import ComparedTotals, CompareHead, CompareTable, CompareTotals
@@ -25,7 +25,7 @@ from workbench.tui.kit.actions import Action, ListNow, bindings_for
 from workbench.tui.kit.bars import KeyBar
 from workbench.tui.kit.fields import FilterField
 from workbench.tui.kit.painting import Bar
-from workbench.tui.kit.stage import Stage, worked_out
+from workbench.tui.kit.stage import Stage, in_background
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.prose import title_line
 from workbench.tui.lines.spans import EMPTY, Line, Span
@@ -133,7 +133,7 @@ class CompareScreen(CellsScreen):
         table = self.table
         head, state = table.head, self.state
         self.query_one("#compare-head", CompareHead).say(lambda _: head)
-        self.query_one("#compare-cell", Bar).say(lambda width: cell_said(state, width))
+        self.query_one("#compare-cell", Bar).say(lambda width: cell_text(state, width))
         sums = self.totals.rows, table.columns
         if self._shows_totals and (self._sums_shown[0] is not sums[0] or self._sums_shown[1] != sums[1]):
             self._sums_shown = sums
@@ -147,7 +147,7 @@ class CompareScreen(CellsScreen):
         left: Line = (
             Span(" Compare ", "badge"),
             Span(f" {one_line(self.place)}"),
-            Span(f"{self._filter_said}{only}", "accent"),
+            Span(f"{self._filter_text}{only}", "accent"),
         )
         shown, cases = len(state.cases_shown), len(state.cases)
         said = counted(cases, "case") if shown == cases else f"{shown:,} of {counted(cases, 'case')}"
@@ -326,7 +326,7 @@ class CompareScreen(CellsScreen):
             from workbench.reports.comparison_markdown import Filtered, comparison_markdown
 
             filtered = Filtered(words, shown_cases) if words else None
-            text = await worked_out(
+            text = await in_background(
                 lambda: comparison_markdown(cells, models, names, gates, only_differences=only, filtered=filtered)
             )
             self.stage.copy(text, "the comparison", self.announce)

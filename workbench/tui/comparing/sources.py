@@ -16,8 +16,8 @@ from workbench.history.records import RunRow
 from workbench.suite.loading import SuiteFile
 from workbench.suite.model import Gate
 from workbench.tui.run_book.book import RunBook
-from workbench.tui.run_book.kept import ReadBatch, read_recording, record_of
 from workbench.tui.run_book.record import RunRecord
+from workbench.tui.run_book.stored import ReadBatch, read_recording, record_of
 
 Stage = Literal["not run", "to come", "waiting", "running", "done"]
 """The stage of a cell. Of a batch in the history, only finished runs are stored, so the others are `to come`."""
@@ -197,7 +197,7 @@ class LiveRuns:
         return found[0]
 
 
-class KeptRuns:
+class StoredRuns:
     """A batch of the history, as of reading it. `read_run` reads one of its runs on a thread."""
 
     live = False
@@ -260,12 +260,12 @@ class KeptRuns:
         return await asyncio.to_thread(self._read_run, rows[wanted])
 
 
-def of_batch(file: Path, read: ReadBatch) -> KeptRuns:
+def of_batch(file: Path, read: ReadBatch) -> StoredRuns:
     """Return a batch that was read from the history in `file`."""
-    return KeptRuns(read, lambda run: record_of(read_recording(file, run, read.grading)))
+    return StoredRuns(read, lambda run: record_of(read_recording(file, run, read.grading)))
 
 
-def others_in(before: KeptRuns, after: KeptRuns) -> list[tuple[str, str]] | None:
+def changed_cases(before: StoredRuns, after: StoredRuns) -> list[tuple[str, str]] | None:
     """Return the cases, by suite and id, with changed cells since a batch was last read, `None` if rows or columns
     changed."""
     cases = before.cases()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from workbench.reports.visible import one_line
 from workbench.suite.numerals import counted
-from workbench.tui.kit.stage import Panes, Stage, worked_out
+from workbench.tui.kit.stage import Panes, Stage, in_background
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.tree.selection import Selection, go_to_run
 
@@ -42,7 +42,7 @@ class FailuresCommands:
         files = [suite.file for suite in suites]
         names = {file.path: file.suite.name if file.suite is not None else file.path.name for file in files}
         state = FailureList(self._runs(suites), names)
-        await worked_out(state.find_out)
+        await in_background(state.find_out)
         if not self._stage.shows_main:
             return  # the user has gone elsewhere
         if not state.failures.runs:

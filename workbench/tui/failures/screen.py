@@ -83,7 +83,7 @@ class FailuresScreen(ListScreen[RunRecord, FailureList]):
         state = self.state
         failed = f"{len(state.failures.runs):,} of {counted(state.failures.graded, 'graded run')} failed "
         going: Line = (Span(f"{state.under_way:,} still running  ", "running"),) if state.under_way else EMPTY
-        left: Line = (Span(" Failures ", "badge"), Span(f" {one_line(self._place)}{self._filter_said}"))
+        left: Line = (Span(" Failures ", "badge"), Span(f" {one_line(self._place)}{self._filter_text}"))
         return left, ((*going, Span(failed, "failed")),)
 
     # Actions

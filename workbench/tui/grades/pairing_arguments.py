@@ -125,10 +125,10 @@ def _earned(verdict: ArgumentVerdict, grader: str) -> str:
     if not verdict.counted:
         return "not counted"
     if grader == "dimensions":
-        return amount_said(verdict.score / verdict.weight, 1.0)
-    return amount_said(verdict.score, verdict.weight)
+        return amount_text(verdict.score / verdict.weight, 1.0)
+    return amount_text(verdict.score, verdict.weight)
 
 
-def amount_said(earned: float, weight: float) -> str:
+def amount_text(earned: float, weight: float) -> str:
     """Format how much of a maximum was earned."""
     return f"{figure(earned)} of {figure(weight)}"

@@ -24,7 +24,7 @@ from workbench.tui.grades.pairing_arguments import (
     INDENT,
     UNFOLDED,
     Columns,
-    amount_said,
+    amount_text,
     argument_lines,
     with_earned,
 )
@@ -137,7 +137,7 @@ def _expected(state: GradesState, pairing: CallPairing, columns: Columns, width:
     role: Role = "muted"
     if pairing.call is not None and pairing.tool_weight:
         sign, role = (GLYPHS.passed, "passed") if pairing.same_tool else (GLYPHS.failed, "failed")
-        earned = f"{sign} {amount_said(pairing.tool_score, pairing.tool_weight)}"
+        earned = f"{sign} {amount_text(pairing.tool_score, pairing.tool_weight)}"
     head = _beside(_wanted(state, pairing, (Span(one_line(wanted.tool_text), "tool"),)), made, columns)
     lines = [with_earned(head, earned, role, width)]
     arguments = pairing.arguments

@@ -113,10 +113,10 @@ class GradesScreen(ColumnsScreen[None]):
 
     def _show_bars(self) -> None:
         left: Line = (Span(" Grades ", "badge"), Span(f" {self.state.title}"))
-        at_odds = disagree(self.state.grades)
+        graders_disagree = disagree(self.state.grades)
         ends: tuple[Line, ...] = (
             ((Span(f"{GLYPHS.disagree} the graders disagree ", "warned"),), (Span(f"{GLYPHS.disagree} ", "warned"),))
-            if at_odds
+            if graders_disagree
             else (EMPTY,)
         )
         self.query_one("#grades-title", Bar).say(lambda width: title_line(left, ends, width))

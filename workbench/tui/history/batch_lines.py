@@ -155,7 +155,7 @@ def _head(state: HistoryList, batch: BatchRow, width: int) -> list[Line]:
     passed = (
         f"{rate_text(parts)} passed: {good:,} of {counted(graded, 'graded run')}" if graded else "No run was graded"
     )
-    by = [span for said, role in _grades_said(state, batch) for span in (Span(", "), Span(said, role))]
+    by = [span for said, role in _grading_notes(state, batch) for span in (Span(", "), Span(said, role))]
     lines: list[Line] = [
         spread((Span(f" {called(batch)}", "strong"),), (Span(_times(batch), "muted"),), width),
         *wrap_line((Span(f" {passed}"), *by), width, hang=1),
@@ -174,7 +174,7 @@ def _head(state: HistoryList, batch: BatchRow, width: int) -> list[Line]:
     return lines
 
 
-def _grades_said(state: HistoryList, batch: BatchRow) -> Iterator[tuple[str, Role]]:
+def _grading_notes(state: HistoryList, batch: BatchRow) -> Iterator[tuple[str, Role]]:
     """Yield which grades the counts are based on, if there are several."""
     shown = state.grading(batch)
     if shown is not None:

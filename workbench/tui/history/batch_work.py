@@ -15,13 +15,13 @@ from workbench.authoring.workspace import RECORDINGS_FOLDER
 from workbench.config.models import ConfigError
 from workbench.history.records import BatchRow, HistoryError
 from workbench.reports.history_list import called
-from workbench.reports.move_kinds import Move, moves_said
+from workbench.reports.move_kinds import Move, moves_text
 from workbench.suite.numerals import counted
 from workbench.trajectory.recording import RecordingError
 from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.spans import Role
-from workbench.tui.run_book.kept import opened
+from workbench.tui.run_book.stored import opened
 from workbench.tui.tree.selection import Selection
 
 if TYPE_CHECKING:
@@ -291,7 +291,7 @@ class BatchWork:
             return
         screen.state.look_at_grading(batch.number, screen.state.regraded.get(batch.number, 0) + 1)
         self.read_again()
-        said = _regraded_said(plan, graded)
+        said = _regraded_text(plan, graded)
         if damaged:
             self._say(screen, f"{said}; left out: {_first_of(damaged)}", "warned", GLYPHS.warned)
         else:
@@ -325,8 +325,8 @@ def _first_of(damaged: Sequence[str]) -> str:
     return damaged[0] + (f", and {counted(others, 'other run')}" if others else "")
 
 
-def _regraded_said(plan: RegradingPlan, graded: Sequence[GradedAgain]) -> str:
-    moved = moves_said(Move(each.before, each.after) for each in graded)
+def _regraded_text(plan: RegradingPlan, graded: Sequence[GradedAgain]) -> str:
+    moved = moves_text(Move(each.before, each.after) for each in graded)
     said = [f"Regraded: {moved}" if moved else "Regraded: no grade changed"]
     kept = [each.after.not_regraded for each in graded if each.after.not_regraded is not None]
     if kept:

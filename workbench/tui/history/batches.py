@@ -13,7 +13,7 @@ from workbench.history.records import COUNTED, BatchPart, BatchRow, Regrade, Run
 from workbench.reports.history_list import called
 from workbench.reports.when import local_time
 from workbench.tui.kit.rows import MarkedState
-from workbench.tui.run_book.kept import ReadBatches
+from workbench.tui.run_book.stored import ReadBatches
 
 _READING = ("open", "mark", "name", "go_on", "regrade", "grading", "export")
 """Actions that need a readable batch."""

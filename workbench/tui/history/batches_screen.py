@@ -21,7 +21,7 @@ from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.prose import Message
 from workbench.tui.lines.spans import Line, Span
 from workbench.tui.run_book.book import RunBook
-from workbench.tui.run_book.kept import read_batches, read_going, read_gradings
+from workbench.tui.run_book.stored import read_batches, read_going, read_gradings
 from workbench.tui.runs.runner import Runner
 from workbench.tui.runs.status_line import progress_ends
 
@@ -193,7 +193,7 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
         said = [f"{len(state.batches):,} batch{'' if len(state.batches) == 1 else 'es'}"] if state.is_read else []
         said += [f"{counted(hidden, 'fork')} hidden"] if hidden else []
         said += [f"{len(state.marked)} marked"] if state.marked else []
-        left: Line = (Span(" History ", "badge"), Span(self._filter_said))
+        left: Line = (Span(" History ", "badge"), Span(self._filter_text))
         progress = self._book.progress()
         return left, progress_ends(progress, (Span(f"{', '.join(said)} ", "muted"),))
 

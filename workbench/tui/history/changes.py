@@ -21,7 +21,7 @@ from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
 from workbench.tui.lines.prose import Message, paragraph
 from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, cut, cut_line, spread
 from workbench.tui.lines.words import duration, model_label, score
-from workbench.tui.run_book.kept import ReadBatch
+from workbench.tui.run_book.stored import ReadBatch
 
 
 class DiffRow(NamedTuple):
@@ -212,10 +212,10 @@ def head_lines(state: DiffList, width: int) -> list[Line]:
             counts += [Span(f"{GLYPHS.dot} " if counts else " ", "muted"), Span(f"{len(found):,} {kind} ", role)]
     before = f"{f'{GLYPHS.dot} ' if counts else ' '}{diff.as_before:,} as before"
     counts.append(Span(before, "muted"))
-    return [cut_line(tuple(counts), width), *_said_lines(state, width)]
+    return [cut_line(tuple(counts), width), *_summary_lines(state, width)]
 
 
-def _said_lines(state: DiffList, width: int) -> Iterator[Line]:
+def _summary_lines(state: DiffList, width: int) -> Iterator[Line]:
     for sentence in (*state.notes, *state.tests):
         yield from paragraph(sentence, width, "text")
 
@@ -223,7 +223,7 @@ def _said_lines(state: DiffList, width: int) -> Iterator[Line]:
 def detail_lines(state: DiffList, row: DiffRow | None, width: int) -> list[Line]:
     """Return everything about the change, or kind of change, of a row. Without a selected change, also everything about
     the two batches, for which the head may have no room."""
-    return list(_detail(state, row, width) if row is not None else _said_lines(state, width))
+    return list(_detail(state, row, width) if row is not None else _summary_lines(state, width))
 
 
 def _detail(state: DiffList, row: DiffRow, width: int) -> Iterator[Line]:
@@ -232,7 +232,7 @@ def _detail(state: DiffList, row: DiffRow, width: int) -> Iterator[Line]:
     if change is None:
         yield from paragraph(_MEANINGS[row.kind], width, "text")
         yield EMPTY
-        yield from _said_lines(state, width)
+        yield from _summary_lines(state, width)
         return
     yield from paragraph(change_title(state, change), width, "strong")
     if state.diff.across is None:

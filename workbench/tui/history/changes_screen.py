@@ -13,7 +13,7 @@ from workbench.tui.history.actions import FEATURE
 from workbench.tui.history.changes import DiffList, detail_lines, head_lines, list_message, row_line
 from workbench.tui.kit.actions import bindings_for
 from workbench.tui.kit.list_screen import ListScreen
-from workbench.tui.kit.stage import Stage, worked_out
+from workbench.tui.kit.stage import Stage, in_background
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.prose import Message
 from workbench.tui.lines.spans import EMPTY, Line, Span
@@ -63,7 +63,7 @@ class BatchDiffScreen(ListScreen[None, DiffList]):
             Span(" Changes ", "badge"),
             Span(f" {before}"),
             Span(f" {GLYPHS.call} ", "muted"),
-            Span(f"{after}{self._filter_said}"),
+            Span(f"{after}{self._filter_text}"),
         )
         on_models = f" on {len(state.diff.models):,} models" if state.several_models else ""
         compared = f"{counted(state.diff.cases, 'case')}{on_models} compared "
@@ -99,7 +99,7 @@ class BatchDiffScreen(ListScreen[None, DiffList]):
         """Copy the changes as Markdown."""
 
         async def copy() -> None:
-            self.stage.copy(await worked_out(self.state.as_text), "the changes", self.announce)
+            self.stage.copy(await in_background(self.state.as_text), "the changes", self.announce)
 
         self.stage.work(copy(), "diff_copy", exclusive=True)
 

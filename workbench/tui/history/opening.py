@@ -11,7 +11,7 @@ from workbench.config.history_file import history_option
 from workbench.history.records import HistoryError
 from workbench.reports.history_list import called
 from workbench.trajectory.recording import RecordingError
-from workbench.tui.kit.stage import Stage, worked_out
+from workbench.tui.kit.stage import Stage, in_background
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.tree.selection import Selection
 
@@ -90,17 +90,17 @@ class HistoryCommands:
 
     async def _opened_batch(self, batch: BatchRow, grading: Regrade | None, place: str) -> ComparedBatchScreen:
         from workbench.tui.comparing.batch_screen import ComparedBatchScreen
-        from workbench.tui.comparing.sources import KeptRuns, of_batch
+        from workbench.tui.comparing.sources import StoredRuns, of_batch
         from workbench.tui.comparing.state import CompareState
-        from workbench.tui.run_book.kept import read_batch
+        from workbench.tui.run_book.stored import read_batch
 
         file = self._file
 
-        def read() -> KeptRuns:
+        def read() -> StoredRuns:
             return of_batch(file, read_batch(file, batch.number, grading.id if grading else None))
 
         # Everything is read in a thread; thousands of runs take too long for a key.
-        state = await worked_out(lambda: CompareState(read()))
+        state = await in_background(lambda: CompareState(read()))
         book = self._selection.book
         return ComparedBatchScreen(self._stage, state, place, book, self._comparing, read=read, runner=self._runner)
 
@@ -114,9 +114,9 @@ class HistoryCommands:
         async def made() -> BatchDiffScreen:
             from workbench.tui.history.changes import DiffList
             from workbench.tui.history.changes_screen import BatchDiffScreen
-            from workbench.tui.run_book.kept import read_two
+            from workbench.tui.run_book.stored import read_two
 
-            state = await worked_out(lambda: DiffList(*read_two(self._file, *wanted), history_option(self._file)))
+            state = await in_background(lambda: DiffList(*read_two(self._file, *wanted), history_option(self._file)))
             return BatchDiffScreen(self._stage, state, self)
 
         self._show_from(shown, made)
@@ -177,12 +177,12 @@ class HistoryCommands:
 
     async def _shown(self, wanted: Sequence[tuple[str, RunRow, Regrade | None]]) -> SideScreen[None]:
         """Return the screen of one run, or of two side by side. Each has its origin and grading."""
-        from workbench.tui.run_book.kept import read_recording, record_of
+        from workbench.tui.run_book.stored import read_recording, record_of
 
         def read() -> list[RunRecord]:
             return [record_of(read_recording(self._file, run, grading)) for _, run, grading in wanted]
 
-        records = await worked_out(read)
+        records = await in_background(read)
         if len(records) == 1:
             return self._runs.of(records[0], wanted[0][0])
         left, right = records
@@ -208,13 +208,13 @@ class HistoryCommands:
     async def _timeline(self, suite: str, case_id: str, case_name: str) -> TimelineScreen:
         from workbench.tui.history.timeline import Timeline
         from workbench.tui.history.timeline_screen import TimelineScreen
-        from workbench.tui.run_book.kept import read_case
+        from workbench.tui.run_book.stored import read_case
 
         file = self._history
         if file is None:
             raise HistoryError(NOT_KEPT)
         await asyncio.to_thread(self._runner.settle_history)
-        state = await worked_out(lambda: Timeline(case_name, *read_case(file, suite, case_id)))
+        state = await in_background(lambda: Timeline(case_name, *read_case(file, suite, case_id)))
         return TimelineScreen(self._stage, state, self._show_dated)
 
     def _show_from(self, shown: SideScreen[None] | None, made: Callable[[], Awaitable[SideScreen[None]]]) -> None:

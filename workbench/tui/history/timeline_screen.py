@@ -51,7 +51,7 @@ class TimelineScreen(MarkingScreen[Timeline, RunRow]):
 
     def _title(self) -> tuple[Line, Sequence[Line]]:
         state = self.state
-        left: Line = (Span(" Over time ", "badge"), Span(f" {one_line(state.case_name)}{self._filter_said}"))
+        left: Line = (Span(" Over time ", "badge"), Span(f" {one_line(state.case_name)}{self._filter_text}"))
         batches = len({run.batch for run in state.runs})
         said = f"{counted(len(state.runs), 'run')} in {batches:,} batch{'' if batches == 1 else 'es'} "
         damaged = f" {counted(state.damaged, 'damaged run')} left out · " if state.damaged else ""

@@ -10,7 +10,7 @@ from workbench.config.secrets import Secrets
 from workbench.tui.kit.stage import Announce
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.terminal import clipboard
-from workbench.tui.terminal.surroundings import Surroundings
+from workbench.tui.terminal.environment import TerminalEnvironment
 
 
 async def copy_text(
@@ -19,7 +19,7 @@ async def copy_text(
     announce: Announce,
     *,
     secrets: Secrets,
-    surroundings: Surroundings,
+    terminal: TerminalEnvironment,
     folder: Path,
     copy_to_clipboard: Callable[[str], object],
 ) -> None:
@@ -36,10 +36,10 @@ async def copy_text(
         where = await asyncio.to_thread(
             clipboard.copy,
             text,
-            in_tmux=surroundings.in_tmux,
-            send=sent.append if surroundings.takes_osc52 else None,
+            in_tmux=terminal.in_tmux,
+            send=sent.append if terminal.takes_osc52 else None,
             folder=folder,
-            clipboards=surroundings.clipboards,
+            clipboards=terminal.clipboards,
         )
     except OSError as error:
         announce(f"Nothing was copied: {error}", "error", GLYPHS.error)

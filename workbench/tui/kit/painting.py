@@ -16,14 +16,14 @@ from textual.widget import Widget
 from workbench.reports.visible import one_line
 from workbench.tui.kit.keymap import Keymap
 from workbench.tui.lines.spans import EMPTY, Line, Span, cells, changed_cells, cut_line, with_blanks_joined
-from workbench.tui.terminal.keys_in_turn import KeysInTurnApp
+from workbench.tui.terminal.key_queue import KeyQueueApp
 from workbench.tui.terminal.theming import Ground, Palette
 
 LineFor = Callable[[int], Line]
 """Returns a line for a width in cells."""
 
 
-class PaintedApp(KeysInTurnApp):
+class PaintedApp(KeyQueueApp):
     """An app with a palette for lines, and a keymap."""
 
     palette: Palette

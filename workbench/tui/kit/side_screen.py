@@ -161,7 +161,7 @@ class FilterScreen(SideScreen[Answer]):
         return isinstance(self.focused, FilterField)
 
     @property
-    def _filter_said(self) -> str:
+    def _filter_text(self) -> str:
         """The filter for the title, empty while it is being typed."""
         return f"  /{one_line(self.state.filter)}" if self.state.filter and not self._filtering else ""
 

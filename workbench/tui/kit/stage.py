@@ -137,7 +137,7 @@ class Panes(Protocol):
 Result = TypeVar("Result")
 
 
-async def worked_out(work: Callable[[], Result]) -> Result:
+async def in_background(work: Callable[[], Result]) -> Result:
     """Run a function in a thread and return its result. The app does not wait for it when it ends, so anything that
     writes belongs elsewhere."""
     from workbench.tools.python_reference import in_thread

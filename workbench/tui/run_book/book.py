@@ -31,10 +31,10 @@ from workbench.grading.grade import RunResult, Status
 from workbench.reports.progress import Progress as BatchProgress
 from workbench.trajectory.events import Event
 from workbench.tui.run_book.counting import Spend, Stopwatch, Tally, total
-from workbench.tui.run_book.forks import origin_said, root_of, with_branches
-from workbench.tui.run_book.kept import recalled
+from workbench.tui.run_book.forks import origin_name, root_of, with_branches
 from workbench.tui.run_book.record import RUN_AGAIN, Question, RunKind, RunRecord
 from workbench.tui.run_book.shelf import Shelf
+from workbench.tui.run_book.stored import recalled
 from workbench.tui.run_book.summaries import (
     NEVER_RUN,
     CaseSummary,
@@ -348,7 +348,7 @@ class RunBook:
             case_key = (record.path, record.case_id)
             if record.origin is not None:
                 of_several = any(kind.repeat for kind in self._latest.get(case_key, {}))
-                record.origin_said = origin_said(record.origin, of_several=of_several)
+                record.origin_name = origin_name(record.origin, of_several=of_several)
             self._going.setdefault(case_key, []).append(record)
             of_case = self._latest if record.is_fork else fresh
             of_case.setdefault(case_key, {})[record.kind] = record

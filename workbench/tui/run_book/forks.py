@@ -36,7 +36,7 @@ def with_branches(runs: Sequence[RunRecord]) -> list[RunRecord]:
     return ordered
 
 
-def origin_said(run: RunRecord, *, of_several: bool) -> str:
+def origin_name(run: RunRecord, *, of_several: bool) -> str:
     """Name a run as the origin of a fork, with its number if it is one of several repeats."""
     kind = "fork" if run.is_fork else "run"
     return f"{f'{kind} #{run.repeat + 1}' if of_several else f'the {kind}'} on {model_label(run.model)}"
@@ -50,7 +50,7 @@ def branch_number(fork: RunRecord, runs: Sequence[RunRecord]) -> str:
     return f"{branch_number(origin, runs)}.{number}" if origin is not None and origin.is_fork else number
 
 
-def place_said(fork: Fork) -> str:
+def place_text(fork: Fork) -> str:
     """Describe the point at which a run is forked, to follow `from`."""
     at = fork.at
     if at.answered is None:
@@ -63,7 +63,7 @@ def place_said(fork: Fork) -> str:
     return f"the result of {call.tool}{which}"
 
 
-def branch_said(run: RunRecord) -> str:
+def branch_text(run: RunRecord) -> str:
     """Describe a fork: its model, the first difference to its origin once it ended, and where it begins. The most
     important part comes first, since narrow panes cut the line."""
     fork = run.planned.fork
@@ -72,5 +72,5 @@ def branch_said(run: RunRecord) -> str:
     parts = [model_label(run.model)]
     if run.result is not None and run.origin is not None:
         parts.append(run.difference.sentence if run.difference is not None else "no difference")
-    parts.append(f"from {place_said(fork)}")
+    parts.append(f"from {place_text(fork)}")
     return f" {GLYPHS.dot} ".join(parts)

@@ -61,7 +61,7 @@ class RunRecord:
     stage: Stage = "waiting"
     figures: RunSummary | None = None
     """The summary of a finished run."""
-    at_odds: bool = False
+    graders_disagree: bool = False
     """Whether one grader passes the run and a different one fails it."""
     spent: Spend = field(default_factory=Spend)
     """The usage of a finished run, zero for a recorded one."""
@@ -80,7 +80,7 @@ class RunRecord:
     """The plan and result from when it ran, if it was regraded since."""
     origin: RunRecord | None = field(default=None, repr=False)
     """The run that this is a fork of."""
-    origin_said: str = ""
+    origin_name: str = ""
     """The name of the origin."""
     shelf: Shelf | None = field(default=None, repr=False)
     """Decides how long the run stays unpacked after its end."""
@@ -183,7 +183,7 @@ class RunRecord:
         view = RunView()
         view.began = datetime.fromisoformat(self.started_at) if self.started_at else None
         view.steps = len(self.made.case.steps)
-        view.origin = self.origin_said
+        view.origin = self.origin_name
         self._door = EventDoor(self.parts)
         for event in content.events:
             self._pass_on(view, event)
@@ -360,7 +360,7 @@ class RunRecord:
 
     def _take(self, result: RunResult, began_ms: float | None, ended_ms: float | None) -> None:
         self.figures = summary_of(self._shown_of(result), began_ms=began_ms, ended_ms=ended_ms)
-        self.at_odds = disagree(result.grades)
+        self.graders_disagree = disagree(result.grades)
         self._whole.result, self._packed = result, None
         if self._view is not None:
             self._grade(self._view, result)

@@ -14,7 +14,7 @@ from workbench.authoring.open_suite import OpenSuite
 from workbench.batches.plan import PlannedRun
 from workbench.grading.grade import RunResult
 from workbench.grading.run_summary import RunSummary
-from workbench.reports.move_kinds import Move, moves_said
+from workbench.reports.move_kinds import Move, moves_text
 from workbench.suite.checks import Judged, Pattern, PythonCheck, Similar
 from workbench.suite.loading import SuiteFile
 from workbench.suite.model import Case, Suite
@@ -28,7 +28,7 @@ AT_ONCE_RUNS = 8
 AT_ONCE_CALLS = 10
 """Runs with more calls take longer."""
 
-Pace = Literal["at once", "beside", "with Python"]
+Pace = Literal["at once", "in background", "with Python"]
 """How a run can be graded: before the next key is read, in the background, or by calling the suite's Python code."""
 
 
@@ -138,7 +138,7 @@ class Regrading:
         """Describe the grades that moved since the last call, empty if none did."""
         moves = [Move(before, run.figures) for run, before in self._moved.values() if run.figures is not None]
         self._moved.clear()
-        said = moves_said(moves)
+        said = moves_text(moves)
         return f"{said}, no model call" if said else ""
 
     def _look_at(self, file: SuiteFile, case: Case) -> None:
@@ -171,4 +171,4 @@ def _pace(case: Case, trajectory: Trajectory) -> Pace:
     if any(isinstance(check, PythonCheck) for check in checks):
         return "with Python"
     slow = any(isinstance(check, Judged | Pattern | Similar) for check in checks)
-    return "beside" if slow or len(trajectory.calls) > AT_ONCE_CALLS else "at once"
+    return "in background" if slow or len(trajectory.calls) > AT_ONCE_CALLS else "at once"

@@ -193,9 +193,9 @@ def summarised(runs: Sequence[RunRecord], forks: Sequence[RunRecord] = ()) -> Ca
     statuses = {model.status for model in models}
     worst = next((status for status in WORST_FIRST if status in statuses), None)
     scores = [model.score for model in models if model.score is not None]
-    at_odds = any(run.at_odds for run in runs)
+    graders_disagree = any(run.graders_disagree for run in runs)
     asks, held = any(run.asks for run in going), any(run.held for run in going)
-    return CaseSummary(worst, min(scores, default=None), stage, asks, held, at_odds)
+    return CaseSummary(worst, min(scores, default=None), stage, asks, held, graders_disagree)
 
 
 def step_under_way(runs: Sequence[RunRecord], number: int) -> StepSummary:

@@ -87,7 +87,7 @@ class ForkDraft:
         result = None
         if self.result is not None and self.is_edited("result"):
             result = EditResult(self.result, self.is_error)
-        system = self.system if self.is_edited("system") else _kept_system(self.run)
+        system = self.system if self.is_edited("system") else _inherited_system(self.run)
         return Fork(self.origin, self.at, system, result)
 
     def choose(self, step: int) -> None:
@@ -148,11 +148,11 @@ def _point(origin: Trajectory, place: RunPlace | None) -> ForkPoint:
 def _system(run: RunRecord, origin: Trajectory, at: ForkPoint, now: CaseNow) -> str:
     """Return the system prompt of the fork's first request."""
     step = at.rounds + 1 if at.rounds < len(now.case.steps) else None
-    fork = Fork(origin, at, _kept_system(run))
+    fork = Fork(origin, at, _inherited_system(run))
     return system_prompt(now.case, settings_of(now.suite, now.case), step, fork) or ""
 
 
-def _kept_system(run: RunRecord) -> str | None:
+def _inherited_system(run: RunRecord) -> str | None:
     """Return the system prompt of a run that is a fork itself, which its forks keep."""
     return run.planned.fork.system if run.planned.fork is not None else None
 

@@ -125,7 +125,7 @@ class Regrader:
         kept: Counter[str] = Counter()
         while piece := state.due(PIECE_RUNS):
             due = [each for case in piece for each in case.runs]
-            state.done(piece, await self._graded_beside(due, refused, kept))
+            state.done(piece, await self._graded_in_background(due, refused, kept))
             if due:
                 self._show.everywhere({case.key for case in piece})
             if self._clock() - max(began_s, shown_s) > LONG_S:
@@ -139,14 +139,14 @@ class Regrader:
         if any(said) or shown_s:
             self._stage.announce("; ".join(filter(None, said)) or "Regraded: no grade changed", gently=True)
 
-    async def _graded_beside(
+    async def _graded_in_background(
         self, due: Sequence[Due], refused: dict[Path, str], kept: Counter[str]
     ) -> dict[int, RunResult]:
         """Return the results of runs, computed in a thread, by the identity of their records. Missing ones are counted
         in `kept` by reason. `refused` has, by suite, why its Python code is no longer called."""
         results: dict[int, RunResult] = {}
         codes: dict[Path, FoundCode] = {}
-        quick = [each for each in due if each.pace in ("at once", "beside")]
+        quick = [each for each in due if each.pace in ("at once", "in background")]
         if quick:
             graded = await asyncio.to_thread(lambda: [self._graded(each) for each in quick])
             results = {id(each.run): result for each, result in zip(quick, graded, strict=True)}

@@ -69,7 +69,7 @@ class Runner:
         """Returns the recordings for a new batch, if runs are recorded."""
         self._recordings: list[Recordings] = []
         """Recordings without errors so far."""
-        self._history_said: list[str] = []
+        self._history_problems: list[str] = []
         self._runtime: AppRuntime | None = None
         self._closed: AppRuntime | None = None
         self._breakpoints: tuple[Breakpoint, ...] = ()
@@ -126,7 +126,7 @@ class Runner:
 
     def problems(self) -> list[str]:
         """Return problems with recordings and the history since the last call."""
-        said, self._history_said = self._history_said, []
+        said, self._history_problems = self._history_problems, []
         found = [record.problem for record in self._recordings if record.problem is not None]
         self._recordings = [record for record in self._recordings if record.problem is None]
         return [*said, *found]
@@ -188,7 +188,7 @@ class Runner:
         began = False
         for event in self._inbox.take():
             if isinstance(event, HistorySaid):
-                self._history_said.append(event.text)
+                self._history_problems.append(event.text)
                 continue
             case = self.book.apply(event)
             if case is None:

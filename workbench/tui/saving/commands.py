@@ -30,8 +30,8 @@ class SavingCommands:
         suite = self._selection.suite
         if suite is None:
             return
-        if suite.untaken_said is not None and not suite.dirty:
-            self._stage.announce(f"Nothing to save but {suite.untaken_said}", "warned", GLYPHS.warned)
+        if suite.invalid_text_message is not None and not suite.dirty:
+            self._stage.announce(f"Nothing to save but {suite.invalid_text_message}", "warned", GLYPHS.warned)
         else:
             self._saver.save_soon((suite,))
 

@@ -63,8 +63,8 @@ class Saver:
         if len(saved) == len(suites) > 1:
             self._stage.announce(f"Saved {counted(len(saved), 'suite')}", "passed", GLYPHS.passed)
         for suite in saved:
-            if suite.untaken_said is not None:
-                self._stage.announce(f"Saved without {suite.untaken_said}", "warned", GLYPHS.warned)
+            if suite.invalid_text_message is not None:
+                self._stage.announce(f"Saved without {suite.invalid_text_message}", "warned", GLYPHS.warned)
         return len(saved) == len(suites)
 
     async def settled(self) -> None:

@@ -44,7 +44,7 @@ class Areas:
         selection, program, runner, starter = main.selection, services.program, services.runner, services.starter
         book, listings = selection.book, main.known_tools.listings
         case_pane, run_pane = main.case_pane, main.run_pane
-        editor = OutsideEditing(app, services.surroundings.editor)
+        editor = OutsideEditing(app, services.terminal.editor)
 
         def tools_changed() -> None:
             main.known_tools.forget()

@@ -13,7 +13,7 @@ from threading import Thread
 from rich.text import Text
 from textual.app import App
 
-from workbench.authoring.open_suite import Untaken
+from workbench.authoring.open_suite import InvalidText
 from workbench.config.logs import LOG_NAME
 from workbench.reports.visible import one_line
 from workbench.suite.numerals import counted
@@ -59,7 +59,7 @@ class Leaving:
         """Whether the app ends because of an internal error."""
         self._asked_at_s: float | None = None
         """When quitting with active runs was last refused, by the loop's clock, if nothing was done since."""
-        self._asked_without: tuple[Untaken, ...] = ()
+        self._asked_without: tuple[InvalidText, ...] = ()
         """The invalid text for which quitting was last refused."""
 
     def follow_signals(self) -> None:
@@ -94,15 +94,15 @@ class Leaving:
         running = len(self._services.book.under_way())
         stoppable = self._services.begun_batch_work.stoppable if self._services.begun_batch_work is not None else None
         under_way = " and ".join(filter(None, (counted(running, "run") if running else "", stoppable)))
-        without = [suite for suite in self._services.open_suites.suites if suite.untaken]
-        untaken = tuple(one for suite in without for one in suite.untaken.values())
+        without = [suite for suite in self._services.open_suites.suites if suite.invalid_texts]
+        invalid_texts = tuple(one for suite in without for one in suite.invalid_texts.values())
         said = None
         if under_way and not self._asked_just_now:
             self._asked_at_s = asyncio.get_running_loop().time()
             said = f"{under_way[:1].upper()}{under_way[1:]} still under way: q again stops and quits"
-        elif untaken and untaken != self._asked_without:
-            self._asked_without = untaken  # it is not part of any draft
-            said = f"Ctrl+Q again quits without {without[0].untaken_said}"
+        elif invalid_texts and invalid_texts != self._asked_without:
+            self._asked_without = invalid_texts  # it is not part of any draft
+            said = f"Ctrl+Q again quits without {without[0].invalid_text_message}"
         if said is not None:
             if isinstance(app.screen, Dialog):  # it may cover the bottom row
                 app.screen.say_keys((Span(f" {GLYPHS.warned} {said}", "warned"),))

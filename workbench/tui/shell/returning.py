@@ -30,7 +30,7 @@ def project_of(workspace: Workspace) -> str:
     return os.pathsep.join(str(resolved(root)) for root in workspace.roots)
 
 
-def models_again(memory: Memory, workspace: Workspace, book: ModelBook) -> tuple[str, ...]:
+def last_models(memory: Memory, workspace: Workspace, book: ModelBook) -> tuple[str, ...]:
     """Return the models last chosen in this project, none unless all of them still exist. Reads files."""
     place = memory.read().projects.get(project_of(workspace))
     folders = {file.path.parent for file in workspace.files} or {Path()}
@@ -48,7 +48,7 @@ def _exists(book: ModelBook, model: str, folder: Path) -> bool:
     return True
 
 
-def come_back(remembered: Remembered, main: MainScreen) -> None:
+def restore_position(remembered: Remembered, main: MainScreen) -> None:
     """Restore the last position in a project, as far as it still exists."""
     if remembered.view is not None:
         main.case_pane.view = remembered.view
@@ -68,7 +68,7 @@ def come_back(remembered: Remembered, main: MainScreen) -> None:
     main.show_selected()
 
 
-def left_at(remembered: Remembered, main: MainScreen) -> Remembered:
+def current_position(remembered: Remembered, main: MainScreen) -> Remembered:
     """Return what to remember of the present screen."""
     project, row = project_of(main.selection.open_suites.workspace), main.selection.row
     before = remembered.projects.get(project, Place())

@@ -25,7 +25,7 @@ from workbench.tui.saving.reading import Reader, Watch
 from workbench.tui.saving.saver import Saver
 from workbench.tui.shell.main_screen import MainScreen
 from workbench.tui.stepping.held_notices import HeldNotices
-from workbench.tui.terminal.surroundings import Surroundings
+from workbench.tui.terminal.environment import TerminalEnvironment
 
 if TYPE_CHECKING:
     from workbench.evaluation.options import Begin
@@ -58,7 +58,7 @@ class Services:
         app: Surface,
         main: MainScreen,
         program: Program,
-        surroundings: Surroundings,
+        terminal: TerminalEnvironment,
         *,
         open_runtime: OpenRuntime,
         clock: Callable[[], float],
@@ -70,7 +70,7 @@ class Services:
         self._app = app
         self._main = main
         self.program = program
-        self.surroundings = surroundings
+        self.terminal = terminal
         self.selection = selection = main.selection
         self.open_suites = open_suites = selection.open_suites
         self.book = book = selection.book
@@ -87,7 +87,7 @@ class Services:
             book,
             open_runtime,
             self._delivered,
-            surroundings.paint_interval_s,
+            terminal.paint_interval_s,
             (lambda: Recordings(record, recording_lines(program.secrets))) if record is not None else None,
         )
         self.breakpoints = ProjectBreakpoints(

@@ -48,7 +48,7 @@ def situation_of(screen: PanesScreen) -> MainSituation:
         elsewhere=any(
             other is not suite and other.why_not_editable is None for other in screen.selection.open_suites.suites
         ),
-        dirty=suite is not None and (suite.dirty or bool(suite.untaken)),
+        dirty=suite is not None and (suite.dirty or bool(suite.invalid_texts)),
         gone=suite is not None and suite.is_gone,
         dirty_suites=len(screen.selection.open_suites.dirty),
         view=screen.case_pane.view,

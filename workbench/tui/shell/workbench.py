@@ -44,13 +44,13 @@ from workbench.tui.shell.leaving import Leaving
 from workbench.tui.shell.main_screen import MainScreen
 from workbench.tui.shell.palette import ActionCommands, Palette
 from workbench.tui.shell.registry import ACTIONS, BY_ID, PLACES
-from workbench.tui.shell.returning import come_back, left_at, models_again
+from workbench.tui.shell.returning import current_position, last_models, restore_position
 from workbench.tui.shell.services import Services
 from workbench.tui.shell.situation import situation_of
 from workbench.tui.terminal.driver import TolerantDriver
-from workbench.tui.terminal.keys_in_turn import KeyHandled, PasteCleaned, PasteRefused
+from workbench.tui.terminal.environment import TerminalEnvironment
+from workbench.tui.terminal.key_queue import KeyHandled, PasteCleaned, PasteRefused
 from workbench.tui.terminal.output_filters import AsciiFilter, Guard, SecretsFilter
-from workbench.tui.terminal.surroundings import Surroundings
 from workbench.tui.themes.appearance import Appearance
 from workbench.tui.tree.selection import Selection
 
@@ -83,7 +83,7 @@ class Workbench(PaintedApp):
         *,
         open_runtime: OpenRuntime,
         program: Program,
-        surroundings: Surroundings,
+        terminal: TerminalEnvironment,
         models: Sequence[str] = (),
         theme: str | None = None,
         trust: bool = False,
@@ -92,17 +92,17 @@ class Workbench(PaintedApp):
         history: Path | None = None,
         begin: Begin | None = None,
     ) -> None:
-        self.surroundings = surroundings
+        self.terminal = terminal
         self.program = program
         self.memory = Memory(program.folders.state / "app.json")
-        self.appearance = Appearance(program.folders, surroundings, self.memory, theme)
+        self.appearance = Appearance(program.folders, terminal, self.memory, theme)
         self.palette = self.appearance.palette(self.appearance.first)
-        super().__init__(driver_class=_driver_class(), ansi_color=True if surroundings.no_colour else None)
+        super().__init__(driver_class=_driver_class(), ansi_color=True if terminal.no_colour else None)
         self.appearance.dress(self)
         self.theme = self.appearance.first
         self._filters += [SecretsFilter(program.secrets), Guard()]
-        if surroundings.ascii:
-            self._filters.append(AsciiFilter(all_of_it=not surroundings.utf8))
+        if terminal.ascii:
+            self._filters.append(AsciiFilter(all_of_it=not terminal.utf8))
         self.keymap, self._problems_at_start = load_keymap(program.folders.config / KEYS_FILE, ACTIONS, PLACES)
         self.set_keymap(self.keymap.for_textual())
         self._paths = tuple(paths)
@@ -115,12 +115,12 @@ class Workbench(PaintedApp):
         self.selection = Selection(
             self.open_suites, book, models=tuple(models), models_for_now=bool(models) or begin is not None
         )
-        self.main = MainScreen(self, self.selection, self.perform, editor=surroundings.editor, known_tools=known_tools)
+        self.main = MainScreen(self, self.selection, self.perform, editor=terminal.editor, known_tools=known_tools)
         self.services = Services(
             self,
             self.main,
             program,
-            surroundings,
+            terminal,
             open_runtime=open_runtime,
             clock=clock,
             trust=trust,
@@ -167,7 +167,7 @@ class Workbench(PaintedApp):
         workspace = open_workspace(self._paths, models)
         chosen = self.selection.models
         if not self.selection.models_for_now:
-            chosen = models_again(self.memory, workspace, models)
+            chosen = last_models(self.memory, workspace, models)
         return (workspace, chosen, *self.services.breakpoints.find(workspace.roots[0]))
 
     def _opened(self, workspace: Workspace, models: tuple[str, ...], breakpoints: Breakpoints) -> None:
@@ -175,7 +175,7 @@ class Workbench(PaintedApp):
         self.services.breakpoints.take(breakpoints)
         self.open_suites.read(workspace)
         if (remembered := self.memory.read()) != NOTHING:
-            come_back(remembered, self.main)
+            restore_position(remembered, self.main)
         self.call_after_refresh(self.show_first)
         problems = [*self._problems_at_start, *self.appearance.problems_at_start]
         if problems:
@@ -276,7 +276,7 @@ class Workbench(PaintedApp):
             what,
             announce,
             secrets=self.program.secrets,
-            surroundings=self.surroundings,
+            terminal=self.terminal,
             folder=self.program.folders.state,
             copy_to_clipboard=self.copy_to_clipboard,
         )
@@ -402,7 +402,7 @@ class Workbench(PaintedApp):
     def remember(self) -> None:
         """Store the present position for the next session."""
         if self.open_suites.workspace.roots:
-            self.memory.change(lambda known: left_at(known, self.main))
+            self.memory.change(lambda known: current_position(known, self.main))
 
     def on_unmount(self) -> None:
         self.services.drafting.close()

@@ -18,7 +18,7 @@ from workbench.tui.runs.runner import Runner
 from workbench.tui.tree.selection import Selection, go_to_run
 
 if TYPE_CHECKING:
-    from workbench.authoring.from_calls import Taken
+    from workbench.authoring.from_calls import Addition
     from workbench.engine.checkpoint import Command
     from workbench.engine.stepping import Until
     from workbench.tui.kit.actions import HeldKind
@@ -199,10 +199,10 @@ class SteppingCommands:
         if taken is None:
             self._stage.announce(f"{name} already says all of that")
         else:
-            said = f"{taken.said}, in {name}; Ctrl+Z undoes it, Ctrl+S saves{self._selection.open_suites.and_moved}"
+            said = f"{taken.summary}, in {name}; Ctrl+Z undoes it, Ctrl+S saves{self._selection.open_suites.and_moved}"
             self._stage.announce(said, "passed", GLYPHS.passed)
 
-    def _taken(self, *, mock: bool) -> tuple[Taken | None, str]:
+    def _taken(self, *, mock: bool) -> tuple[Addition | None, str]:
         """Change the case. Returns what was added and the case's name. Raises ValueError, SpliceError or IndexError."""
         from workbench.authoring.accepting.redaction import table_without_secrets
         from workbench.authoring.case_list import read_now
@@ -216,7 +216,7 @@ class SteppingCommands:
             raise ValueError("put the cursor on a call or its result")
         outline, trajectory = row.case, run.trajectory
         table, index = suite.document.table(outline.index), index_of_call(run.shown_trajectory, call_id)
-        taken: Taken | None
+        taken: Addition | None
         if mock:
             taken = mock_of_call(table, trajectory, index)
             taken = None if same(taken.table, table) else taken
@@ -228,7 +228,7 @@ class SteppingCommands:
         if taken is not None:
             taken = replace(taken, table=table_without_secrets(taken.table, table, self._secrets))
             document = suite.document.with_case(outline.index, taken.table)
-            self._selection.open_suites.change(suite, document, taken.said, case=outline.key)
+            self._selection.open_suites.change(suite, document, taken.summary, case=outline.key)
         return taken, one_line(outline.name)
 
     # Typing for a held run
@@ -276,7 +276,7 @@ class SteppingCommands:
         if why_not is None and wrong:
             why_not = in_words(wrong[0]).message
             editor.go_to_problem()
-        elif why_not is None and held.says_the_same(text, is_error):
+        elif why_not is None and held.is_unchanged(text, is_error):
             self._pane.end_typing(dropped=True)
             self._stage.announce("Nothing was changed")
             return
@@ -294,4 +294,4 @@ class SteppingCommands:
         else:
             self._pane.sent(editor)
             self._show_held()
-            self._stage.announce(held.said_once_sent, "passed", GLYPHS.passed)
+            self._stage.announce(held.sent_notice, "passed", GLYPHS.passed)

@@ -22,7 +22,7 @@ from workbench.tui.lines.highlight import PlainColours
 from workbench.tui.lines.prose import LONGEST_LINE, LONGEST_SHOWN
 from workbench.tui.lines.spans import EMPTY, Line, Role, Span, wrap
 from workbench.tui.lines.words import model_label
-from workbench.tui.run_book.forks import place_said
+from workbench.tui.run_book.forks import place_text
 from workbench.tui.runs.fork_draft import ForkDraft, ForkKey, TextName, fork_draft
 from workbench.tui.runs.model_choices import model_choices
 from workbench.tui.tree.selection import Selection
@@ -81,7 +81,7 @@ class ForkScreen(Dialog[bool]):
         return self.query_one(TextEditor)
 
     def _explained(self, width: int) -> list[Line]:
-        place = place_said(self._draft.fork)
+        place = place_text(self._draft.fork)
         said = f"Continues separately from {place}. Earlier steps are replayed without asking any model or tool."
         return [EMPTY, *((Span(f" {row}"),) for row in wrap(one_line(said), max(width - 2, 10))), EMPTY]
 
@@ -273,7 +273,7 @@ class ForkingCommands:
         if shown:  # otherwise the user has gone elsewhere
             self._panes.bring("run")
             self._selection.choose_run(shown[-1])
-        self._stage.announce(f"Forked from {place_said(draft.fork)}; earlier steps are replayed", "text", GLYPHS.fork)
+        self._stage.announce(f"Forked from {place_text(draft.fork)}; earlier steps are replayed", "text", GLYPHS.fork)
 
     def _refused(self, why: str) -> None:
         self._stage.announce(f"Not forked: {why}", "warned", GLYPHS.warned)

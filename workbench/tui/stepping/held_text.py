@@ -162,7 +162,7 @@ class HeldText:
                 return None
         return None
 
-    def says_the_same(self, text: str, is_error: bool) -> bool:
+    def is_unchanged(self, text: str, is_error: bool) -> bool:
         """Return whether a text without errors changes nothing."""
         if self.kind == "arguments" and text != self.original:
             try:
@@ -172,7 +172,7 @@ class HeldText:
         return self.kind in ("arguments", "result") and (text, is_error) == (self.original, self.is_error)
 
     @property
-    def said_once_sent(self) -> str:
+    def sent_notice(self) -> str:
         """The notice after sending."""
         tool = one_line(self.call.tool) if self.call is not None else ""
         return {

@@ -21,7 +21,7 @@ from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 
 from workbench.tui.terminal.input import MAX_COLUMNS, MAX_ROWS, Arrived, Pasted, TerminalInput
-from workbench.tui.terminal.keys_in_turn import PasteCleaned
+from workbench.tui.terminal.key_queue import PasteCleaned
 
 if TYPE_CHECKING:
     from textual.app import App

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from textual._ansi_sequences import ANSI_SEQUENCES_KEYS
 from textual._keyboard_protocol import FUNCTIONAL_KEYS
 
-from workbench.tui.terminal.keys_in_turn import harmless, lost_in
+from workbench.tui.terminal.key_queue import harmless, lost_in
 
 MAX_COLUMNS, MAX_ROWS = 1_000, 500
 """Larger sizes are rejected."""

@@ -17,7 +17,7 @@ from workbench.tui.terminal.theming import Palette, Stamp, ThemeFile, Themes, lo
 
 if TYPE_CHECKING:
     from workbench.config.folders import Folders
-    from workbench.tui.terminal.surroundings import Surroundings
+    from workbench.tui.terminal.environment import TerminalEnvironment
 
 
 _log = logging.getLogger(__name__)
@@ -66,14 +66,14 @@ class Appearance:
     """The themes of one app. `wanted` is the theme from the command line. Otherwise it is the one chosen last, if the
     terminal has the colours for it."""
 
-    def __init__(self, folders: Folders, surroundings: Surroundings, memory: Memory, wanted: str | None) -> None:
+    def __init__(self, folders: Folders, terminal: TerminalEnvironment, memory: Memory, wanted: str | None) -> None:
         self._own = folders.config / "themes"
-        self._no_colour = surroundings.no_colour
+        self._no_colour = terminal.no_colour
         self._memory = memory
         self._stamp: Stamp = ()
         self._themes = Themes({})
         self._read()
-        plain = surroundings.few_colours or surroundings.no_colour
+        plain = terminal.few_colours or terminal.no_colour
         remembered = memory.read().theme
         chosen = self._themes.by_name.get(remembered or "")
         self.first = PLAIN_THEME if plain else DARK_THEME

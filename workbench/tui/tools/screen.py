@@ -163,7 +163,7 @@ class ToolsScreen(ListScreen[None, ToolShelves]):
         findings: Line = (Span(f"{sign} {counted(state.finding_count, 'finding')} ", role),)
         found: Line = findings if state.finding_count else EMPTY
         right: Line = (Span(known, "muted"), *found)
-        left: Line = (Span(" Tools ", "badge"), Span(f" {one_line(self._place)}{self._filter_said}"))
+        left: Line = (Span(" Tools ", "badge"), Span(f" {one_line(self._place)}{self._filter_text}"))
         return left, (right, found)
 
     # Actions

@@ -13,7 +13,7 @@ from workbench.tui.kit.painting import Bar
 from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
 from workbench.tui.lines.spans import Line, Role, Span, cells, cut_line
 from workbench.tui.lines.words import model_label, score
-from workbench.tui.run_book.forks import branch_number, branch_said
+from workbench.tui.run_book.forks import branch_number, branch_text
 from workbench.tui.run_book.record import RunRecord
 from workbench.tui.terminal.theming import Ground
 
@@ -95,7 +95,7 @@ class BranchLine(Bar):
         """Describe a run if it is a fork."""
         self.display = run is not None and run.is_fork
         if run is not None and run.is_fork:
-            said = one_line(branch_said(run))
+            said = one_line(branch_text(run))
             self.say(lambda width: cut_line((Span(f" {GLYPHS.fork} {said}", "muted"),), width))
 
 

@@ -119,17 +119,17 @@ def _said(item: Item) -> str:
         case RoundItem():
             return "\n".join(item.errors)
         case CallItem():
-            return "\n".join(_said_by_call(item))
+            return "\n".join(_call_texts(item))
         case ResultItem():
-            return _said_by_result(item)
+            return _result_text_searched(item)
         case MissingItem():
             wanted = [f"{verdict.argument} {verdict.expected}" for verdict in item.verdicts]
             return "\n".join([f"{item.tool} expected, never called", *wanted])
         case OutcomeItem():
-            return _said_at_the_end(item)
+            return _outcome_text_searched(item)
 
 
-def _said_by_call(item: CallItem) -> list[str]:
+def _call_texts(item: CallItem) -> list[str]:
     if item.arguments is None:
         return [item.tool, "".join(item.fragments)]
     said = [item.tool, item.problem or "", item.raw or ""] if item.problem is not None else [item.tool]
@@ -144,7 +144,7 @@ def _said_by_call(item: CallItem) -> list[str]:
     return said + [issue_note(issue) for issue in item.issues if issue.argument is None]
 
 
-def _said_by_result(item: ResultItem) -> str:
+def _result_text_searched(item: ResultItem) -> str:
     if item.result is None:
         return "\n".join(filter(None, (item.asks, item.held)))
     texts = [item.result.content, *([item.unedited.content] if item.unedited is not None else [])]
@@ -160,7 +160,7 @@ def _content(content: str) -> str:
     return content
 
 
-def _said_at_the_end(item: OutcomeItem) -> str:
+def _outcome_text_searched(item: OutcomeItem) -> str:
     if item.result is None:
         return ""
     issues = [issue_text(issue) for issue in item.issues]

@@ -167,8 +167,8 @@ class StructureCommands:
             return
         used = tools_used(source.document.table(index))
         name = source.cases[index].name
-        self._open_suites.change(source, left.document, left.said, case=left.about)
-        self._open_suites.change(target, arrived.document, arrived.said, case=arrived.case)
+        self._open_suites.change(source, left.document, left.summary, case=left.about)
+        self._open_suites.change(target, arrived.document, arrived.summary, case=arrived.case)
         tie(source, target)
         self._selection.select(target.path, arrived.case)
         said = f"Moved {name} to {target.path.name}; Ctrl+Z undoes it"
@@ -294,7 +294,7 @@ class StructureCommands:
         except SpliceError as error:
             self._refuse(error)
             return False
-        self._open_suites.change(suite, changed.document, changed.said, case=changed.about)
+        self._open_suites.change(suite, changed.document, changed.summary, case=changed.about)
         self._selection.select(suite.path, changed.case)
         return True
 

@@ -305,7 +305,7 @@ class PairLines(LaidOut):
 
     def _fold_line(self, fold: Fold) -> Line:
         sign = GLYPHS.open if fold in self.state.unfolded else GLYPHS.folded
-        return cut_line((Span(f"{sign} {fold.said}", "comment"),), self.width)
+        return cut_line((Span(f"{sign} {fold.summary}", "comment"),), self.width)
 
     def _both_heads(self, row: Row) -> Line:
         assert row.left is not None and row.right is not None

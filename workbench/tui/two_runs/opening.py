@@ -26,9 +26,9 @@ class PairScreens:
     async def of(self, left: RunRecord, right: RunRecord, batches: tuple[str, ...] | None = None) -> PairScreen:
         """Compare the current state of two runs in a thread and return their screen. `batches` names the batch of
         each."""
-        from workbench.tui.two_runs.screen import PairScreen, beside_each_other
+        from workbench.tui.two_runs.screen import PairScreen, compare_runs
 
-        state = await beside_each_other(left, right)
+        state = await compare_runs(left, right)
         if batches is not None:
             state.batches = batches
         return PairScreen(self._stage, state, self._runs.of)

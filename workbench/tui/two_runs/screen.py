@@ -19,14 +19,14 @@ from workbench.tui.kit.bars import KeyBar
 from workbench.tui.kit.line_view import LineView
 from workbench.tui.kit.painting import Bar, palette_of, strip_of
 from workbench.tui.kit.side_screen import SideScreen
-from workbench.tui.kit.stage import Stage, worked_out
+from workbench.tui.kit.stage import Stage, in_background
 from workbench.tui.lines.prose import title_line
 from workbench.tui.lines.spans import EMPTY, Line, Role, Span, wrap_line
 from workbench.tui.run_book.record import RunRecord
 from workbench.tui.trajectory.headline import began
 from workbench.tui.two_runs.actions import FEATURE, PairNow
 from workbench.tui.two_runs.lines import TWO_COLUMNS_CELLS, PairLines, copied_pair, header_lines
-from workbench.tui.two_runs.state import PairState, Taken, under_way
+from workbench.tui.two_runs.state import PairState, Snapshot, under_way
 
 
 class PairHead(Widget):
@@ -144,10 +144,10 @@ _SAID_ROWS = 2
 """Rows for the first difference in words, which is also in the lines."""
 
 
-async def beside_each_other(left: RunRecord, right: RunRecord) -> PairState:
+async def compare_runs(left: RunRecord, right: RunRecord) -> PairState:
     """Compare the current state of two runs in a thread."""
-    now = Taken.of(left, right)
-    return await worked_out(lambda: PairState(left, right, taken=now))
+    now = Snapshot.of(left, right)
+    return await in_background(lambda: PairState(left, right, snapshot=now))
 
 
 OpenRun = Callable[[RunRecord, str], SideScreen[None]]
@@ -197,7 +197,7 @@ class PairScreen(SideScreen[None]):
             self.run_worker(self._compare_again(), group="pair", exclusive=True)
 
     async def _compare_again(self) -> None:
-        self.state = await beside_each_other(*self.state.runs)
+        self.state = await compare_runs(*self.state.runs)
         self._going = self.state.going
         self._list.show(self.state)
         self._show_bars()

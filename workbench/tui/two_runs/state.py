@@ -23,7 +23,7 @@ class Fold:
     """The first and last round on the left, `None` for the beginning."""
 
     @property
-    def said(self) -> str:
+    def summary(self) -> str:
         """The description of what is equal."""
         if self.rounds is None:
             return "the same beginning"
@@ -50,7 +50,7 @@ def under_way(left: RunRecord, right: RunRecord) -> int:
     return sum(run.stage != "done" for run in (left, right))
 
 
-class Taken(NamedTuple):
+class Snapshot(NamedTuple):
     """The state of two runs at the time of comparing."""
 
     trajectories: tuple[Trajectory, Trajectory]
@@ -58,7 +58,7 @@ class Taken(NamedTuple):
     """How many of them were active then."""
 
     @classmethod
-    def of(cls, left: RunRecord, right: RunRecord) -> Taken:
+    def of(cls, left: RunRecord, right: RunRecord) -> Snapshot:
         """Capture the current state of two runs."""
         return cls((left.shown_trajectory, right.shown_trajectory), under_way(left, right))
 
@@ -66,18 +66,18 @@ class Taken(NamedTuple):
 class PairState:
     """The comparison of two runs. Equal rounds are folded at first."""
 
-    def __init__(self, left: RunRecord, right: RunRecord, *, taken: Taken | None = None) -> None:
+    def __init__(self, left: RunRecord, right: RunRecord, *, snapshot: Snapshot | None = None) -> None:
         """Compare two runs. With `taken`, the runs themselves are not read, so this can happen on any thread; long runs
         take a while."""
         self.runs = (left, right)
         self.batches: tuple[str, ...] = ()
         """The name of each batch, for runs from a history."""
-        trajectories, self.going = taken or Taken.of(left, right)
+        trajectories, self.going = snapshot or Snapshot.of(left, right)
         self.rows = aligned(*trajectories)
         found = first_difference(*trajectories)
         self.differences = [index for index in range(len(self.rows)) if self._is_difference(index)]
         """The rows that differ, except headings of rounds and results of unmatched calls."""
-        self.sentence = f"In 2, {found.sentence}" if found is not None else self._said_otherwise()
+        self.sentence = f"In 2, {found.sentence}" if found is not None else self._other_difference()
         """The first difference: what the second run does differently."""
         self.first = self._row_of(found)
         """The row of that difference, `None` if there is none."""
@@ -100,7 +100,7 @@ class PairState:
                 return index
         return self.differences[0] if self.differences else None
 
-    def _said_otherwise(self) -> str:
+    def _other_difference(self) -> str:
         if not self.differences:
             return "both say and do the same"
         kind = self.rows[self.differences[0]].part.kind

@@ -16,7 +16,7 @@ from workbench.authoring.form.completions import CHOSEN, suggestions
 from workbench.authoring.form.edits import Edit, edited, with_id
 from workbench.authoring.form.row import Cell, FormRow, FormSource
 from workbench.authoring.form.typed import CellError
-from workbench.authoring.open_suite import CellKey, Untaken
+from workbench.authoring.open_suite import CellKey, InvalidText
 from workbench.suite.problems import Place
 from workbench.suite.render import Table
 from workbench.suite.sameness import same
@@ -63,7 +63,7 @@ class FormFields(FormRows):
     def __init__(self, widget_id: str | None = None) -> None:
         super().__init__(widget_id)
         self.on_change: OnChange = lambda table, said, group: None
-        self.untaken: dict[CellKey, Untaken] = {}
+        self.invalid_texts: dict[CellKey, InvalidText] = {}
         """Invalid text of cells. It is shown again when such a cell is opened."""
         self.case: str | None = None
         """The key of the case in this form."""
@@ -96,7 +96,7 @@ class FormFields(FormRows):
         other, self._key, self._message, self._fixed = key != self._key, key, message, fixed
         changed = source is None or not same(source.table, self._made)
         if self.typing and (other or source is None or (changed and self.page.adding is not None)):
-            self._say_untaken()
+            self._report_invalid_text()
             self._close()
         if self.page.adding is not None:
             return  # its rows stay the same until the question is answered
@@ -125,7 +125,7 @@ class FormFields(FormRows):
         at = next((at for at, cell in enumerate(cells) if _which(cell) == _which(over[2])), None)
         if row is None or at is None:
             self.page.opened = opened
-            self._say_untaken()
+            self._report_invalid_text()
             self._close()
             return
         self.page.cell = at
@@ -149,7 +149,7 @@ class FormFields(FormRows):
             return None
         self._changes += 1
         self._place = edit.place
-        why = self.on_change(with_id(source, edit.table), edit.said, ("form", self._changes))
+        why = self.on_change(with_id(source, edit.table), edit.summary, ("form", self._changes))
         self._tell(why)
         self.post_message(self.Moved())
         return why
@@ -179,7 +179,7 @@ class FormFields(FormRows):
             self._tell(f"this text has {len(cell.text):,} characters, too many to type in here: F4 opens your editor")
             return
         self._changes += 1
-        kept = self.untaken.get((self.case, _which(cell))) if self.page.adding is None else None
+        kept = self.invalid_texts.get((self.case, _which(cell))) if self.page.adding is None else None
         text = kept.text if kept is not None else cell.text
         self._put_field(source, row, cell, text, kept.why if kept is not None else "")
         if kept is None and not self.several:
@@ -262,9 +262,9 @@ class FormFields(FormRows):
                 table = with_id(source, edit.table) if edit.table is not source.table else source.table
                 if not same(table, self._made):
                     before, self._made, self._place = self._made, table, edit.place
-                    refused = self.on_change(table, edit.said, ("form", self._changes)) or ""
+                    refused = self.on_change(table, edit.summary, ("form", self._changes)) or ""
                     self._made = before if refused else self._made
-            self._remember_untaken(row, cell, text, refused)
+            self._remember_invalid_text(row, cell, text, refused)
         if self._over is None:
             return  # the change has updated the display
         if self.page.opened is not None and self.page.opened.refused != refused:
@@ -273,13 +273,13 @@ class FormFields(FormRows):
         self._suggest(text)
         self._follow()
 
-    def _remember_untaken(self, row: FormRow, cell: Cell, text: str, refused: str) -> None:
+    def _remember_invalid_text(self, row: FormRow, cell: Cell, text: str, refused: str) -> None:
         if refused:
-            self.untaken[self.case, _which(cell)] = Untaken(text, row.label or "a cell", refused)
+            self.invalid_texts[self.case, _which(cell)] = InvalidText(text, row.label or "a cell", refused)
         else:
-            self.untaken.pop((self.case, _which(cell)), None)
+            self.invalid_texts.pop((self.case, _which(cell)), None)
 
-    def _say_untaken(self) -> None:
+    def _report_invalid_text(self) -> None:
         refused = self.page.opened.refused if self.page.opened is not None else ""
         if refused and self.page.adding is None:
             self._tell(f"the text is invalid and was not applied: {refused}; Enter in its cell shows it again")
@@ -364,7 +364,7 @@ class FormFields(FormRows):
             self._close()
             self._added(edit)
             return False
-        self._say_untaken()
+        self._report_invalid_text()
         self._close()
         return True
 

@@ -33,7 +33,7 @@ def form_source(
     """Return the form of a case, or of the suite's settings (`HEAD`), `None` while its text is not TOML. `models` are
     additional known names."""
     document = suite.document
-    if document.parts is None or index in document.loose or not _has(document, index) or _is_nothing(suite):
+    if document.parts is None or index in document.unparsed or not _has(document, index) or _is_nothing(suite):
         return None
     at: Place = () if index == HEAD else ("cases", index)
     header = document.table(HEAD)

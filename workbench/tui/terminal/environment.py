@@ -15,7 +15,7 @@ _NO = ("0", "no", "false", "off")
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class TerminalEnvironment:
     """What environment variables say about the terminal."""
 
     remote: bool
@@ -41,13 +41,13 @@ class Surroundings:
         return 1 / (REMOTE_PAINTS_PER_S if self.remote else LOCAL_PAINTS_PER_S)
 
 
-def surroundings_of(environment: Mapping[str, str], *, only_ascii: bool = False) -> Surroundings:
+def terminal_environment(environment: Mapping[str, str], *, only_ascii: bool = False) -> TerminalEnvironment:
     """Read the environment variables. `only_ascii` overrides them."""
     term = environment.get("TERM", "")
     rich = environment.get("COLORTERM", "") != "" or any(word in term for word in _RICH_TERMS)
     remote = any(environment.get(name) for name in ("SSH_CONNECTION", "SSH_TTY", "SSH_CLIENT"))
     utf8 = _is_utf8(environment)
-    return Surroundings(
+    return TerminalEnvironment(
         remote=remote,
         no_colour=environment.get("NO_COLOR", "") != "",
         few_colours=not rich,
@@ -93,4 +93,4 @@ def obstacle(environment: Mapping[str, str], *, reads: bool, writes: bool) -> st
 
 def frames_per_second(environment: Mapping[str, str]) -> int:
     """Return Textual's frame rate. Textual reads `TEXTUAL_FPS` once, on import."""
-    return REMOTE_FRAMES_PER_S if surroundings_of(environment).remote else LOCAL_FRAMES_PER_S
+    return REMOTE_FRAMES_PER_S if terminal_environment(environment).remote else LOCAL_FRAMES_PER_S

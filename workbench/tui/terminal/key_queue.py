@@ -88,7 +88,7 @@ class KeyHandled(Message, verbose=True):
         self.rounds = rounds
 
 
-class KeysInTurnApp(App[int]):
+class KeyQueueApp(App[int]):
     """An app that handles one key or paste at a time."""
 
     def __init__(self, driver_class: type[Driver] | None = None, *, ansi_color: bool | None = None) -> None:

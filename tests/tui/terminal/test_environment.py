@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from workbench.tui.terminal.surroundings import frames_per_second, obstacle, surroundings_of
+from workbench.tui.terminal.environment import frames_per_second, obstacle, terminal_environment
 
 
 def test_over_ssh_less_is_painted() -> None:
-    here, there = surroundings_of({}), surroundings_of({"SSH_CONNECTION": "1.2.3.4 5 6.7.8.9 22"})
+    here, there = terminal_environment({}), terminal_environment({"SSH_CONNECTION": "1.2.3.4 5 6.7.8.9 22"})
     assert (here.paint_interval_s, there.paint_interval_s) == (0.05, 0.1)
     assert frames_per_second({"SSH_TTY": "/dev/pts/1"}) < frames_per_second({})
 
@@ -25,18 +25,18 @@ def test_over_ssh_less_is_painted() -> None:
     ],
 )
 def test_terminals_of_few_colours_are_known(variables: dict[str, str], few: bool) -> None:
-    assert surroundings_of(variables).few_colours is few
+    assert terminal_environment(variables).few_colours is few
 
 
 def test_an_empty_no_color_means_nothing() -> None:
-    assert not surroundings_of({"NO_COLOR": ""}).no_colour
-    assert surroundings_of({"NO_COLOR": "1"}).no_colour
+    assert not terminal_environment({"NO_COLOR": ""}).no_colour
+    assert terminal_environment({"NO_COLOR": "1"}).no_colour
 
 
 def test_visual_comes_before_editor() -> None:
-    assert surroundings_of({"EDITOR": "vi", "VISUAL": "hx"}).editor == "hx"
-    assert surroundings_of({"EDITOR": "vi"}).editor == "vi"
-    assert surroundings_of({}).editor is None
+    assert terminal_environment({"EDITOR": "vi", "VISUAL": "hx"}).editor == "hx"
+    assert terminal_environment({"EDITOR": "vi"}).editor == "vi"
+    assert terminal_environment({}).editor is None
 
 
 @pytest.mark.parametrize(
@@ -69,12 +69,12 @@ def test_where_the_app_cannot_be_shown_it_says_why(
     ],
 )
 def test_locale_and_wish_decide_about_ascii(variables: dict[str, str], only_ascii: bool, utf8: bool) -> None:
-    found = surroundings_of(variables)
+    found = terminal_environment(variables)
     assert (found.ascii, found.utf8) == (only_ascii, utf8)
 
 
 def test_ascii_can_be_asked_for() -> None:
-    assert surroundings_of({"LANG": "C.UTF-8"}, only_ascii=True).ascii
+    assert terminal_environment({"LANG": "C.UTF-8"}, only_ascii=True).ascii
 
 
 @pytest.mark.parametrize(
@@ -90,5 +90,5 @@ def test_ascii_can_be_asked_for() -> None:
 def test_a_clipboard_is_used_where_somebody_sits_before_it(
     variables: dict[str, str], commands: list[str], osc52: bool
 ) -> None:
-    found = surroundings_of(variables)
+    found = terminal_environment(variables)
     assert ([command[0] for command in found.clipboards], found.takes_osc52) == (commands, osc52)

@@ -10,7 +10,7 @@ from textual.pilot import Pilot
 from textual.screen import ModalScreen
 from textual.widgets import Input, Label
 
-from workbench.tui.terminal.keys_in_turn import KeysInTurnApp
+from workbench.tui.terminal.key_queue import KeyQueueApp
 
 
 class Asking(ModalScreen[str]):
@@ -37,7 +37,7 @@ class Ground(Label, can_focus=True):
     """Has the keyboard while no dialog has it."""
 
 
-class Words(KeysInTurnApp):
+class Words(KeyQueueApp):
     """Collects words that dialogs ask for, and the keys that none of them took."""
 
     def __init__(self) -> None:
