@@ -142,8 +142,8 @@ def with_name(suite: OpenSuite, index: int, name: str) -> Restructured:
 
 def with_moved(suite: OpenSuite, index: int, to: int) -> Restructured:
     """Move a case within its suite."""
-    said = f"Moved {_name(suite, index)} {'up' if to < index else 'down'}"
-    return _at(suite.document.with_case_moved(index, to), to, said)
+    text = f"Moved {_name(suite, index)} {'up' if to < index else 'down'}"
+    return _at(suite.document.with_case_moved(index, to), to, text)
 
 
 def without(suite: OpenSuite, index: int) -> Restructured:

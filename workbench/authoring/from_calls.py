@@ -180,11 +180,11 @@ def expectation_of_call(
     proposal = accept_call(case, table, as_sent, pairings, index)
     changed, tool = proposal.applied(table), record.tool
     if case.steps:
-        said = f"Step {step_of(trajectory, index)} expects {tool} as it was sent"
+        text = f"Step {step_of(trajectory, index)} expects {tool} as it was sent"
     else:
         replaced = "as one more call" if proposal.added_at is not None else "in place of what was expected"
-        said = f"{tool} is expected as it was sent, {replaced}"
-    return None if same(changed, table) else Addition(changed, said)
+        text = f"{tool} is expected as it was sent, {replaced}"
+    return None if same(changed, table) else Addition(changed, text)
 
 
 def _check(record: CallRecord) -> None:

@@ -104,16 +104,16 @@ def as_expected_again(
     arguments."""
     raw = written.get("args")
     checks: Mapping[str, object] = raw if isinstance(raw, dict) else {}
-    said = {verdict.argument: verdict for verdict in verdicts}
+    text = {verdict.argument: verdict for verdict in verdicts}
     weight = next((check["weight"] for check in checks.values() if isinstance(check, dict) and "weight" in check), None)
     arguments = [
-        _argument(name, value, checks.get(name), said.get(name), weight) for name, value in record.arguments.items()
+        _argument(name, value, checks.get(name), text.get(name), weight) for name, value in record.arguments.items()
     ]
     lost: list[tuple[str, str]] = []
     for name, check in checks.items():
         if name in record.arguments:
             continue
-        verdict = said.get(name)
+        verdict = text.get(name)
         if verdict is None or verdict.holds is not False:
             arguments.append(AcceptedArgument(name, None, False, kept_choices(check), was_expected=True))
         else:

@@ -122,7 +122,7 @@ def mark(value: object, schema: Schema | None) -> str | None:
             why = _refused(expected, schema)
         case "one_of", list():
             marks = ((item, _refused(item, schema)) for item in expected)
-            why = next((f"{described(item)}: {said}" for item, said in marks if said), None)
+            why = next((f"{described(item)}: {text}" for item, text in marks if text), None)
         case "range", [int() | float() as low, int() | float() as high]:
             why = _not_of("range", {"number", "integer"}, schema) or _beyond(low, schema) or _beyond(high, schema)
         case "near", int() | float():
@@ -132,7 +132,7 @@ def mark(value: object, schema: Schema | None) -> str | None:
             fits = not allows.isdisjoint({expected, "integer"} if expected == "number" else {expected})
             why = None if fits else f"the schema requires {_in_words(allows)}"
         case "all_of", list():
-            why = next((said for part in expected if (said := mark(part, schema))), None)
+            why = next((text for part in expected if (text := mark(part, schema))), None)
         case "any_of", list():
             marks_of_parts = [mark(part, schema) for part in expected]
             why = marks_of_parts[0] if marks_of_parts and None not in marks_of_parts else None

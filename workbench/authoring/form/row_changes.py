@@ -63,7 +63,7 @@ def removed(source: FormSource, row: FormRow) -> Edit | str:
     """Remove what a row stands for: an element of a list, or a key, which then has its default."""
     if row.absent or row.kind == "more":
         return "there is nothing to remove here"
-    said = f"{name_of(source, row)} removed"
+    text = f"{name_of(source, row)} removed"
     cell = row.cells[0] if row.cells else None
     if cell is not None and cell.kind in ("option", "optional", "required"):
         value = value_at(source.table, cell.place)
@@ -71,14 +71,14 @@ def removed(source: FormSource, row: FormRow) -> Edit | str:
             value = with_option(value, cell.option, None)
         else:
             value = with_optional(value, False) if cell.kind == "optional" else with_required(value, None)
-        return Edit(with_value(source.table, cell.place, value), row.place, said)
+        return Edit(with_value(source.table, cell.place, value), row.place, text)
     if row.place in (("name",), ("format",)):
         return f"a {'case' if source.is_case else 'suite'} needs `{row.place[0]}`"
     if row.place[-1] in ("args", "when") or (len(row.place) > 1 and row.place[-2] in ("args", "when")):
         table = _without_argument(source.table, row.place)
     else:
         table = without(source.table, row.place)
-    return Edit(table, _beside(source.table, table, row.place), said)
+    return Edit(table, _beside(source.table, table, row.place), text)
 
 
 def duplicated(source: FormSource, row: FormRow) -> Edit | str:
@@ -121,19 +121,19 @@ def grouped(source: FormSource, row: FormRow) -> Edit | str:
     items = items_at(source.table, ("ordered",))
     call = items[index]
     before, after = ("ordered", index - 1), ("ordered", index + 1)
-    said = f"{_item_name(source, place)} put into an any-order group"
+    text = f"{_item_name(source, place)} put into an any-order group"
     rest = row.place[len(place) :]
     if index and is_group(source.table, before):
         inner = (*before, "any_order", len(items_at(source.table, (*before, "any_order"))))
-        return Edit(without(with_item(source.table, inner, call), place), (*inner, *rest), said)
+        return Edit(without(with_item(source.table, inner, call), place), (*inner, *rest), text)
     if index + 1 < len(items) and is_group(source.table, after):
         joined = with_item(source.table, (*after, "any_order", 0), call)
-        return Edit(without(joined, place), (*place, "any_order", 0, *rest), said)
+        return Edit(without(joined, place), (*place, "any_order", 0, *rest), text)
     first, last = (index, index + 1) if index + 1 < len(items) else (max(index - 1, 0), index)
     group = {"any_order": items[first : last + 1]}
     inner = ("ordered", first, "any_order", index - first)
     table = with_value(source.table, ("ordered",), [*items[:first], group, *items[last + 1 :]])
-    return Edit(table, (*inner, *rest), said)
+    return Edit(table, (*inner, *rest), text)
 
 
 def ungrouped(source: FormSource, row: FormRow) -> Edit | str:

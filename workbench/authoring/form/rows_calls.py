@@ -114,9 +114,9 @@ def argument_rows(source: FormSource, place: Place, args: object, indent: int, c
     for name, value in args.items():
         at = (*place, name)
         info = argument_of(tool, name)
-        said = mark_name(tool, name) or mark(value, info.schema if info is not None else None)
+        text = mark_name(tool, name) or mark(value, info.schema if info is not None else None)
         cells = (Cell("key", at, shown_text(name)), *check_cells(at, value, info.schema if info is not None else None))
-        rows.append(FormRow("pair", at, deeper, "", cells, marks=(said,) if said else ()))
+        rows.append(FormRow("pair", at, deeper, "", cells, marks=(text,) if text else ()))
         rows += option_rows(at, value, deeper + 2)
     return rows
 
@@ -158,8 +158,8 @@ def unknown_rows(table: Table, place: Place, indent: int, known: tuple[str, ...]
 def tool_marks(source: FormSource, call: Table) -> tuple[str, ...]:
     """Return why the tool of a call or mock is unknown."""
     tool = call.get("tool")
-    said = mark_tool(source.tools, tool) if isinstance(tool, str) and tool else None
-    return (said,) if said else ()
+    text = mark_tool(source.tools, tool) if isinstance(tool, str) and tool else None
+    return (text,) if text else ()
 
 
 def _tool_row(place: Place, call: Table, indent: int, label: str) -> FormRow:
@@ -278,8 +278,8 @@ def _message_rows(source: FormSource, place: Place, message: Table) -> Iterator[
         ids = tuple(dict.fromkeys(_call_ids(source)))
         call = Field("call", "text", "which call?", choices=ids, empty_stays=True)
         details.append(field_row(message, place, call, indent))
-    said = "none" if "tool_calls" in message else "what is said?"
-    details.append(field_row(message, place, Field("content", "lines", said, empty_stays=True), indent))
+    words = "none" if "tool_calls" in message else "what is said?"
+    details.append(field_row(message, place, Field("content", "lines", words, empty_stays=True), indent))
     if "is_error" in keys:
         details.append(field_row(message, place, IS_ERROR, indent))
     calls = message.get("tool_calls")
@@ -308,9 +308,9 @@ def _past_call_rows(source: FormSource, place: Place, call: object, indent: int)
             rows.append(FormRow("section", (*place, "args"), indent, "args", absent="args" not in call, note="none"))
         for name, value in arguments.items():
             at = (*place, "args", name)
-            said = mark_name(tool, name)
+            text = mark_name(tool, name)
             cells = (Cell("key", at, shown_text(name)), Cell("value", at, shown_value(value), empty_stays=True))
-            rows.append(FormRow("pair", at, indent, "", cells, marks=(said,) if said else ()))
+            rows.append(FormRow("pair", at, indent, "", cells, marks=(text,) if text else ()))
     else:
         rows.append(as_it_stands((*place, "args"), indent, arguments))
     yield from [*rows, *unknown_rows(call, place, indent, ("id", "tool", "args"))]

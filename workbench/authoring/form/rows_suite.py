@@ -115,11 +115,11 @@ def _seldom(source: FormSource) -> Iterator[FormRow]:
     yield field_row(table, (), Field("skip", "text"))
     yield field_row(table, (), Field("offer", "names", "all tools", rare=True))
     models = header.get("models", ABSENT)
-    said = "offline" if models is ABSENT else default_text(models, True)
-    yield field_row(table, (), Field("models", "names", said, rare=True))
+    text = "offline" if models is ABSENT else default_text(models, True)
+    yield field_row(table, (), Field("models", "names", text, rare=True))
     execute = header.get("execute", ABSENT)
-    said = "no" if execute is ABSENT else default_text(execute, True)
-    yield field_row(table, (), Field("execute", "yes_no", said, rare=True))
+    text = "no" if execute is ABSENT else default_text(execute, True)
+    yield field_row(table, (), Field("execute", "yes_no", text, rare=True))
 
 
 _HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")

@@ -82,9 +82,9 @@ def _finding_rows(finding: AuditFinding, path: Path, names: Mapping[str, str], w
 
 def _coverage_rows(each: AuditedSuite, home: Target, width: int) -> Iterator[AuditRow]:
     coverage = each.audit.coverage
-    said = [f"{share.covered} of {share.total} {what}" for what, share in coverage.shares]
-    if said:
-        yield AuditRow(cut_line((Span(f"   covered: {', '.join(said)}", "muted"),), width), home)
+    parts = [f"{share.covered} of {share.total} {what}" for what, share in coverage.shares]
+    if parts:
+        yield AuditRow(cut_line((Span(f"   covered: {', '.join(parts)}", "muted"),), width), home)
     for what, share in coverage.shares:
         if share.missing:
             names = one_line("; ".join(share.missing))

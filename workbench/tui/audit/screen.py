@@ -117,9 +117,9 @@ class AuditScreen(SideScreen[Target | None]):
     def _show_bars(self) -> None:
         audited = self._list.audited
         left: Line = (Span(" Audit ", "badge"), Span(f" {one_line(self._place)}"))
-        said = "" if self.is_done else f"{len(audited)} of {len(self._files)} suites … "
+        text = "" if self.is_done else f"{len(audited)} of {len(self._files)} suites … "
         found = finding_count(audited)
-        right: Line = (Span(said, "muted"), Span(f"{counted(found, 'finding')} ", "warned" if found else "passed"))
+        right: Line = (Span(text, "muted"), Span(f"{counted(found, 'finding')} ", "warned" if found else "passed"))
         self.query_one("#audit-title", Bar).say(lambda width: title_line(left, (right,), width))
         super()._show_bars()
 

@@ -81,10 +81,10 @@ def storage_lines(breakpoints: Breakpoints, width: int) -> list[Line]:
     if breakpoints.problem is not None:
         return warned_lines(breakpoints.problem, width)
     if breakpoints.file is None:
-        said = "For this session only: given with --break on the command line."
+        text = "For this session only: given with --break on the command line."
     else:
-        said = f"Stored in {one_line(str(breakpoints.file.path))}"
-    return [(Span(f" {row}", "muted"),) for row in wrap(said, max(width - 2, 10))]
+        text = f"Stored in {one_line(str(breakpoints.file.path))}"
+    return [(Span(f" {row}", "muted"),) for row in wrap(text, max(width - 2, 10))]
 
 
 def typing_lines(text: str, mistake: str | None, width: int) -> list[Line]:
@@ -92,7 +92,7 @@ def typing_lines(text: str, mistake: str | None, width: int) -> list[Line]:
     if mistake is not None:
         return warned_lines(mistake, width)
     kind = text.split(" ", 1)[0]
-    meaning = next((said for name, said in KINDS.items() if name == kind), "")
+    meaning = next((message for name, message in KINDS.items() if name == kind), "")
     meaning = meaning or f"one of {', '.join(KINDS)}"
     return [(Span(f" {row}", "muted"),) for row in wrap(meaning, max(width - 2, 10))]
 

@@ -172,9 +172,9 @@ class BreakpointsScreen(SideScreen[None]):
 
     def _show(self) -> None:
         self._list.move_cursor(self._list.cursor)
-        said = self.query_one("#breakpoints-said", ReadLines)
-        said.show_anew(from_top=True)
-        said.refresh(layout=True)
+        text = self.query_one("#breakpoints-said", ReadLines)
+        text.show_anew(from_top=True)
+        text.refresh(layout=True)
         self._show_bars()
 
     # Changing

@@ -54,8 +54,8 @@ class EditingCommands:
         change."""
         if (refused := self._case_pane.give_up_refused()) is not None:
             kept = f"Its text is invalid: {refused}. Enter in its cell shows it again"
-            said = f"The field was closed, and nothing else was {what.lower()}. {kept}"
-            self._stage.announce(said, "warned", GLYPHS.warned)
+            text = f"The field was closed, and nothing else was {what.lower()}. {kept}"
+            self._stage.announce(text, "warned", GLYPHS.warned)
         elif (suite := self._selection.suite) is not None:
             shown = self._case_pane.shown
             self._went(go(suite, self._open_suites), what)

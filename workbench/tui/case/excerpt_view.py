@@ -118,8 +118,8 @@ def _problem_rows(problems: Sequence[Problem], gutter: int, room: int) -> list[L
     for problem in problems:
         role: Role = "error" if problem.severity == "error" else "warned"
         sign = GLYPHS.error if problem.severity == "error" else GLYPHS.warned
-        said = f"{problem.where}: {problem.message}" if problem.where else problem.message
-        rows.extend(behind((Span(" " * (gutter - 2)), Span(f"{sign} ", role)), said, role, room))
+        text = f"{problem.where}: {problem.message}" if problem.where else problem.message
+        rows.extend(behind((Span(" " * (gutter - 2)), Span(f"{sign} ", role)), text, role, room))
         if problem.hint:
             rows.extend(behind((Span(" " * gutter),), problem.hint, "muted", room))
     return rows

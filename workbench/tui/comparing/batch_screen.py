@@ -129,9 +129,9 @@ class ComparedBatchScreen(CompareScreen):
         try:
             read = await asyncio.to_thread(self._read_others, self._kept)
         except HistoryError as error:
-            said = str(error)
+            text = str(error)
             self._is_ours = False  # events cannot make it readable; F5 tries again
-            self.announce(said[:1].upper() + said[1:], "error", GLYPHS.error)
+            self.announce(text[:1].upper() + text[1:], "error", GLYPHS.error)
         else:
             self._not_before_s = self._loop_s() + max(GOING_S, (self._loop_s() - began_s) / READING_SHARE)
             await self._take(*read, asked=asked)
@@ -159,8 +159,8 @@ class ComparedBatchScreen(CompareScreen):
                 await asyncio.sleep(0)
         self._show_news(state.rows is not rows)
         if asked:
-            said = f"{counted(-over, 'more run')} finished" if over < 0 else "no more runs finished"
-            self.announce(f"Reloaded: {said}")
+            text = f"{counted(-over, 'more run')} finished" if over < 0 else "no more runs finished"
+            self.announce(f"Reloaded: {text}")
 
     @staticmethod
     def _loop_s() -> float:

@@ -159,8 +159,8 @@ class CellsScreen(FilterScreen[None]):
             self._asked_again = True
             runs = sum(state.at(key).planned for key in over)
             finished = f"All {runs:,} runs are finished" if runs > 1 else "The run is finished"
-            said = f"{finished}. Press R again to rerun {'them all' if runs > 1 else 'it'}"
-            self.announce(said, "warned", GLYPHS.warned)
+            text = f"{finished}. Press R again to rerun {'them all' if runs > 1 else 'it'}"
+            self.announce(text, "warned", GLYPHS.warned)
             return
         self._asked_again = False
         by_repeats: dict[int | None, list[CellKey]] = {}

@@ -245,20 +245,20 @@ def cell_text(state: CompareState, width: int) -> Line:
         return cut_line((Span(f" {GLYPHS.warned} {_sentence(why)}", "warned"),), width) if why is not None else EMPTY
     standing = state.at(key)
     sign, role = _sign(standing)
-    cell, said = standing.cell, _how_far(standing) if standing.stage != "done" else ""
+    cell, text = standing.cell, _how_far(standing) if standing.stage != "done" else ""
     if standing.stage == "done" and cell is not None:
-        said = cell.status + (f": {one_line(cell.reason)}" if cell.reason else "")
+        text = cell.status + (f": {one_line(cell.reason)}" if cell.reason else "")
     elif standing.later is not None:
-        said += f"; {GLYPHS.retry} {one_line(standing.later)}"
+        text += f"; {GLYPHS.retry} {one_line(standing.later)}"
     broken = _broken_off(cell) if standing.stage == "done" and cell is not None else EMPTY
     name, model, between = one_line(state.case.name), names_of(state.models)[state.column], f" {GLYPHS.dot} "
     room = width - len(f" {sign} ") - len(between) - 2
-    about = max(room - cell_len(said) - cells(broken), int(room * ABOUT_SHARE))
+    about = max(room - cell_len(text) - cells(broken), int(room * ABOUT_SHARE))
     name_cells = max(about - cell_len(model), about // 2)
     name = cut(name, name_cells)
     model = cut(model, about - cell_len(name))
     about_cell = Span(f"{name}{between}{model}  ", "muted")
-    return cut_line((Span(f" {sign} ", role), about_cell, Span(said, role), *broken), width)
+    return cut_line((Span(f" {sign} ", role), about_cell, Span(text, role), *broken), width)
 
 
 def _broken_off(cell: Cell) -> Line:
@@ -307,8 +307,8 @@ def _sign(standing: Standing) -> tuple[str, Role]:
 def _how_far(standing: Standing) -> str:
     if standing.stage == "not run":
         return ""
-    said = standing.waits or standing.stage
-    return f"{standing.done}/{standing.planned} {said}" if standing.planned > 1 else said
+    text = standing.waits or standing.stage
+    return f"{standing.done}/{standing.planned} {text}" if standing.planned > 1 else text
 
 
 def _worst(state: CompareState, case: ComparedCase) -> tuple[str, Role]:

@@ -150,9 +150,9 @@ class CompareScreen(CellsScreen):
             Span(f"{self._filter_text}{only}", "accent"),
         )
         shown, cases = len(state.cases_shown), len(state.cases)
-        said = counted(cases, "case") if shown == cases else f"{shown:,} of {counted(cases, 'case')}"
-        short = said if shown == cases else f"{shown:,} of {cases:,}"
-        about = (f"{said} {GLYPHS.dot} {counted(len(state.models), 'model')}", said, short)
+        text = counted(cases, "case") if shown == cases else f"{shown:,} of {counted(cases, 'case')}"
+        short = text if shown == cases else f"{shown:,} of {cases:,}"
+        about = (f"{text} {GLYPHS.dot} {counted(len(state.models), 'model')}", text, short)
         ends = self._title_ends([(Span(f"{each} ", "muted"),) for each in about])
         self.query_one("#compare-title", Bar).say(lambda width: title_line(left, ends, width))
         self._show_cell()
@@ -272,9 +272,9 @@ class CompareScreen(CellsScreen):
             why["pair"] = "this column is the base: put the cursor on the one to compare with it, or b on another"
         if not state.source.live:
             kept = "a batch of the history cannot be run here: c in the history resumes it"
-            return {f"compare.{name}": said for name, said in why.items()} | dict.fromkeys(_RUNNING, kept)
+            return {f"compare.{name}": text for name, text in why.items()} | dict.fromkeys(_RUNNING, kept)
         why["reload"] = "these runs are shown as they progress"
-        return {f"compare.{name}": said for name, said in why.items()}
+        return {f"compare.{name}": text for name, text in why.items()}
 
     def do_reload(self) -> None:
         """Reload a batch. Live comparisons update by themselves."""

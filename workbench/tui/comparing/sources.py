@@ -173,10 +173,10 @@ class LiveRuns:
         suites = [suite for suite in self._suites() if suite.cases] or self._suites()
         if suites and all(suite.file.suite is None for suite in suites):
             one = len(suites) == 1
-            said = "the suite cannot run yet: it has errors" if one else "the suites cannot run yet: they have errors"
+            text = "the suite cannot run yet: it has errors" if one else "the suites cannot run yet: they have errors"
             if all(suite.why_not_editable is not None for suite in suites):
-                return said
-            return f"{said}; Esc, then e edits {'it' if one else 'them'}"
+                return text
+            return f"{text}; Esc, then e edits {'it' if one else 'them'}"
         if not any(suite.cases for suite in suites):
             return "there is no case here yet; Esc, then n makes one"
         return None

@@ -333,8 +333,8 @@ class CompareState:
         key = case.suite, case.case_id
         if key not in self._texts:
             standings = [(model, self.at(case.on(model))) for model in self.models]
-            said = (f"{model}:{one.cell.status if one.cell is not None else one.stage}" for model, one in standings)
-            self._texts[key] = " ".join((case.suite_name, case.name, case.case_id, *case.tags, *said)).casefold()
+            parts = (f"{model}:{one.cell.status if one.cell is not None else one.stage}" for model, one in standings)
+            self._texts[key] = " ".join((case.suite_name, case.name, case.case_id, *case.tags, *parts)).casefold()
         return self._texts[key]
 
     def _sorted(self, cases: Sequence[ComparedCase], by: Sorting) -> list[ComparedCase]:

@@ -74,8 +74,8 @@ class ConfusionTable:
             for at in shown:
                 count = self._counts.get((row, columns[at]), 0)
                 role: Role = "muted" if not count else "passed" if row == columns[at] else "failed" if row else "warned"
-                said = f"{count:,}" if count else GLYPHS.dot
-                spans.append(Span(f"  {said:>{min(cell_len(heads[at]), widest)}}", role))
+                text = f"{count:,}" if count else GLYPHS.dot
+                spans.append(Span(f"  {text:>{min(cell_len(heads[at]), widest)}}", role))
             lines.append(tuple(spans))
         return lines
 
@@ -188,8 +188,8 @@ def _examples(state: FailureList, group: CauseGroup) -> Iterator[tuple[str, Sequ
 def _advice(cause: Cause, first: str, width: int) -> Iterator[Line]:
     yield heading("What to do")
     yield from _item(f"{first[:1].upper()}{first[1:]}.", "strong", width)
-    for said in ADVICE[cause].more:
-        yield from _item(said, "text", width)
+    for text in ADVICE[cause].more:
+        yield from _item(text, "text", width)
 
 
 def _run_lines(state: FailureList, run: FailedRun, width: int) -> Iterator[Line]:
@@ -213,12 +213,12 @@ def _symptom(symptom: Symptom, width: int) -> Iterator[Line]:
         facts.append(("", str(symptom.subject), "tool"))
     facts.append(("", symptom.why, "text"))
     facts += [
-        (f"{word} ", said, "muted")
-        for word, said in (("expected", symptom.expected), ("got     ", symptom.got))
-        if said is not None
+        (f"{word} ", text, "muted")
+        for word, text in (("expected", symptom.expected), ("got     ", symptom.got))
+        if text is not None
     ]
-    for word, said, role in facts:
-        first, *rest = wrap(one_line(said), max(width - 5 - len(word), 10))
+    for word, text, role in facts:
+        first, *rest = wrap(one_line(text), max(width - 5 - len(word), 10))
         yield (Span(f"     {word}", "muted"), Span(first, role))
         for row in rest:
             yield (Span(" " * (5 + len(word))), Span(row, role))

@@ -46,8 +46,8 @@ class FailuresCommands:
         if not self._stage.shows_main:
             return  # the user has gone elsewhere
         if not state.failures.runs:
-            said = f"Nothing has failed in {place}, but {self._elsewhere(suites)}"
-            self._stage.announce(said, "warned", GLYPHS.warned)
+            text = f"Nothing has failed in {place}, but {self._elsewhere(suites)}"
+            self._stage.announce(text, "warned", GLYPHS.warned)
             return
         state.resume(self._folded.get(place, frozenset()), self._row)
 

@@ -271,5 +271,5 @@ def _worth(pairing: CallPairing, account: Account | None, width: int) -> list[Li
                 role = "warned" if account.share > 0 else "failed"
     if not parts:
         return []
-    said = one_line(f" {GLYPHS.dot} ".join(parts))
-    return [(Span(" " * INDENT), Span(row, role)) for row in wrap(said, max(width - INDENT, 10))]
+    text = one_line(f" {GLYPHS.dot} ".join(parts))
+    return [(Span(" " * INDENT), Span(row, role)) for row in wrap(text, max(width - INDENT, 10))]

@@ -43,8 +43,8 @@ def step_lines(state: GradesState, width: int) -> list[Line]:
     for step in steps[:MOST_STEPS]:
         sign, role = STATUS_SIGNS[step.status] if step.status is not None else (GLYPHS.skipped, "muted")
         figures = "" if step.score is None else f"  {score(step.score)}"
-        said = f"step {step.step}  {step.status or 'not reached'}{figures}"
-        lines += signed(sign, said, role, width, 1)
+        text = f"step {step.step}  {step.status or 'not reached'}{figures}"
+        lines += signed(sign, text, role, width, 1)
         if step.why and (step.status != "passed" or state.more):
             rows = wrap(one_line(step.why), max(width - _WHY_INDENT, 10))
             lines += [(Span(" " * _WHY_INDENT), Span(row, "muted")) for row in rows]

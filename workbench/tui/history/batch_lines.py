@@ -82,7 +82,7 @@ def _result(state: HistoryList, batch: BatchRow, roomy: bool) -> Line:
         marks = marks[:1]
         graded_by = [(GLYPHS.retry, "accent")] if state.grading(batch) is not None else []
     marks += graded_by
-    line: Line = (*(Span(f"  {said}", kind) for said, kind in marks), Span(f"  {rate:>6}", role))
+    line: Line = (*(Span(f"  {text}", kind) for text, kind in marks), Span(f"  {rate:>6}", role))
     return (*line, Span(f" {f'{good:,}/{graded:,}':>7}", "muted")) if roomy else line
 
 
@@ -148,21 +148,21 @@ def _detail(state: HistoryList, batch: BatchRow, width: int) -> Iterator[list[Li
 
 def _head(state: HistoryList, batch: BatchRow, width: int) -> list[Line]:
     if batch.damage is not None:
-        said = f"This batch is damaged: {batch.damage}. Delete removes it."
-        return [(Span(f" {called(batch)}", "strong"),), *paragraph(said, width, "error")]
+        text = f"This batch is damaged: {batch.damage}. Delete removes it."
+        return [(Span(f" {called(batch)}", "strong"),), *paragraph(text, width, "error")]
     parts = state.parts(batch)
     good, graded = rate_of(parts)
     passed = (
         f"{rate_text(parts)} passed: {good:,} of {counted(graded, 'graded run')}" if graded else "No run was graded"
     )
-    by = [span for said, role in _grading_notes(state, batch) for span in (Span(", "), Span(said, role))]
+    by = [span for text, role in _grading_notes(state, batch) for span in (Span(", "), Span(text, role))]
     lines: list[Line] = [
         spread((Span(f" {called(batch)}", "strong"),), (Span(_times(batch), "muted"),), width),
         *wrap_line((Span(f" {passed}"), *by), width, hang=1),
     ]
-    apart = [(sum(part.counts[status] for part in parts), said) for status, said in _APART.items()]
-    if said := ", ".join(f"{count:,} {words}" for count, words in apart if count):
-        lines += paragraph(f"Also {said}.", width, "muted")
+    apart = [(sum(part.counts[status] for part in parts), text) for status, text in _APART.items()]
+    if text := ", ".join(f"{count:,} {words}" for count, words in apart if count):
+        lines += paragraph(f"Also {text}.", width, "muted")
     if state.is_going(batch):
         lines += paragraph(f"{counted(batch.missing, 'run')} to come.", width, "running")
     elif batch.missing:
@@ -262,10 +262,10 @@ def _made_with(batch: BatchRow, width: int) -> list[Line]:
     lines: list[Line] = [EMPTY, (Span(" Made with", "heading"),), *paragraph("; ".join(how), width, "text", 3)]
     models = settings.get("models")
     if isinstance(models, dict):
-        for name, said in models.items():
-            if isinstance(said, dict):
+        for name, text in models.items():
+            if isinstance(text, dict):
                 head = Span(f"   {model_label(name)}", "strong")
-                lines += wrap_line((head, Span(f"  {_reached(said)}", "muted")), width, hang=5)
+                lines += wrap_line((head, Span(f"  {_reached(text)}", "muted")), width, hang=5)
     return lines
 
 

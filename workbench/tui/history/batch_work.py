@@ -162,15 +162,15 @@ class BatchWork:
         await self._change(screen, f"removing {called(batch)}", change, f"{called(batch)} was removed")
 
     async def _change(self, screen: HistoryScreen, what: str, change: Callable[[list[str]], None], done: str) -> None:
-        said: list[str] = []
+        parts: list[str] = []
         async with self._one_at_a_time(screen, what):
             try:
-                await self._on_thread(lambda: change(said))
+                await self._on_thread(lambda: change(parts))
             except HistoryError as error:
                 self._fail(screen, str(error))
                 return
-        if said:
-            self._say(screen, said[0], "warned", GLYPHS.warned)
+        if parts:
+            self._say(screen, parts[0], "warned", GLYPHS.warned)
         else:
             self._say(screen, done, "passed", GLYPHS.passed)
         self.read_again()
@@ -205,11 +205,11 @@ class BatchWork:
             except (HistoryError, RecordingError) as error:
                 self._fail(screen, f"Not everything was saved: {error}")
                 return
-        said = f"Saved {counted(count, 'recording')} in {folder.absolute()}"
+        text = f"Saved {counted(count, 'recording')} in {folder.absolute()}"
         if damaged:
-            self._say(screen, f"{said}; left out: {_first_of(damaged)}", "warned", GLYPHS.warned)
+            self._say(screen, f"{text}; left out: {_first_of(damaged)}", "warned", GLYPHS.warned)
         else:
-            self._say(screen, said, "passed", GLYPHS.passed)
+            self._say(screen, text, "passed", GLYPHS.passed)
 
     # Resuming
 
@@ -249,14 +249,14 @@ class BatchWork:
         """Return why a batch is not resumed, after asking about what changed since, `None` if it is."""
         from workbench.tui.history.dialogs import GoOnScreen
 
-        said = [*resumption.as_then, *resumption.differences]
+        parts = [*resumption.as_then, *resumption.differences]
         if resumption.execute_all:
-            said.append("every tool is executed for real, as in this batch")
-        if not said:
+            parts.append("every tool is executed for real, as in this batch")
+        if not parts:
             return None
         if not self._stage.shows(screen):  # the user is elsewhere, so keys must not answer the question
             return f"there is a question about {called(resumption.batch)}, but the history was closed"
-        question = GoOnScreen(resumption.batch, said, today=bool(resumption.differences))
+        question = GoOnScreen(resumption.batch, parts, today=bool(resumption.differences))
         answer = await self._stage.ask(question)
         return None if answer == "go on" else "the batch stays as it is"
 
@@ -291,11 +291,11 @@ class BatchWork:
             return
         screen.state.look_at_grading(batch.number, screen.state.regraded.get(batch.number, 0) + 1)
         self.read_again()
-        said = _regraded_text(plan, graded)
+        text = _regraded_text(plan, graded)
         if damaged:
-            self._say(screen, f"{said}; left out: {_first_of(damaged)}", "warned", GLYPHS.warned)
+            self._say(screen, f"{text}; left out: {_first_of(damaged)}", "warned", GLYPHS.warned)
         else:
-            self._say(screen, said, "passed", GLYPHS.passed)
+            self._say(screen, text, "passed", GLYPHS.passed)
 
     def _plan(self, number: int, edited: Mapping[Path, SuiteFile]) -> RegradingPlan:
         from workbench.evaluation.regrade import plan_regrading
@@ -327,13 +327,13 @@ def _first_of(damaged: Sequence[str]) -> str:
 
 def _regraded_text(plan: RegradingPlan, graded: Sequence[GradedAgain]) -> str:
     moved = moves_text(Move(each.before, each.after) for each in graded)
-    said = [f"Regraded: {moved}" if moved else "Regraded: no grade changed"]
+    parts = [f"Regraded: {moved}" if moved else "Regraded: no grade changed"]
     kept = [each.after.not_regraded for each in graded if each.after.not_regraded is not None]
     if kept:
-        said.append(f"{counted(len(kept), 'run')} not regraded, the first: {kept[0]}")
+        parts.append(f"{counted(len(kept), 'run')} not regraded, the first: {kept[0]}")
     otherwise = sum(each.run.asked_otherwise for each in graded)
     if otherwise:
-        said.append(f"{counted(otherwise, 'run')} of cases that have changed since")
+        parts.append(f"{counted(otherwise, 'run')} of cases that have changed since")
     if plan.gone:
-        said.append(f"{counted(len(plan.gone), 'run')} left out, because their cases no longer exist")
-    return "; ".join([*said, *plan.problems])
+        parts.append(f"{counted(len(plan.gone), 'run')} left out, because their cases no longer exist")
+    return "; ".join([*parts, *plan.problems])

@@ -190,12 +190,12 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
     def _title(self) -> tuple[Line, Sequence[Line]]:
         state = self.state
         hidden = state.forks if not state.shows_forks else 0
-        said = [f"{len(state.batches):,} batch{'' if len(state.batches) == 1 else 'es'}"] if state.is_read else []
-        said += [f"{counted(hidden, 'fork')} hidden"] if hidden else []
-        said += [f"{len(state.marked)} marked"] if state.marked else []
+        parts = [f"{len(state.batches):,} batch{'' if len(state.batches) == 1 else 'es'}"] if state.is_read else []
+        parts += [f"{counted(hidden, 'fork')} hidden"] if hidden else []
+        parts += [f"{len(state.marked)} marked"] if state.marked else []
         left: Line = (Span(" History ", "badge"), Span(self._filter_text))
         progress = self._book.progress()
-        return left, progress_ends(progress, (Span(f"{', '.join(said)} ", "muted"),))
+        return left, progress_ends(progress, (Span(f"{', '.join(parts)} ", "muted"),))
 
     def _refusals(self) -> Mapping[str, str]:
         return self.state.refusals()

@@ -110,8 +110,8 @@ class DiffList(FoldingState[DiffRow]):
 
     def _text_of(self, change: CaseChange) -> str:
         suite = self.suites[change.suite]
-        said = f"{change.kind} {suite.name} {suite.path} {change.case_id} {change.case_name} {change.model}"
-        return f"{said} {change.sentence}"
+        text = f"{change.kind} {suite.name} {suite.path} {change.case_id} {change.case_name} {change.model}"
+        return f"{text} {change.sentence}"
 
 
 def _unfinished(runs: Sequence[RunRow]) -> set[CellKey]:
@@ -259,8 +259,8 @@ def _side_lines(cell: Cell, width: int) -> Iterator[Line]:
             facts.append(f"spread {score(cell.spread)}")
     if cell.latency_ms is not None:
         facts.append(duration(cell.latency_ms))
-    said = f"  {f' {GLYPHS.dot} '.join(facts)}" if facts else ""
-    yield cut_line((Span(f"   {sign} {cell.status}", role), Span(said)), width)
+    text = f"  {f' {GLYPHS.dot} '.join(facts)}" if facts else ""
+    yield cut_line((Span(f"   {sign} {cell.status}", role), Span(text)), width)
     if cell.status != "passed":
         reasons = [cell.reason] if cell.reason else [run.reason for run in cell.runs if run.reason]
         for reason in list(dict.fromkeys(filter(None, reasons)))[:3]:

@@ -21,8 +21,8 @@ class BatchNameScreen(NameScreen):
     """Asks for the name of a batch, which may be empty. A different batch of that name loses it."""
 
     def __init__(self, batch: BatchRow) -> None:
-        said = f"The name of #{batch.number}, for example as a baseline. Empty: no name."
-        super().__init__("Name the batch", batch.name or "", said, _refusal)
+        text = f"The name of #{batch.number}, for example as a baseline. Empty: no name."
+        super().__init__("Name the batch", batch.name or "", text, _refusal)
 
     def submit(self) -> None:
         if not self.query_one("#name", Input).value.strip():
@@ -61,13 +61,13 @@ class RemoveScreen(AskScreen[Literal["remove", "no"]]):
 
     def __init__(self, batch: BatchRow) -> None:
         first = "" if batch.damage is not None else "; w saves its runs as recordings first"
-        said = [f"nothing brings it back{first}"]
+        parts = [f"nothing brings it back{first}"]
         if batch.name:
-            said.insert(0, f"it is named {batch.name!r}: comparisons with that name would find nothing")
+            parts.insert(0, f"it is named {batch.name!r}: comparisons with that name would find nothing")
         runs = counted(batch.planned, "run") if batch.damage is None else "runs"
         asked = f"{called(batch)} and its {runs} would be removed from the history:"
         super().__init__(
-            _listed(asked, said),
+            _listed(asked, parts),
             [
                 ("remove", Option("remove", "take it out of the history", key="r")),
                 ("no", Option("no", "leave it", key="n")),

@@ -225,9 +225,9 @@ class HistoryCommands:
             try:
                 screen = await made()
             except (HistoryError, RecordingError) as error:
-                said = str(error)
+                text = str(error)
                 announce = shown.announce if shown is not None else self._stage.announce
-                announce(said[:1].upper() + said[1:], "error", GLYPHS.error)
+                announce(text[:1].upper() + text[1:], "error", GLYPHS.error)
                 self._batch_work().read_again()  # the file may have been replaced
             else:
                 if shown is not None or self._stage.shows_main:

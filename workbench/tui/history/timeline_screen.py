@@ -53,9 +53,9 @@ class TimelineScreen(MarkingScreen[Timeline, RunRow]):
         state = self.state
         left: Line = (Span(" Over time ", "badge"), Span(f" {one_line(state.case_name)}{self._filter_text}"))
         batches = len({run.batch for run in state.runs})
-        said = f"{counted(len(state.runs), 'run')} in {batches:,} batch{'' if batches == 1 else 'es'} "
+        text = f"{counted(len(state.runs), 'run')} in {batches:,} batch{'' if batches == 1 else 'es'} "
         damaged = f" {counted(state.damaged, 'damaged run')} left out · " if state.damaged else ""
-        return left, [(Span(damaged, "warned"), Span(said, "muted")), EMPTY]
+        return left, [(Span(damaged, "warned"), Span(text, "muted")), EMPTY]
 
     def do_open(self) -> None:
         """Show the run."""

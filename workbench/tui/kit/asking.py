@@ -175,8 +175,8 @@ class _Naming(Dialog[_Choice]):
         self.say_keys(self._keys)
 
     def _lines(self, width: int) -> list[Line]:
-        said = wrap(one_line(self._said), max(width - 4, 10))
-        return [EMPTY, *((Span("  "), Span(row)) for row in said)]
+        parts = wrap(one_line(self._said), max(width - 4, 10))
+        return [EMPTY, *((Span("  "), Span(row)) for row in parts)]
 
     def _make_room(self, height: int) -> None:
         super()._make_room(height)

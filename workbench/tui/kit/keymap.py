@@ -161,7 +161,7 @@ class _Reading:
                 wanted[action_id] = keys
                 self._lines[action_id] = self._positions.line(place)
         self._drop_clashes(wanted)
-        problems = tuple(f"{self._file}, line {line}: {said}" for line, said in sorted(self._problems))
+        problems = tuple(f"{self._file}, line {line}: {text}" for line, text in sorted(self._problems))
         return Keymap(MappingProxyType(wanted)), problems
 
     def _keys(self, place: tuple[str, ...], action_id: str, value: object) -> tuple[str, ...] | None:
@@ -190,8 +190,8 @@ class _Reading:
             loser = max(changed, key=lambda action_id: self._lines[action_id])
             winner = other if loser == one else one
             del wanted[loser]
-            said = f"{loser}: {key_name(key)} is the key of {winner!r} as well: give one of them another key, or []"
-            self._problems.append((self._lines[loser], said))
+            text = f"{loser}: {key_name(key)} is the key of {winner!r} as well: give one of them another key, or []"
+            self._problems.append((self._lines[loser], text))
 
     def _clash(self, wanted: Mapping[str, tuple[str, ...]]) -> tuple[str, str, str] | None:
         keymap = Keymap(wanted)

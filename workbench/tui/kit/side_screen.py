@@ -84,8 +84,8 @@ class SideScreen(ClosesOnce[Answer], Screen[Answer]):
         if not self.is_attached:
             self.stage.announce(text, role, sign)
             return
-        said = f" {sign} {one_line(text)}" if sign else f" {one_line(text)}"
-        self._keys.announce((Span(said, role),))
+        message = f" {sign} {one_line(text)}" if sign else f" {one_line(text)}"
+        self._keys.announce((Span(message, role),))
 
     def action_do(self, action_id: str) -> None:
         """Perform an action of this screen, or announce why it is unavailable."""

@@ -45,10 +45,10 @@ class Difference:
         changed = sum(min(gone, came) for gone, came in self._groups())
         counts = ((changed, "changed"), (self.added - changed, "added"), (self.removed - changed, "removed"))
         parts = [(count, what) for count, what in counts if count]
-        said = [
+        texts = [
             f"{counted(count, 'line') if at == 0 else f'{count:,}'} {what}" for at, (count, what) in enumerate(parts)
         ]
-        return ", ".join(said) or "no difference"
+        return ", ".join(texts) or "no difference"
 
     def _groups(self) -> Iterator[tuple[int, int]]:
         """Yield the number of removed and added lines in each group."""

@@ -70,14 +70,14 @@ _HINTS: Mapping[str, tuple[str, str]] = {
 def hints_in_words(annotations: Mapping[str, JsonValue]) -> str:
     """Return every annotation in words, known ones first."""
     known = [name for name in _HINTS if name in annotations]
-    said = []
+    parts = []
     for name in (*known, *(name for name in annotations if name not in _HINTS)):
         value = annotations[name]
         if name in _HINTS and isinstance(value, bool):
-            said.append(_HINTS[name][0 if value else 1])
+            parts.append(_HINTS[name][0 if value else 1])
         else:
-            said.append(f"{name} {json.dumps(value, ensure_ascii=False)}")
-    return f" {GLYPHS.dot} ".join(said)
+            parts.append(f"{name} {json.dumps(value, ensure_ascii=False)}")
+    return f" {GLYPHS.dot} ".join(parts)
 
 
 MOST_NAMED = 8

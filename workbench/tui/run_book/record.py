@@ -239,8 +239,8 @@ class RunRecord:
             at = f"{self.put_off_until.astimezone():%H:%M:%S}"
             return self.put_off_until, f"waits until {at} at least: the endpoint asked another run to wait"
         if self.retry is not None and self.retry_at is not None:
-            said = f"retry {self.retry.attempt} at {self.retry_at.astimezone():%H:%M:%S}: {self.retry.reason}"
-            return self.retry_at, said
+            text = f"retry {self.retry.attempt} at {self.retry_at.astimezone():%H:%M:%S}: {self.retry.reason}"
+            return self.retry_at, text
         return None
 
     @property

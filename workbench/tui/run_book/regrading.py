@@ -95,7 +95,7 @@ class Regrading:
         """Drop suites that are no longer open."""
         if len(self._followed) > len(suites):
             paths = {suite.path for suite in suites}
-            self._followed = {path: said for path, said in self._followed.items() if path in paths}
+            self._followed = {path: text for path, text in self._followed.items() if path in paths}
 
     def finish(self, suite: OpenSuite, case: CaseKey) -> None:
         """Note that runs of a case ended. They were graded by the suite as it was when they began."""
@@ -138,8 +138,8 @@ class Regrading:
         """Describe the grades that moved since the last call, empty if none did."""
         moves = [Move(before, run.figures) for run, before in self._moved.values() if run.figures is not None]
         self._moved.clear()
-        said = moves_text(moves)
-        return f"{said}, no model call" if said else ""
+        text = moves_text(moves)
+        return f"{text}, no model call" if text else ""
 
     def _look_at(self, file: SuiteFile, case: Case) -> None:
         key = (file.path, case.id)

@@ -79,5 +79,5 @@ class Questions:
             self._stage.announce(f"Stopping {run.case_name}; what is finished is kept", "text", GLYPHS.stopped)
             return
         self._runner.allow(run.run_id, question.asked.call.id, answer == "yes")
-        said = "is executed" if answer == "yes" else "is not executed"
-        self._stage.announce(f"{one_line(question.asked.tool.name)} {said} in {run.case_name}")
+        text = "is executed" if answer == "yes" else "is not executed"
+        self._stage.announce(f"{one_line(question.asked.tool.name)} {text} in {run.case_name}")

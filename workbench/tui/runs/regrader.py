@@ -131,13 +131,13 @@ class Regrader:
             if self._clock() - max(began_s, shown_s) > LONG_S:
                 shown_s = self._clock()
                 self._stage.announce(f"Regrading: {max(total - state.waiting, 0):,} of {total:,} cases", gently=True)
-        said = [
+        parts = [
             state.told(),
             *(f"{counted(runs, 'run')} not regraded ({why}): r runs them again" for why, runs in kept.items()),
         ]
         self._show.all_graded()
-        if any(said) or shown_s:
-            self._stage.announce("; ".join(filter(None, said)) or "Regraded: no grade changed", gently=True)
+        if any(parts) or shown_s:
+            self._stage.announce("; ".join(filter(None, parts)) or "Regraded: no grade changed", gently=True)
 
     async def _graded_in_background(
         self, due: Sequence[Due], refused: dict[Path, str], kept: Counter[str]

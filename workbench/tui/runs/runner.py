@@ -126,10 +126,10 @@ class Runner:
 
     def problems(self) -> list[str]:
         """Return problems with recordings and the history since the last call."""
-        said, self._history_problems = self._history_problems, []
+        text, self._history_problems = self._history_problems, []
         found = [record.problem for record in self._recordings if record.problem is not None]
         self._recordings = [record for record in self._recordings if record.problem is None]
-        return [*said, *found]
+        return [*text, *found]
 
     def settle_history(self) -> None:
         """Wait until the history has everything so far. Blocks for a limited time, so call it in a thread."""

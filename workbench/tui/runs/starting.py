@@ -84,9 +84,9 @@ class Starter:
         """Run what the app was started with."""
         suites = [(suite, suite.file.suite) for suite in self._open_suites.suites]
         cases = [
-            (suite, tuple(case.id for case in said.cases if begin.options.selection.takes(said, case)))
-            for suite, said in suites
-            if said is not None
+            (suite, tuple(case.id for case in text.cases if begin.options.selection.takes(text, case)))
+            for suite, text in suites
+            if text is not None
         ]
         await self.run([each for each in cases if each[1]], begin.options.repeats, begin=begin)
 

@@ -41,13 +41,13 @@ class ChangedScreen(AskScreen[ChangedAnswer]):
 
     def __init__(self, path: Path, found: Difference, *, gone: bool) -> None:
         if gone:
-            said = "The file no longer exists on disk, and your changes are not saved."
+            text = "The file no longer exists on disk, and your changes are not saved."
             answers = [_MINE_ANEW, _NAME, _LATER]
         else:
-            said = f"The file changed on disk since it was opened. Your version: {found}."
+            text = f"The file changed on disk since it was opened. Your version: {found}."
             answers = [_MINE, _THEIRS, _NAME, _LATER]
         super().__init__(
-            lambda width: said_lines(path, [(said, "text")], found, width),
+            lambda width: said_lines(path, [(text, "text")], found, width),
             answers,
             leaving="later",
             harmless=frozenset({"theirs", "name"} if not gone else {"mine", "name"}),
@@ -63,9 +63,9 @@ class RewrittenScreen(AskScreen[RewrittenAnswer]):
     TITLE_LINE = "Saving writes more than you changed"
 
     def __init__(self, path: Path, found: Difference) -> None:
-        said = f"Some comments or formatting would be lost. Saving changes the file: {found}."
+        text = f"Some comments or formatting would be lost. Saving changes the file: {found}."
         super().__init__(
-            lambda width: said_lines(path, [(said, "text")], found, width),
+            lambda width: said_lines(path, [(text, "text")], found, width),
             [("save", Option("save", "as shown", key="s")), ("no", Option("not now", "it stays as a draft", key="n"))],
             leaving="not now",
         )
@@ -90,11 +90,11 @@ class LeftScreen(AskScreen[LeftAnswer]):
     REST_S = 0.4
 
     def __init__(self, path: Path, when: str, found: Difference, *, notice: str = "") -> None:
-        said: list[tuple[str, Role]] = [(f"Last typed {when}, never saved: {found}.", "text")]
+        parts: list[tuple[str, Role]] = [(f"Last typed {when}, never saved: {found}.", "text")]
         if notice:
-            said.append((notice, "warned"))
+            parts.append((notice, "warned"))
         super().__init__(
-            lambda width: said_lines(path, said, found, width),
+            lambda width: said_lines(path, parts, found, width),
             [
                 ("take", Option("take them", "as unsaved changes; Ctrl+Z undoes them", "as unsaved", key="t")),
                 ("away", Option("throw away", "for good", key="x")),

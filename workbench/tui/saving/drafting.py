@@ -73,8 +73,8 @@ class Drafting:
         for draft in left.drafts:
             await self._offer(draft)
         if left.damaged:
-            said = f"Unsaved changes from an earlier session cannot be read; they are kept in {left.damaged[0]}"
-            self._stage.announce(said, "error", GLYPHS.error)
+            text = f"Unsaved changes from an earlier session cannot be read; they are kept in {left.damaged[0]}"
+            self._stage.announce(text, "error", GLYPHS.error)
 
     async def _offer(self, draft: LeftDraft) -> None:
         from workbench.tui.lines.difference import difference

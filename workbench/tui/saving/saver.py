@@ -141,8 +141,8 @@ class Saver:
             suite.reloaded(await asyncio.to_thread(lambda: _taken_apart(parse_suite(text.text, suite.path))), state)
         self._follow(suite)
         if errors := len(suite.file.errors):
-            said = f"Saved in {suite.path}; {counted(errors, 'error')} to correct before all of it can run"
-            self._stage.announce(said, "warned", GLYPHS.warned)
+            message = f"Saved in {suite.path}; {counted(errors, 'error')} to correct before all of it can run"
+            self._stage.announce(message, "warned", GLYPHS.warned)
         else:
             self._stage.announce(f"Saved in {suite.path}", "passed", GLYPHS.passed)
         return True
@@ -196,15 +196,15 @@ class Saver:
         is_bundled = self._is_bundled(suite.path)
         if is_bundled:
             place = Path(suite.path.name)
-            said = f"{suite.path.name} came with the program, so it is saved as a copy of your own."
+            message = f"{suite.path.name} came with the program, so it is saved as a copy of your own."
         else:
             place = suite.path
-            said = "The file to save it in, in the current folder unless you name another."
+            message = "The file to save it in, in the current folder unless you name another."
         if suite.file.suite is not None and suite.file.suite.servers:
-            said += " Its servers are started in that folder: what they need there has to be copied too."
+            message += " Its servers are started in that folder: what they need there has to be copied too."
         proposed = free_path(place, (other.path for other in self._open_suites.suites if other is not suite))
         refusal = partial(self._why_not_there, suite)
-        path = await self._stage.ask(SaveAsScreen(proposed, said, refusal))
+        path = await self._stage.ask(SaveAsScreen(proposed, message, refusal))
         document = suite.document
         text = await self._checked(suite, document) if path is not None else None
         if path is None or text is None:

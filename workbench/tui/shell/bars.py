@@ -74,8 +74,8 @@ class MainBars:
         self._role, self._said = role, text
         if self._notice is not None:
             self._notice.stop()
-        said = f" {sign} {one_line(text)}" if sign else f" {one_line(text)}"
-        self._keys.announce((Span(said, role),))
+        message = f" {sign} {one_line(text)}" if sign else f" {one_line(text)}"
+        self._keys.announce((Span(message, role),))
         self._notice = self._screen.set_timer(NOTICE_S, self.end_notice)
 
     def end_notice(self, only: str | None = None) -> None:

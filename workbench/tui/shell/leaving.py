@@ -96,18 +96,18 @@ class Leaving:
         under_way = " and ".join(filter(None, (counted(running, "run") if running else "", stoppable)))
         without = [suite for suite in self._services.open_suites.suites if suite.invalid_texts]
         invalid_texts = tuple(one for suite in without for one in suite.invalid_texts.values())
-        said = None
+        text = None
         if under_way and not self._asked_just_now:
             self._asked_at_s = asyncio.get_running_loop().time()
-            said = f"{under_way[:1].upper()}{under_way[1:]} still under way: q again stops and quits"
+            text = f"{under_way[:1].upper()}{under_way[1:]} still under way: q again stops and quits"
         elif invalid_texts and invalid_texts != self._asked_without:
             self._asked_without = invalid_texts  # it is not part of any draft
-            said = f"Ctrl+Q again quits without {without[0].invalid_text_message}"
-        if said is not None:
+            text = f"Ctrl+Q again quits without {without[0].invalid_text_message}"
+        if text is not None:
             if isinstance(app.screen, Dialog):  # it may cover the bottom row
-                app.screen.say_keys((Span(f" {GLYPHS.warned} {said}", "warned"),))
+                app.screen.say_keys((Span(f" {GLYPHS.warned} {text}", "warned"),))
             else:
-                self._announce(said, "warned", GLYPHS.warned)
+                self._announce(text, "warned", GLYPHS.warned)
             return
         if isinstance(app.screen, UnsavedScreen):
             return  # it is asking already

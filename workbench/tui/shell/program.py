@@ -79,8 +79,8 @@ class ProgramCommands:
         running = len(self._main.book.under_way())
         if running and not self._warned_of_clocks:
             self._warned_of_clocks = True
-            said = f"{counted(running, 'run')} under way, whose time limits keep counting: choose Suspend again"
-            self._stage.announce(said, "warned", GLYPHS.warned)
+            text = f"{counted(running, 'run')} under way, whose time limits keep counting: choose Suspend again"
+            self._stage.announce(text, "warned", GLYPHS.warned)
             return
         self._warned_of_clocks = False
         os.kill(0, signal.SIGTSTP)

@@ -340,8 +340,8 @@ class Workbench(PaintedApp):
         way = "; paste them in your editor with F4" if self.main.run_pane.typing is not None else ""
         lost = counted(event.left_out, "control character") if event.left_out else ""
         end = "its end, since it is too long" if event.was_cut else ""
-        said = f"Not pasted: {' and '.join(filter(None, (lost, end)))}{way}"
-        self.announce(said, "warned", GLYPHS.warned)
+        text = f"Not pasted: {' and '.join(filter(None, (lost, end)))}{way}"
+        self.announce(text, "warned", GLYPHS.warned)
 
     def on_paste_refused(self, event: PasteRefused) -> None:
         self.announce(f"{counted(event.length, 'character')} are too many to paste here", "warned", GLYPHS.warned)
@@ -383,13 +383,13 @@ class Workbench(PaintedApp):
         shown = self.side_screens()
         if shown and shown[-1] is self.screen:
             typing = shown[-1].situation.typing
-            said = [(f"{shown[-1].NAME}.{name}", what) for name, what in shown[-1].ways_out]
+            parts = [(f"{shown[-1].NAME}.{name}", what) for name, what in shown[-1].ways_out]
         elif self.screen is self.main:
             typing = situation_of(self.main).typing
-            said = [("quit", "quits"), ("run.stop", "stops the case"), ("help", "shows all keys")]
+            parts = [("quit", "quits"), ("run.stop", "stops the case"), ("help", "shows all keys")]
         else:
             return
-        named = [(self.keymap.names(BY_ID[action_id]), what) for action_id, what in said]
+        named = [(self.keymap.names(BY_ID[action_id]), what) for action_id, what in parts]
         hints = [f"{keys.split()[0]} {what}" for keys, what in named if keys]
         if typing is not None:
             hints = ["Esc ends typing"]  # other keys are letters

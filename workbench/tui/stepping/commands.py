@@ -149,8 +149,8 @@ class SteppingCommands:
         elif hold is None and not run.held and run.result is None:
             self._stage.announce(f"{run.case_name} is held at its next stop")
         elif unsent:
-            said = "The run continues without your text; the same key shows it again"
-            self._stage.announce(said, "warned", GLYPHS.warned)
+            text = "The run continues without your text; the same key shows it again"
+            self._stage.announce(text, "warned", GLYPHS.warned)
 
     def _go_to_held(self) -> None:
         held, shown = self._selection.book.held_runs, self._selection.run
@@ -199,8 +199,8 @@ class SteppingCommands:
         if taken is None:
             self._stage.announce(f"{name} already says all of that")
         else:
-            said = f"{taken.summary}, in {name}; Ctrl+Z undoes it, Ctrl+S saves{self._selection.open_suites.and_moved}"
-            self._stage.announce(said, "passed", GLYPHS.passed)
+            text = f"{taken.summary}, in {name}; Ctrl+Z undoes it, Ctrl+S saves{self._selection.open_suites.and_moved}"
+            self._stage.announce(text, "passed", GLYPHS.passed)
 
     def _taken(self, *, mock: bool) -> tuple[Addition | None, str]:
         """Change the case. Returns what was added and the case's name. Raises ValueError, SpliceError or IndexError."""

@@ -82,8 +82,8 @@ class ForkScreen(Dialog[bool]):
 
     def _explained(self, width: int) -> list[Line]:
         place = place_text(self._draft.fork)
-        said = f"Continues separately from {place}. Earlier steps are replayed without asking any model or tool."
-        return [EMPTY, *((Span(f" {row}"),) for row in wrap(one_line(said), max(width - 2, 10))), EMPTY]
+        text = f"Continues separately from {place}. Earlier steps are replayed without asking any model or tool."
+        return [EMPTY, *((Span(f" {row}"),) for row in wrap(one_line(text), max(width - 2, 10))), EMPTY]
 
     def _options(self) -> list[Option]:
         draft = self._draft

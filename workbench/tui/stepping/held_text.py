@@ -129,8 +129,8 @@ class HeldText:
     @property
     def gone_problems(self) -> tuple[Problem, ...]:
         """The problem that the text can no longer be sent, and what to do with it."""
-        said = f"{self.why_gone}: this was not sent, and stays here until Esc; F7 selects it, Ctrl+C copies it"
-        return (_problem(None, said),)
+        text = f"{self.why_gone}: this was not sent, and stays here until Esc; F7 selects it, Ctrl+C copies it"
+        return (_problem(None, text),)
 
     def problems(self, text: str) -> tuple[Problem, ...]:
         """Return the problems of a text. Errors prevent sending, warnings do not."""
@@ -149,7 +149,9 @@ class HeldText:
             refused = argument_problems(arguments, self.tool.parameters)
         except BrokenSchemaError as error:
             refused = (f"not checked, as the tool's schema is broken: {error}",)
-        return tuple(Problem(Path(), None, "", said.removeprefix("args: "), severity="warning") for said in refused)
+        return tuple(
+            Problem(Path(), None, "", message.removeprefix("args: "), severity="warning") for message in refused
+        )
 
     def mistake_at(self, text: str) -> Place | None:
         """Return the line and column, from 0, of a syntax error in arguments."""

@@ -68,8 +68,8 @@ def _is_utf8(environment: Mapping[str, str]) -> bool:
 
 
 def _wants_ascii(environment: Mapping[str, str], has_signs: bool) -> bool:
-    said = environment.get("WORKBENCH_ASCII", "").lower()
-    return not has_signs if not said else said not in _NO
+    text = environment.get("WORKBENCH_ASCII", "").lower()
+    return not has_signs if not text else text not in _NO
 
 
 def _clipboards(environment: Mapping[str, str]) -> tuple[tuple[str, ...], ...]:

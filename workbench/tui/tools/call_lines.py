@@ -93,10 +93,10 @@ class CallForm:
             return
         self.unchecked = None
         for problem in found:
-            place, _, said = problem.partition(": ")
+            place, _, message = problem.partition(": ")
             name = self._field_at(place)
             if name or not self.problems:
-                self.problems.setdefault(name, said if name else problem)
+                self.problems.setdefault(name, message if name else problem)
 
     def _value(self, name: str, text: str) -> JsonValue:
         schema = self._schemas[name]
@@ -179,8 +179,8 @@ def _field(form: CallForm, name: str, name_width: int, width: int) -> list[Line]
     if (problem := form.problems.get(name)) is not None and form.text(name):
         lines += signed(GLYPHS.failed, one_line(problem), "failed", width, inner)
     elif parameter.description:
-        said = cut(one_line(parameter.description.strip()[: 4 * width]), width - inner)
-        lines.append((Span(" " * inner), Span(said, "comment")))
+        text = cut(one_line(parameter.description.strip()[: 4 * width]), width - inner)
+        lines.append((Span(" " * inner), Span(text, "comment")))
     return lines
 
 
@@ -211,13 +211,13 @@ def _answer(outcome: CallOutcome, width: int) -> list[Line]:
     if outcome.executed is None:
         return []
     answer, took = outcome.executed.answer, duration(outcome.executed.duration_ms)
-    said = (
+    text = (
         Span(f" {GLYPHS.failed} Tool error", "failed")
         if answer.is_error
         else Span(f" {GLYPHS.passed} Answer", "passed")
     )
     body = _content(answer.content, width, "failed" if answer.is_error else "text")
-    return [(said, Span(f"  {took}", "muted")), *body]
+    return [(text, Span(f"  {took}", "muted")), *body]
 
 
 def _content(content: str, width: int, role: Role) -> Sequence[Line]:

@@ -89,8 +89,8 @@ class CallScreen(SideScreen[None]):
         tool = self._form.tool
         left: Line = (Span(" Call ", "badge"), Span(f" {one_line(tool.name)}", "tool"))
         marks: Role = "passed" if is_read_only(tool.annotations) else "warned"
-        said = "read-only " if is_read_only(tool.annotations) else "not read-only: asks first "
-        end: Line = (Span(said, marks),)
+        text = "read-only " if is_read_only(tool.annotations) else "not read-only: asks first "
+        end: Line = (Span(text, marks),)
         full: Line = (Span(f"on {one_line(self._server.server.name)} {GLYPHS.dot} ", "muted"), *end)
         self.query_one("#call-title", Bar).say(lambda width: title_line(left, (full, end), width))
         self._show_bars()
@@ -220,8 +220,8 @@ class CallScreen(SideScreen[None]):
         try:
             name = self._into_case(suite_file, without_secrets, done)
         except NotInCaseError:
-            said = f"Put the cursor of the tree on a case of {suite_file.name}, then come back"
-            self.announce(said, "warned", GLYPHS.warned)
+            text = f"Put the cursor of the tree on a case of {suite_file.name}, then come back"
+            self.announce(text, "warned", GLYPHS.warned)
         except (SpliceError, ValueError, IndexError) as error:
             self.announce(f"Nothing was changed: {error}", "warned", GLYPHS.warned)
         else:

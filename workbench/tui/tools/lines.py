@@ -55,8 +55,8 @@ def row_line(state: ToolShelves, row: ToolRow, width: int) -> Line:
         name = shelf.file.suite.name if shelf.file.suite is not None else shelf.file.path.name
         return cut_line((Span(one_line(name), "heading"),), width)
     if row.kind == "note":
-        said = "no tools" if shelf.server is None or shelf.state == "running" else "unknown until it runs"
-        return cut_line((Span(f"    {said}", "muted"),), width)
+        text = "no tools" if shelf.server is None or shelf.state == "running" else "unknown until it runs"
+        return cut_line((Span(f"    {text}", "muted"),), width)
     if row.tool is None:
         return _shelf_line(shelf, width)
     findings = state.findings_on(row)
@@ -130,8 +130,8 @@ def _server_lines(shelf: Shelf, server: Server, width: int, now: datetime) -> li
         lines += paragraph(f"Its tools {_as_listed(shelf.listed_at, now)}.", width, "warned")
     elif not shelf.tools:
         running = shelf.state == "running"
-        said = "It lists no tools." if running else "Its tools are unknown until it runs; s starts it."
-        lines += paragraph(said, width, "muted")
+        text = "It lists no tools." if running else "Its tools are unknown until it runs; s starts it."
+        lines += paragraph(text, width, "muted")
     return lines
 
 
@@ -197,9 +197,9 @@ def parameter_lines(schema: Schema, width: int) -> list[Line]:
 def _parameter(parameter: Parameter, width: int) -> list[Line]:
     indent = INDENT + 1 + 2 * parameter.depth
     room = max(width - indent - 2, 10)
-    said = one_line(type_text(parameter.schema)) or "of no type"
+    message = one_line(type_text(parameter.schema)) or "of no type"
     facts = [one_line(f"{key} {_json(parameter.schema[key])}") for key in _FACTS if key in parameter.schema]
-    about = f" {GLYPHS.dot} ".join((said, *(["required"] if parameter.required else []), *facts))
+    about = f" {GLYPHS.dot} ".join((message, *(["required"] if parameter.required else []), *facts))
     name = one_line(parameter.name)
     first, *rest = wrap(f"{name}  {about}", room)
     lines: list[Line] = [(Span(" " * indent), Span(first[: len(name)], "key"), Span(first[len(name) :], "literal"))]

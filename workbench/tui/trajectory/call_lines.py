@@ -135,10 +135,10 @@ def call_lines(item: CallItem, width: int, expanded: bool) -> Sequence[Line]:
 
 def result_lines(item: ResultItem, width: int, expanded: bool) -> Sequence[Line]:
     """Return the lines of a result, or of what it waits for."""
-    said = _answered(item, item.result, width, expanded) if item.result is not None else _unanswered(item, width)
+    text = _answered(item, item.result, width, expanded) if item.result is not None else _unanswered(item, width)
     if item.held is None:
-        return said
-    return JoinedLines([said, held_lines(f"after the result of {one_line(item.tool)}", item.held, width)])
+        return text
+    return JoinedLines([text, held_lines(f"after the result of {one_line(item.tool)}", item.held, width)])
 
 
 def _answered(item: ResultItem, result: ResultReceived, width: int, expanded: bool) -> Sequence[Line]:
@@ -201,8 +201,8 @@ def _unanswered(item: ResultItem, width: int) -> list[Line]:
     if item.asks is not None:
         return signed(GLYPHS.held, one_line(f"asks: {item.asks}"), "running", width, CALL_INDENT)
     if item.executing:
-        said = progress_text(item.progress) if item.progress is not None else "executing"
-        return [(Span(" " * CALL_INDENT), Span(cut(f"{GLYPHS.running} {said}", width - CALL_INDENT), "running"))]
+        text = progress_text(item.progress) if item.progress is not None else "executing"
+        return [(Span(" " * CALL_INDENT), Span(cut(f"{GLYPHS.running} {text}", width - CALL_INDENT), "running"))]
     return []
 
 

@@ -43,8 +43,8 @@ def verdict(run: RunRecord) -> Line:
     """Return the status and score of a run, or its progress, after a sign."""
     figures = run.figures
     if figures is None:
-        sign, said, role = _going(run)
-        return (Span(f"{sign} {said}", role),)
+        sign, text, role = _going(run)
+        return (Span(f"{sign} {text}", role),)
     sign, role = STATUS_SIGNS[figures.status]
     value = score(figures.score)
     return (Span(f"{sign} {figures.status}", role), *((Span(f" {value}", "strong"),) if value else ()))
@@ -55,12 +55,12 @@ def facts(run: RunRecord) -> list[str]:
     figures = run.figures
     if figures is None or not figures.asked:
         return []
-    said = [took] if (took := model_time(figures)) else []
+    parts = [took] if (took := model_time(figures)) else []
     if figures.input_tokens is not None and figures.output_tokens is not None:
-        said.append(f"{short_count(figures.input_tokens)} in, {short_count(figures.output_tokens)} out")
+        parts.append(f"{short_count(figures.input_tokens)} in, {short_count(figures.output_tokens)} out")
     if figures.cost_usd:
-        said.append(cost_text(figures.cost_usd))
-    return said
+        parts.append(cost_text(figures.cost_usd))
+    return parts
 
 
 def model_time(figures: RunSummary) -> str:
@@ -124,9 +124,9 @@ def outcome_lines(item: OutcomeItem, width: int, expanded: bool) -> list[Line]:
         steps = f"step {never[0]} was" if len(never) == 1 else f"steps {never[0]} to {never[-1]} were"
         lines += _paragraph(f"{steps} never reached", "muted", width, GLYPHS.skipped)
     if changes := changes_by_hand(result.trajectory):
-        said = f"a person changed {counted(changes, 'thing')}"
-        said = f"graded by what the model wrote itself; {said}" if grade is not None else said
-        lines += _paragraph(said, "accent", width, GLYPHS.by_hand)
+        text = f"a person changed {counted(changes, 'thing')}"
+        text = f"graded by what the model wrote itself; {text}" if grade is not None else text
+        lines += _paragraph(text, "accent", width, GLYPHS.by_hand)
     if unread := unread_text(result.trajectory):
         lines += _paragraph(unread, "warned", width, GLYPHS.by_hand)
     if grade is not None and any(issue.kind == "failed step" for issue in grade.issues):

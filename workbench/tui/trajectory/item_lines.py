@@ -152,19 +152,19 @@ def _tools(item: ToolsItem, width: int, expanded: bool) -> list[Line]:
 def _round(item: RoundItem, width: int) -> list[Line]:
     response = item.response
     if item.replayed:
-        said = Span("replayed", "muted")
+        text = Span("replayed", "muted")
     elif response is not None:
-        said = Span(cut(_timing(response, width - BODY), width - BODY), "muted")
+        text = Span(cut(_timing(response, width - BODY), width - BODY), "muted")
     elif item.over:
-        said = Span("no answer", "muted")
+        text = Span("no answer", "muted")
     elif item.retry is not None:
         # A time of day stays correct without being redrawn.
         at = f"{item.retry_at.astimezone():%H:%M:%S}" if item.retry_at is not None else ""
         wait = f"in {duration(item.retry.wait_ms)}"
-        said = Span(f"{GLYPHS.retry} retry {item.retry.attempt} {f'at {at} ({wait})' if at else wait}", "running")
+        text = Span(f"{GLYPHS.retry} retry {item.retry.attempt} {f'at {at} ({wait})' if at else wait}", "running")
     else:
-        said = Span(f"{'answering' if item.begun else 'waiting for the model'} {GLYPHS.running}", "running")
-    lines: list[Line] = [(*_head(item.number, "model"), said)]
+        text = Span(f"{'answering' if item.begun else 'waiting for the model'} {GLYPHS.running}", "running")
+    lines: list[Line] = [(*_head(item.number, "model"), text)]
     # Failed attempts that a later one may correct are only warnings.
     lost = item.over and response is None
     for error, same in groupby(item.errors):

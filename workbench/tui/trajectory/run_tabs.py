@@ -95,8 +95,8 @@ class BranchLine(Bar):
         """Describe a run if it is a fork."""
         self.display = run is not None and run.is_fork
         if run is not None and run.is_fork:
-            said = one_line(branch_text(run))
-            self.say(lambda width: cut_line((Span(f" {GLYPHS.fork} {said}", "muted"),), width))
+            text = one_line(branch_text(run))
+            self.say(lambda width: cut_line((Span(f" {GLYPHS.fork} {text}", "muted"),), width))
 
 
 def _of_one_model(runs: Sequence[RunRecord]) -> bool:

@@ -132,16 +132,16 @@ def _said(item: Item) -> str:
 def _call_texts(item: CallItem) -> list[str]:
     if item.arguments is None:
         return [item.tool, "".join(item.fragments)]
-    said = [item.tool, item.problem or "", item.raw or ""] if item.problem is not None else [item.tool]
+    parts = [item.tool, item.problem or "", item.raw or ""] if item.problem is not None else [item.tool]
     judged = {verdict.argument: verdict for verdict in item.verdicts}
     for name, value in item.arguments.items() if item.problem is None else ():
         verdict = judged.pop(name, None)
         wanted = f" expected {verdict.expected}" if verdict is not None and verdict.holds is False else ""
-        said.append(f"{name} {_json(value)}{wanted}")
-    said += [f"{verdict.argument} expected {verdict.expected}" for verdict in judged.values() if not verdict.given]
+        parts.append(f"{name} {_json(value)}{wanted}")
+    parts += [f"{verdict.argument} expected {verdict.expected}" for verdict in judged.values() if not verdict.given]
     edited = item.edited.items() if item.edited is not None else ()
-    said += [f"{name} {_json(value)}" for name, value in edited if item.arguments.get(name) is not value]
-    return said + [issue_note(issue) for issue in item.issues if issue.argument is None]
+    parts += [f"{name} {_json(value)}" for name, value in edited if item.arguments.get(name) is not value]
+    return parts + [issue_note(issue) for issue in item.issues if issue.argument is None]
 
 
 def _result_text_searched(item: ResultItem) -> str:

@@ -95,10 +95,10 @@ class RunList(LineView):
 
     def show(self, view: RunView | None, message: Text = ()) -> None:
         """Show a run, or a message if there is none or it is empty. A finished run begins at the top."""
-        said, self._text = self._text, message
+        text, self._text = self._text, message
         if view is not None and self.lines is not None and self.lines.view is view:
             self.flush()
-            if message != said:
+            if message != text:
                 self.repaint()
             return
         self.lines = RunLines(view, self.text_width) if view is not None else None

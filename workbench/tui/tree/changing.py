@@ -116,17 +116,17 @@ class StructureCommands:
         if row.case is not None:
             if not suite.is_saved(row.case.id) and not self._is_free(suite, row.case):
                 return  # its id would change with its name
-            title, name, said = "Rename the case", row.case.name, "Its id does not change once it is saved."
+            title, name, message = "Rename the case", row.case.name, "Its id does not change once it is saved."
         else:
             named = suite.document.table(HEAD).get("name")
             name = named if isinstance(named, str) else ""
-            title, said = "Rename the suite", f"What the suite is called; its file stays {suite.path.name}."
+            title, message = "Rename the suite", f"What the suite is called; its file stays {suite.path.name}."
 
         def take(wanted: str | None) -> None:
             if wanted is not None and wanted != name:
                 self._take(suite, lambda: with_name(suite, index_of(suite, key), wanted))
 
-        self._stage.show(NameScreen(title, name, said, lambda text: None), take)
+        self._stage.show(NameScreen(title, name, message, lambda text: None), take)
 
     def _move(self, step: int) -> None:
         row, to = self._selection.row, self._selection.tree.neighbour(step)
@@ -171,12 +171,12 @@ class StructureCommands:
         self._open_suites.change(target, arrived.document, arrived.summary, case=arrived.case)
         tie(source, target)
         self._selection.select(target.path, arrived.case)
-        said = f"Moved {name} to {target.path.name}; Ctrl+Z undoes it"
+        text = f"Moved {name} to {target.path.name}; Ctrl+Z undoes it"
         lacking = self._lacking(target, used)
         if lacking:
-            self._stage.announce(f"{said}. No tool there is called {', '.join(lacking)}", "warned", GLYPHS.warned)
+            self._stage.announce(f"{text}. No tool there is called {', '.join(lacking)}", "warned", GLYPHS.warned)
         else:
-            self._stage.announce(said)
+            self._stage.announce(text)
 
     def _lacking(self, target: OpenSuite, used: tuple[str, ...]) -> list[str]:
         """Return tools that a suite certainly lacks. Servers that never listed their tools may have any."""
@@ -248,10 +248,10 @@ class StructureCommands:
         if any(run.path == path for run in self._selection.book.under_way()):
             self._say_no(f"Cases of {path.name} are running: X stops them")
             return
-        said = [str(path), counted(len(suite.cases), "case")]
+        parts = [str(path), counted(len(suite.cases), "case")]
         if suite.dirty:
-            said.append("Unsaved changes are kept with it.")
-        if await self._stage.ask(DeleteSuiteScreen(said)) != "delete":
+            parts.append("Unsaved changes are kept with it.")
+        if await self._stage.ask(DeleteSuiteScreen(parts)) != "delete":
             return
         text = suite.document.text if suite.dirty else None
         try:

@@ -54,7 +54,7 @@ class Search:
         """Return the rows of the cases that match a filter, by suite."""
         left: list[_Texts] = [list(enumerate(self._of(suite))) for suite in suites]
         for word in (word for word in text.casefold().split() if not word.startswith(STATUS)):
-            exact = [[(at, said) for at, said in texts if word in said] for texts in left]
+            exact = [[(at, message) for at, message in texts if word in message] for texts in left]
             left = exact if any(exact) or self._stands_somewhere(suites, word) else self._nearly(suites, left, word)
         return {
             suite.suite.path: [suite.cases[at] for at, _ in texts] for suite, texts in zip(suites, left, strict=True)
@@ -80,7 +80,7 @@ class Search:
 
     def _nearly(self, suites: Sequence[SuiteRows], left: list[_Texts], word: str) -> list[_Texts]:
         near = self._near(suites, word)
-        return [[(at, said) for at, said in texts if any(found in said for found in near)] for texts in left]
+        return [[(at, text) for at, text in texts if any(found in text for found in near)] for texts in left]
 
     def _near(self, suites: Sequence[SuiteRows], word: str) -> list[str]:
         """Return the words of the tree that are most similar to an unknown word."""
@@ -89,8 +89,8 @@ class Search:
         from rapidfuzz import fuzz, process  # only for who mistypes
 
         if self._words is None:
-            said = "\n".join("\n".join(self._of(suite)) for suite in suites)
-            self._words = list(dict.fromkeys(_WORD.findall(said)))
+            text = "\n".join("\n".join(self._of(suite)) for suite in suites)
+            self._words = list(dict.fromkeys(_WORD.findall(text)))
         shortest = len(word) - max(len(word) // 4, 1)
         candidates = [known for known in self._words if len(known) >= shortest]
         scored = process.extract(word, candidates, scorer=fuzz.partial_ratio, score_cutoff=LIKENESS, limit=MOST_NEAR)
@@ -123,8 +123,8 @@ def _named(suite: OpenSuite) -> str:
         return f"{suite.path.stem} {read.name} {' '.join(read.tags)}".casefold()
     header = suite.document.table(HEAD) if suite.cases else {}
     tags = header.get("tags")
-    said = " ".join(map(str, tags)) if isinstance(tags, list) else ""
-    return f"{suite.path.stem} {header.get('name', '')} {said}".casefold()
+    text = " ".join(map(str, tags)) if isinstance(tags, list) else ""
+    return f"{suite.path.stem} {header.get('name', '')} {text}".casefold()
 
 
 def _text(row: Row, named: str) -> str:

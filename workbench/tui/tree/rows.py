@@ -133,8 +133,8 @@ def _shown_problems(suite: OpenSuite) -> tuple[Problem, ...]:
 def _problem_rows(suite: OpenSuite, problems: Collection[Problem], depth: int) -> list[Row]:
     rows: list[Row] = []
     for number, problem in enumerate(problems):
-        said = at_line(problem, "line")
-        rows.append(Row(RowKey("problem", suite.path, str(number)), depth, said, suite, None, problem))
+        text = at_line(problem, "line")
+        rows.append(Row(RowKey("problem", suite.path, str(number)), depth, text, suite, None, problem))
         if problem.hint:
             rows.append(Row(RowKey("hint", suite.path, str(number)), depth + 1, problem.hint, suite, None, problem))
     return rows

@@ -62,12 +62,12 @@ def round_head(of: Round, width: int) -> Line:
 
 def round_facts(of: Round) -> str:
     """Return the step of a chain, the latency and the tokens of a round."""
-    said = [f"step {of.step.step}"] if of.step is not None else []
+    parts = [f"step {of.step.step}"] if of.step is not None else []
     if of.latency_ms is not None:
-        said.append(duration(of.latency_ms))
+        parts.append(duration(of.latency_ms))
     if of.usage is not None:
-        said.append(f"{short_count(of.usage.input_tokens)} in, {short_count(of.usage.output_tokens)} out")
-    return f" {GLYPHS.dot} ".join(said)
+        parts.append(f"{short_count(of.usage.input_tokens)} in, {short_count(of.usage.output_tokens)} out")
+    return f" {GLYPHS.dot} ".join(parts)
 
 
 # Texts
@@ -79,8 +79,8 @@ def _text(row: Row, width: int, *, whole: bool) -> Block:
         return Block(_whole_text(row.left, row.how, width), _whole_text(row.right, row.how, width), row.how)
     at = _difference_at(texts[0] or "", texts[1] or "") if row.how == "differs" else 0
     sides = [
-        _short_text(part, said, at, row.how, width) if part is not None and said is not None else []
-        for part, said in zip((row.left, row.right), texts, strict=True)
+        _short_text(part, text, at, row.how, width) if part is not None and text is not None else []
+        for part, text in zip((row.left, row.right), texts, strict=True)
     ]
     return Block(sides[0], sides[1], row.how)
 
@@ -111,14 +111,14 @@ def _short_text(part: Part, said: str, at: int, how: How, width: int) -> list[Li
 def _whole_text(part: Part | None, how: How, width: int) -> Sequence[Line]:
     if part is None:
         return []
-    said = _said(part)
+    text = _said(part)
     role: Role = "muted" if how == "same" else "text"
-    parsed = parsed_json(said, LARGEST) if part.kind == "result" else None
+    parsed = parsed_json(text, LARGEST) if part.kind == "result" else None
     label = _label(part, how)
     head = [cut_line(label, width)] if "".join(span.text for span in label).strip() else []
     if parsed is not None:
         return JoinedLines([head, JsonLines(parsed, width, INDENT + 2)])
-    return JoinedLines([head, text_rows(GrowingText(said, LARGEST), width, None, role, INDENT + 2 * bool(head))])
+    return JoinedLines([head, text_rows(GrowingText(text, LARGEST), width, None, role, INDENT + 2 * bool(head))])
 
 
 def _difference_at(left: str, right: str) -> int:
@@ -199,9 +199,9 @@ def _argument(
             head = [cut_line((Span(label, "key"),), width)]
             sides.append(JoinedLines([head, JsonLines(given[name], width, INDENT + 4)]))
         else:
-            said = (Span(text, "muted"),) if how == "same" else _from(text, at, how, room, 2)
+            parts = (Span(text, "muted"),) if how == "same" else _from(text, at, how, room, 2)
             key = Span(label, "muted" if how == "same" else "key")
-            sides.append([(key, *cut_line(said, room))])
+            sides.append([(key, *cut_line(parts, room))])
     return Block(sides[0], sides[1], how)
 
 
@@ -223,7 +223,7 @@ def _pair(texts: Sequence[str | None], width: int) -> Block:
     how: How = "same" if left == right else "differs" if left and right else "left" if left else "right"
     role: Role = "muted" if how == "same" else "warned"
     lead = Span(" " * (INDENT + 2))
-    notes = [[(lead, Span(cut(one_line(said), width - INDENT - 2), role))] if said else [] for said in texts]
+    notes = [[(lead, Span(cut(one_line(text), width - INDENT - 2), role))] if text else [] for text in texts]
     return Block(notes[0], notes[1], how)
 
 
@@ -312,8 +312,8 @@ class PairLines(LaidOut):
         numbers = dict.fromkeys(part.round for part in (row.left, row.right))
         facts = [round_facts(part.of) for part in (row.left, row.right) if part.of is not None]
         name = Span(f"round {' beside round '.join(map(str, numbers))}", "heading")
-        said = tuple(Span(f"  {number} {fact}", "muted") for number, fact in enumerate(facts, 1) if fact)
-        return cut_line((name, *said), self.width)
+        parts = tuple(Span(f"  {number} {fact}", "muted") for number, fact in enumerate(facts, 1) if fact)
+        return cut_line((name, *parts), self.width)
 
 
 class _Beside(LazyLines):

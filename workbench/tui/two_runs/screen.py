@@ -212,8 +212,8 @@ class PairScreen(SideScreen[None]):
         left: Line = (Span(" Side by side ", "badge"), Span(f" {' and '.join(names)}"))
         count = len(state.differences)
         role: Role = "warned" if count else "passed"
-        said = counted(count, "difference") if count else "no difference"
-        right: Line = (Span(f"{said} ", role),)
+        text = counted(count, "difference") if count else "no difference"
+        right: Line = (Span(f"{text} ", role),)
         self.query_one("#pair-title", Bar).say(lambda width: title_line(left, (right,), width))
         sentence = wrap_line((Span(f" {one_line(state.sentence)}", role if count else "muted"),), width, 1)
         self.query_one(PairHead).show([*sentence[:_SAID_ROWS], *header_lines(state, width, stacked=self._list.stacked)])

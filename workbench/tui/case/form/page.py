@@ -59,8 +59,8 @@ def case_of_problem(problem: Problem | None) -> int:
 def why_no_form(suite: OpenSuite, index: int) -> Message:
     """Return why there is no form: what is wrong with the text, and what to do."""
     problems = suite.problems_of(index) or suite.file.errors
-    said = problems[0] if problems else None
-    reasons: list[str] = [] if said is None else [at_line(said, "Line"), *filter(None, [said.hint])]
+    text = problems[0] if problems else None
+    reasons: list[str] = [] if text is None else [at_line(text, "Line"), *filter(None, [text.hint])]
     if _is_nothing(suite):
         return tuple((reason, "error" if at == 0 else "muted") for at, reason in enumerate(reasons))
     what = "This file" if suite.document.parts is None else "What the suite says" if index == HEAD else "This case"
