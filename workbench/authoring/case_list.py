@@ -1,4 +1,4 @@
-"""The cases of a suite: reading one as it is edited now, adding, copying, moving and removing."""
+"""The cases of a suite: reading one in its current state, and adding, copying, moving and removing cases."""
 
 from __future__ import annotations
 

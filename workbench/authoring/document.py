@@ -177,7 +177,7 @@ class Document:
         object.__setattr__(self, "_known", ((), ()))
 
     def table(self, index: int) -> Table:
-        """Return the table of a case, or of everything except the cases for `HEAD`. A unparsed text has its last valid
+        """Return the table of a case, or of everything except the cases for `HEAD`. An unparsed text has its last valid
         table. Raises IndexError if there is no such case."""
         if self.parts is None:
             raise IndexError("a file that is not TOML has no cases")

@@ -1,6 +1,6 @@
-"""All suites that are open, the one door through which any of them changes, and undo.
+"""All open suites, the single entry point for changing them, and undo.
 
-Whoever has to know of changes follows them, in a fixed order: see `OpenSuites.follow`.
+Anything that needs to know about changes follows them, in a fixed order: see `OpenSuites.follow`.
 """
 
 from __future__ import annotations

@@ -142,8 +142,8 @@ def test_an_expectation_regrades_its_case_and_no_other(bench: Bench) -> None:
     assert bench.edit('to = "Oslo"', 'to = "Rome"') == ["one"]
     assert (bench.status("one"), bench.status("two")) == ("failed", "passed")
     assert bench.is_current("one")
-    assert bench.regrading.told() == "1 run: passed → failed, no model call"
-    assert bench.regrading.told() == "", "it is told once"
+    assert bench.regrading.take_summary() == "1 run: passed → failed, no model call"
+    assert bench.regrading.take_summary() == "", "it is told once"
 
 
 def test_undo_brings_the_former_grade_back_without_grading(bench: Bench) -> None:
@@ -154,16 +154,16 @@ def test_undo_brings_the_former_grade_back_without_grading(bench: Bench) -> None
     assert bench.follow() == ["one"]
     assert bench.run("one").result is before
     assert bench.run("one").original is None
-    assert bench.regrading.told() == "", "what was not told moved there and back"
+    assert bench.regrading.take_summary() == "", "what was not told moved there and back"
 
 
 def test_a_weight_moves_the_score(bench: Bench) -> None:
     bench.make("one", [("go", {"to": "Oslo", "fast": False})])
     weights = "to = { equals = 'Oslo', weight = 0.5 }, fast = { equals = true, weight = 0.5 }"
     bench.edit('to = "Oslo", fast = true', weights)
-    assert bench.regrading.told() == "", "that is how they shared it before"
+    assert bench.regrading.take_summary() == "", "that is how they shared it before"
     bench.edit("'Oslo', weight = 0.5", "'Oslo', weight = 0.4")
-    assert bench.regrading.told() == "score 0.75 → 0.74, no model call"
+    assert bench.regrading.take_summary() == "score 0.75 → 0.74, no model call"
 
 
 def test_thresholds_of_the_suite_regrade_all_its_cases(bench: Bench) -> None:
@@ -294,7 +294,7 @@ def test_a_run_that_broke_off_keeps_its_error_and_is_current(bench: Bench) -> No
     assert result is not None
     assert (result.status, result.error) == ("error", "gone")
     assert bench.is_current("one")
-    assert bench.regrading.told() == ""
+    assert bench.regrading.take_summary() == ""
 
 
 def test_a_case_that_was_run_again_meanwhile_keeps_what_that_run_came_to(bench: Bench) -> None:
@@ -305,7 +305,7 @@ def test_a_case_that_was_run_again_meanwhile_keeps_what_that_run_came_to(bench: 
     (due,) = (each for case in cases for each in case.runs)
     bench.regrading.done(cases, {id(due.run): graded_anew(due.result, due.now, EMPTY_CONTEXT)})
     assert (again.result is not None and again.result.status) == "passed"
-    assert bench.regrading.told() == ""
+    assert bench.regrading.take_summary() == ""
 
 
 def test_more_runs_of_one_case_than_stay_whole_are_all_graded_anew(bench: Bench) -> None:

@@ -1,4 +1,4 @@
-"""The calls of a run as expected calls, and the checks that their arguments would get."""
+"""Turns calls of a run into expected calls, with the checks that are possible for each argument."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What accepting a run would change in its case: a proposal to choose from, for a chain one of each step."""
+"""The changes that accepting a run makes to its case, shown before they are made."""
 
 from __future__ import annotations
 

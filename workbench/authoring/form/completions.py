@@ -208,7 +208,7 @@ def _ranked(found: Iterable[Completion], typed: str) -> list[Completion]:
         elif typed in label:
             ranks[index] = (1, label.index(typed))
         elif len(typed) >= _SHORTEST_RESEMBLING:
-            from rapidfuzz import fuzz  # takes its time, and most typing needs none of it
+            from rapidfuzz import fuzz  # imported only when needed, because it takes a while
 
             likeness = fuzz.WRatio(typed, label, score_cutoff=_LEAST_LIKENESS)
             if likeness:

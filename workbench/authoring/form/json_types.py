@@ -1,4 +1,4 @@
-"""What a JSON Schema allows for a value, in the form's terms, and values that it allows."""
+"""The values that a JSON Schema allows, in the form's terms, and sample values."""
 
 from __future__ import annotations
 

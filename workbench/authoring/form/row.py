@@ -1,4 +1,4 @@
-"""The fields that a form can have, and one row of it."""
+"""The rows of a form and the fields they are built from."""
 
 from __future__ import annotations
 

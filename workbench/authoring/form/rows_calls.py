@@ -1,4 +1,4 @@
-"""The rows of expected calls and of mocks."""
+"""Rows for expected calls, steps and mocks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rows of a case, of its tools, and of a suite's settings."""
+"""The rows of a case, of the tools it defines, and of a suite's settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Breakpoints in words: where one would stand, how each looks in the list, what is typed."""
+"""Breakpoints as lines, completions while one is typed, and the breakpoint for the cursor's position."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The breakpoints of a project: in a file, told to whatever runs, and shown at calls and in forms."""
+"""The breakpoints of a project: stored in a file, applied to runs, and marked at calls and in forms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The lines of a suite file around a case, and the view that shows them."""
+"""A read-only view of a suite's TOML: the case, the head of its suite, or a whole file, with problems below their
+lines.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be done with the cells of a comparison: running them, and looking at their runs."""
+"""The actions on cells of a comparison: running them, and showing their runs."""
 
 from __future__ import annotations
 

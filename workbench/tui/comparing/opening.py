@@ -1,4 +1,4 @@
-"""Opening the comparison, at the start too, running its cells, and going from it to runs and tests."""
+"""Opens the comparison, also at the start, and implements its actions."""
 
 from __future__ import annotations
 

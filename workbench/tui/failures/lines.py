@@ -1,4 +1,4 @@
-"""The failures as lines: causes and runs, the advice on each, the table of tools mixed up."""
+"""The lines of the screen of failures: causes and runs, advice, and the confusion table."""
 
 from __future__ import annotations
 

@@ -142,8 +142,8 @@ def disagreement_text(grades: Sequence[Grade]) -> str:
 def _issues(state: GradesState, grade: Grade, explanation: Explanation, width: int) -> list[Line]:
     lines: list[Line] = []
     steps = shown_steps(state)
-    told = {issue for step in steps for issue in step.issues}
-    found = [issue for issue in grade.issues if not issue.decides and issue not in told]
+    shown_issues = {issue for step in steps for issue in step.issues}
+    found = [issue for issue in grade.issues if not issue.decides and issue not in shown_issues]
     beside = [issue for issue in explanation.beside if not steps or issue.kind != "failed step"]
     failed = failed_steps(steps) if len(beside) < len(explanation.beside) else ""
     for title, issues, sign, role, first in (

@@ -57,22 +57,25 @@ class Block(NamedTuple):
     right: bool = True
 
 
-_Told = tuple[CallPairing | SilentStep, Account | None]
+_Entry = tuple[CallPairing | SilentStep, Account | None]
 """A pairing or step with lines of its own, and its score."""
 
 
 def pairing_blocks(state: GradesState, width: int) -> list[Block]:
     """Return all lines of the selected grade's pairing, with a heading."""
     grade, accounts = state.selected, state.explanation.accounts
-    told: list[_Told] = [*zip(grade.pairings, accounts, strict=True), *((step, None) for step in silent_steps(state))]
-    if not told:
+    entries: list[_Entry] = [
+        *zip(grade.pairings, accounts, strict=True),
+        *((step, None) for step in silent_steps(state)),
+    ]
+    if not entries:
         return []
     if state.case.steps:
-        told.sort(key=lambda line: state.step_of(line[0]) or sys.maxsize)
+        entries.sort(key=lambda line: state.step_of(line[0]) or sys.maxsize)
     columns = _columns(state, grade.pairings, width)
     folding = len(grade.pairings) >= FOLDED_FROM and not state.more
     blocks = [Block([EMPTY, _heading(columns)])]
-    for pairing, account in told[:MOST_PAIRINGS]:
+    for pairing, account in entries[:MOST_PAIRINGS]:
         if isinstance(pairing, SilentStep):
             blocks.append(Block(silent_lines(state, pairing, width), pairing.reached))
             continue
@@ -87,8 +90,8 @@ def pairing_blocks(state: GradesState, width: int) -> list[Block]:
         else:
             lines = _expected(state, pairing, columns, width)
         blocks.append(Block([*lines, *_worth(pairing, account, width)], right))
-    if len(told) > MOST_PAIRINGS:
-        left = len(told) - MOST_PAIRINGS
+    if len(entries) > MOST_PAIRINGS:
+        left = len(entries) - MOST_PAIRINGS
         blocks.append(Block([(Span(f" {GLYPHS.running} {left:,} more calls and expectations", "comment"),)]))
     return blocks
 

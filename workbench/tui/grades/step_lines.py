@@ -72,7 +72,9 @@ def silent_steps(state: GradesState) -> list[SilentStep]:
     """Return the steps that `decision` counts but has no pairing for: no call was expected and none was made."""
     if state.selected.grader != "decision" or state.selected.score is None:
         return []
-    told = {state.step_of(pairing) for pairing in state.selected.pairings}
+    paired = {state.step_of(pairing) for pairing in state.selected.pairings}
     return [
-        SilentStep(number, reached is not None) for number, reached in enumerate(state.reached, 1) if number not in told
+        SilentStep(number, reached is not None)
+        for number, reached in enumerate(state.reached, 1)
+        if number not in paired
     ]

@@ -1,4 +1,4 @@
-"""What changed between two batches: the rows of the screen, and how they and their details look."""
+"""The changes between two batches: their rows, and the lines of rows and details."""
 
 from __future__ import annotations
 

@@ -119,7 +119,7 @@ class MainSituation(Situation):
 
 
 NO_EDITOR = "set VISUAL or EDITOR to the editor of your choice"
-"""Why nothing can be opened in the user's editor where there is none."""
+"""Why the user's editor cannot be opened if none is set."""
 
 Why = Callable[[Any], str | None]
 """Returns why an action is unavailable in a situation, `None` if it is available."""

@@ -1,4 +1,4 @@
-"""Dialogs that ask: a question nobody answers with yes by accident, and one for a name."""
+"""Dialogs that ask: one that guards against accidental consent, and one for a name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which keys mean what: their names, those of the registry, and the user's `keys.toml`."""
+"""The keymap: names of keys, the default keys, and the user's `keys.toml`."""
 
 from __future__ import annotations
 

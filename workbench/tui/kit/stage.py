@@ -1,4 +1,4 @@
-"""What screens and services may ask of the app: to announce, show or ask something, and to work in the background."""
+"""What services and screens need from the app: notices, dialogs, screens, and background work."""
 
 from __future__ import annotations
 
@@ -143,9 +143,3 @@ async def in_background(work: Callable[[], Result]) -> Result:
     from workbench.tools.python_reference import in_thread
 
     return await in_thread(work, name="worked out")
-
-
-def push_from(stage: Stage, asked: Screen[Any], screen: Screen[Answer], take: Take[Answer] | None = None) -> None:
-    """Show a screen that took a while to create, unless the user has gone elsewhere since or a dialog is open. `take`
-    is called with its answer."""
-    stage.show(screen, take, over=asked)

@@ -1,4 +1,4 @@
-"""Lists that stand by a text while it is typed: completions and problems."""
+"""Lists next to a text that is being edited: completions and problems."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from workbench.tui.lines.spans import Role
 
 @dataclass(frozen=True)
 class Glyphs:
-    """Signs by meaning. Each can be told from the others without colour."""
+    """Signs by meaning. Each is recognisable without colour."""
 
     passed: str = signs.STATUS_SIGNS["passed"]
     warned: str = signs.STATUS_SIGNS["warned"]

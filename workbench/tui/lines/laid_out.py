@@ -1,4 +1,4 @@
-"""Texts laid out in rows of a width: whole ones, and those that still grow."""
+"""Lays out text and items of any height in rows of a given width, including text that still grows."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def paragraph(text: str, width: int, role: Role = "text", indent: int = 1) -> li
 
 
 def with_margin(text: str, width: int, role: Role = "text") -> list[Line]:
-    """Return a text in rows with two cells on either side, as dialogs have it."""
+    """Return a text in rows with two cells on either side, for dialogs."""
     return behind((Span("  "),), text, role, max(width - 4, 10))
 
 

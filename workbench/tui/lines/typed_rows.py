@@ -1,4 +1,4 @@
-"""Text that is typed as rows: its lines in cells, the line with the cursor, marks of problems."""
+"""A text that is being edited, as rows: the cells of its lines, the line with the cursor, marks of problems."""
 
 from __future__ import annotations
 

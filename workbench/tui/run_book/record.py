@@ -289,7 +289,7 @@ class RunRecord:
         and again when it is held or ends, since folding a long run on every event costs too much."""
         if self.origin is None or self.result is None:
             return None
-        from workbench.analysis.divergence import first_difference  # not before there are forks
+        from workbench.analysis.divergence import first_difference  # only needed for forks
 
         seen, now = self._compared[0], len(self.origin.events)
         if seen < 0 or (seen != now and (self.origin.held or self.origin.stage == "done")):

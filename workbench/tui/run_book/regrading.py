@@ -134,7 +134,7 @@ class Regrading:
             if self._due.get(case.key) is case.stands_for:
                 del self._due[case.key]
 
-    def told(self) -> str:
+    def take_summary(self) -> str:
         """Describe the grades that moved since the last call, empty if none did."""
         moves = [Move(before, run.figures) for run, before in self._moved.values() if run.figures is not None]
         self._moved.clear()

@@ -1,4 +1,4 @@
-"""Runs added up: by model, and the summary of a case."""
+"""Summaries of runs: usage, by model, and by case."""
 
 from __future__ import annotations
 

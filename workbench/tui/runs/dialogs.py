@@ -1,4 +1,4 @@
-"""What is asked before and while cases run: trust, models, how often, and whether a tool is executed."""
+"""The dialogs for running cases: trust, models, repeats, and permission to execute a tool."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ class Regrader:
         self._show.over_main({case.key for case in quick if case.runs})
         if len(quick) < len(first):
             self._begin()
-        return self._state.told()
+        return self._state.take_summary()
 
     def _begin(self) -> None:
         """Start regrading what is due. An earlier run of this is cancelled, and the rest of it stays due."""
@@ -132,7 +132,7 @@ class Regrader:
                 shown_s = self._clock()
                 self._stage.announce(f"Regrading: {max(total - state.waiting, 0):,} of {total:,} cases", gently=True)
         parts = [
-            state.told(),
+            state.take_summary(),
             *(f"{counted(runs, 'run')} not regraded ({why}): r runs them again" for why, runs in kept.items()),
         ]
         self._show.all_graded()

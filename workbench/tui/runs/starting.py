@@ -91,11 +91,11 @@ class Starter:
         await self.run([each for each in cases if each[1]], begin.options.repeats, begin=begin)
 
     def run_soon(self, cases: Cases, repeats: int | None = None, until: Until = "end") -> None:
-        """Begin to run cases, as `run` does."""
+        """Start cases in the background, as `run` does."""
         self._stage.work(self.run(cases, repeats, until), "start")
 
     def run_on_soon(self, wanted: Sequence[RunOf], repeats: int | None, announce: Announce) -> None:
-        """Begin to run cases on single models, as `run_on` does; why some are not run is announced."""
+        """Start cases on certain models in the background, as `run_on` does. Announces why some are not run."""
 
         async def run() -> None:
             why = await self.run_on(wanted, repeats)
@@ -125,7 +125,7 @@ class Starter:
 
     @asynccontextmanager
     async def _alone(self) -> AsyncIterator[None]:
-        """Begin one thing at a time; what is asked for it does not come up over a question of a run."""
+        """Start one thing at a time. Questions of runs are suspended meanwhile."""
         with self._put_off():
             async with self._busy:
                 yield

@@ -1,4 +1,4 @@
-"""The line with counts, spending and progress, and the timer that keeps its clock going."""
+"""The status line with counts, spending and progress, and the timer for its clock."""
 
 from __future__ import annotations
 

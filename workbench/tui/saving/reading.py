@@ -1,4 +1,4 @@
-"""Reading the suites from disk: when a person asks, and when files change."""
+"""Reloading suites from disk: on request, and when files change."""
 
 from __future__ import annotations
 

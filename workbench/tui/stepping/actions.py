@@ -68,7 +68,7 @@ WHILE_HELD: tuple[Action, ...] = (
 ACTIONS = (*GOING, *WHILE_HELD)
 
 OF_TYPED_TEXT = frozenset({"save", "edit.undo", "edit.redo", "toml.outside"})
-"""Actions that mean the text which is typed for a held run, while one is, instead of the suite."""
+"""Actions that apply to the text being typed for a held run, if there is one, instead of the suite."""
 
 TYPING: tuple[Action, ...] = (
     Action("save", "Keep what is typed", ("ctrl+s",), "run", "keep"),

@@ -1,4 +1,4 @@
-"""Forking the run that is looked at: the dialog that prepares the fork, and starting it."""
+"""Forking the displayed run: the dialog that prepares the fork, and starting it."""
 
 from __future__ import annotations
 

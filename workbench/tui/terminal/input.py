@@ -1,4 +1,4 @@
-"""What the terminal sends, read as keys: escape sequences told apart, never mistaken for letters."""
+"""Splits terminal input into keys, pastes and valid escape sequences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys and pastes, each handled before the next one."""
+"""Passes on keys and pastes one at a time: each waits until the effects of the one before it are done."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What everything drawn passes at the very end: secrets, characters that terminals act on, ASCII."""
+"""Filters for everything that is drawn: secrets, control characters, and ASCII mode."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Themes: what each role looks like on each ground, and themes of the user's own."""
+"""Themes: the style of each role on each background, and the user's own theme files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A call by hand: its form, and the form, what is sent and the answer as lines."""
+"""A call by hand: its form, and the lines of form, request and answer."""
 
 from __future__ import annotations
 

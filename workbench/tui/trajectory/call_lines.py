@@ -1,4 +1,4 @@
-"""A call of a run as lines, with its marks: grades, holds, breakpoints."""
+"""Lays out the calls of a run with grades, holds and breakpoints."""
 
 from __future__ import annotations
 
@@ -78,19 +78,19 @@ def step_lines(item: StepItem, width: int, expanded: bool) -> list[Line]:
     number = f" of {item.of}" if item.of else ""
     head: Line = (Span(f" {item.name}{number}", "heading"),)
     grade = item.grade
-    told: list[Line] = [(Span(f"{' ' * CALL_INDENT}no system prompt", "muted"),)] if item.unprompted else []
+    below: list[Line] = [(Span(f"{' ' * CALL_INDENT}no system prompt", "muted"),)] if item.unprompted else []
     if grade is None:
-        return [EMPTY, head, *told]
+        return [EMPTY, head, *below]
     if grade.status is None:
-        return [EMPTY, (*head, Span(f"  {GLYPHS.skipped} not graded", "muted")), *told]
+        return [EMPTY, (*head, Span(f"  {GLYPHS.skipped} not graded", "muted")), *below]
     sign, role = STATUS_SIGNS[grade.status]
     head = (*head, Span(f"  {sign} {grade.status}", role))
     if grade.score is not None:
         head = (*head, Span(f"  {score(grade.score)}", "strong"))
     if grade.why and (expanded or grade.status != "passed"):
         rows = wrap(one_line(grade.why), width - CALL_INDENT)
-        told += [(Span(" " * CALL_INDENT), Span(row, "muted")) for row in rows]
-    return [EMPTY, head, *told]
+        below += [(Span(" " * CALL_INDENT), Span(row, "muted")) for row in rows]
+    return [EMPTY, head, *below]
 
 
 LARGEST = 8_000_000

@@ -1,4 +1,4 @@
-"""A run in a line, and what it came to in a few."""
+"""A run in one line, and the lines of its end."""
 
 from __future__ import annotations
 

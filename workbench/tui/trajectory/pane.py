@@ -87,7 +87,7 @@ class RunPane(SearchedRun):
         return self.editor.typing if self.editor is not None and self.editor.is_mounted else None
 
     def takes(self, action_id: str) -> bool:
-        """Returns whether an action means the text that is being typed here, instead of the suite."""
+        """Return whether an action applies to the text being typed here, instead of the suite."""
         return self.typing is not None and action_id in OF_TYPED_TEXT
 
     def type_in(self, held: HeldText) -> None:

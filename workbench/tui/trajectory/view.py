@@ -1,4 +1,4 @@
-"""The lines of a run, with the cursor, and the search in them."""
+"""The lines of a run as a view with a cursor, and the search in them."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ class Search:
         """Return the words of the tree that are most similar to an unknown word."""
         if len(word) < SHORTEST_GUESSED:
             return []
-        from rapidfuzz import fuzz, process  # only for who mistypes
+        from rapidfuzz import fuzz, process  # only needed for similar words
 
         if self._words is None:
             text = "\n".join("\n".join(self._of(suite)) for suite in suites)

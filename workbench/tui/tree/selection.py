@@ -1,4 +1,4 @@
-"""What the tree cursor stands on, the run of it that is looked at, the models, and which cases below a row can run."""
+"""The selection: the row of the tree, one of its runs, the models, and the cases below a row that can run."""
 
 from __future__ import annotations
 

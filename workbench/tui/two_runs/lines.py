@@ -1,4 +1,4 @@
-"""Two runs as rows that stand side by side, and as lines."""
+"""Two runs side by side: their rows, and the lines of these."""
 
 from __future__ import annotations
 

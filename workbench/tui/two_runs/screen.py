@@ -1,4 +1,4 @@
-"""Two runs side by side, from their first difference."""
+"""The screen of two runs, opened at their first difference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the form shows: the part of the suite it is made from, and its rows."""
+"""The content and layout of a form: its rows, the selected cell, and the open field."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the grade of a run marks in it: calls that are wrong, and calls that are missing."""
+"""Attaches a run's grade to its items: wrong calls, and missing calls."""
 
 from __future__ import annotations
 
@@ -99,12 +99,12 @@ def put_grade(
     issues_of = _by_call(issues)
     pairing_of = {pairing.call: pairing for pairing in reversed(pairings)}
     steps = _Steps(run, result)
-    told: set[tuple[object, ...]] = set()
+    shown_at_calls: set[tuple[object, ...]] = set()
     for place, index in enumerate(run.order):
         call = run.items[index]
         assert isinstance(call, CallItem)
         found, verdicts = steps.word_on(place, issues_of[place], pairing_of.get(place))
-        told.update(map(_what, found))
+        shown_at_calls.update(map(_what, found))
         if (found, verdicts) != (call.issues, call.verdicts):
             call.issues, call.verdicts = found, verdicts
             run.changed(index)
@@ -123,7 +123,7 @@ def put_grade(
         issue
         for issue in issues
         if issue.kind != "failed step"  # headings show it, and the outcome names it
-        and (_what(issue) not in told if issue.call is not None else not steps.tell(issue))
+        and (_what(issue) not in shown_at_calls if issue.call is not None else not steps.tell(issue))
         and (issue.call is not None or issue.expected_call is None or issue.expected_call not in shown)
     )
     for index, item in reversed(placed):

@@ -1,4 +1,4 @@
-"""The places of a run that lines stand for, and those where it was held."""
+"""The places of a run that its items stand for, and where it is held."""
 
 from __future__ import annotations
 
