@@ -219,7 +219,7 @@ class OpenSuite:
         cut = self._cut[2]
         return cut if cut is not None and cut.suite is not None else None
 
-    def change(self, document: Document, said: str, group: Hashable | None = None, case: str | None = None) -> bool:
+    def change(self, document: Document, summary: str, group: Hashable | None = None, case: str | None = None) -> bool:
         """Replace the document. Returns whether it changed. A change in the same group as the one before is merged with
         it into one undo step; if that restores the earlier state, the step disappears."""
         now = self.document
@@ -233,9 +233,9 @@ class OpenSuite:
                 del self._history[self._at]
                 self._at -= 1
             else:
-                self._history[self._at] = Change(document, said, group, case, top.readings)
+                self._history[self._at] = Change(document, summary, group, case, top.readings)
         else:
-            self._history.append(Change(document, said, group, case, top.readings))
+            self._history.append(Change(document, summary, group, case, top.readings))
             self._at += 1
         return True
 
@@ -312,10 +312,10 @@ class OpenSuite:
             self._readings = max(self._readings, self._history[self._at].readings) + 1
             self.take_disk("Reloaded from disk")
 
-    def take_disk(self, said: str) -> bool:
+    def take_disk(self, summary: str) -> bool:
         """Replace the document with the file on disk, as a step that can be undone. Returns whether it changed."""
         document = Document.of_parts(self.disk.parts, self.disk.text)
-        changed = self.change(document, said)
+        changed = self.change(document, summary)
         if changed:
             self._is_read(document, self.disk)
         top = self._history[self._at]

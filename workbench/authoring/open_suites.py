@@ -92,7 +92,7 @@ class OpenSuites:
         first, self.workspace = not self.workspace.roots, workspace
         recordings = frozenset(run.planned.file.path for run in workspace.recorded)
         conflicts = self._take(workspace.files, recordings)
-        self._tell("read", self.suites, first=first)
+        self._notify("read", self.suites, first=first)
         return conflicts
 
     def read_one(self, file: SuiteFile) -> None:
@@ -123,7 +123,7 @@ class OpenSuites:
         """Open a suite, which need not be on disk."""
         self.workspace = replace(self.workspace, roots=self._roots_with(suite.path))
         self._open([*self.suites, suite], len(self.suites))
-        self._tell("added", (suite,))
+        self._notify("added", (suite,))
 
     def close(self, suite: OpenSuite) -> None:
         """Close a suite whose file is no longer in the workspace."""
@@ -146,7 +146,7 @@ class OpenSuites:
         self,
         suite: OpenSuite,
         document: Document,
-        said: str,
+        summary: str,
         *,
         group: Hashable | None = None,
         case: str | None = None,
@@ -154,18 +154,18 @@ class OpenSuites:
     ) -> bool:
         """Change the document of a suite. All edits go through here. Returns whether it changed.
 
-        `said` describes the change. Consecutive changes of one `group` are one undo step. `case` is the key of the case
-        for the cursor after an undo. `index` is the case that is edited in place (`HEAD`: the suite's settings); it
-        stays in the tree whatever the filter.
+        `summary` describes the change. Consecutive changes of one `group` are one undo step. `case` is the key of the
+        case for the cursor after an undo. `index` is the case that is edited in place (`HEAD`: the suite's settings);
+        it stays in the tree whatever the filter.
         """
-        if not suite.change(document, said, group, case):
+        if not suite.change(document, summary, group, case):
             return False
-        self._tell("edited", (suite,), index=index)
+        self._notify("edited", (suite,), index=index)
         return True
 
     def went(self, suite: OpenSuite, change: Change) -> None:
         """Notify followers that a suite went back or forward by a change."""
-        self._tell("undone", (suite,), case=change.case)
+        self._notify("undone", (suite,), case=change.case)
 
     def disk_changed(self, suite: OpenSuite) -> None:
         """Notify followers that the file of a suite was saved or taken over."""
@@ -173,9 +173,9 @@ class OpenSuites:
         known = any(file.path == suite.path for file in files)
         files = tuple(suite.disk if file.path == suite.path else file for file in files)
         self.workspace = replace(self.workspace, files=files if known else (*files, suite.disk))
-        self._tell("edited", (suite,))
+        self._notify("edited", (suite,))
 
-    def _tell(
+    def _notify(
         self,
         how: Literal["read", "added", "edited", "undone"],
         suites: Sequence[OpenSuite],
@@ -230,10 +230,10 @@ def undo(suite: OpenSuite, open_suites: OpenSuites) -> list[SuiteChange] | str:
             and _is(move, move.target.last)
             and open_suites.at(move.target.path) is move.target
         ):
-            return _told([*_undone(move.target), *_undone(move.source)], open_suites)
+            return _reported([*_undone(move.target), *_undone(move.source)], open_suites)
         if suite is move.target and move.source.stands(move):
             return f"{move.source.path.name}, which the case came from, has changed since: undo there first (Ctrl+Z)"
-    return _told(_undone(suite), open_suites)
+    return _reported(_undone(suite), open_suites)
 
 
 def redo(suite: OpenSuite, open_suites: OpenSuites) -> list[SuiteChange] | str:
@@ -242,17 +242,17 @@ def redo(suite: OpenSuite, open_suites: OpenSuites) -> list[SuiteChange] | str:
     if isinstance(move, Move):
         is_open = open_suites.at(move.source.path) is move.source and open_suites.at(move.target.path) is move.target
         if is_open and _is(move, move.source.next) and _is(move, move.target.next):
-            return _told([*_redone(move.source), *_redone(move.target)], open_suites)
+            return _reported([*_redone(move.source), *_redone(move.target)], open_suites)
         if suite is move.source and not move.target.stands(move):
             return f"{move.target.path.name}, which the case went to, has changed since: M moves it again"
-    return _told(_redone(suite), open_suites)
+    return _reported(_redone(suite), open_suites)
 
 
 def _is(move: Move, change: Change | None) -> bool:
     return change is not None and change.part_of is move
 
 
-def _told(went: list[SuiteChange], open_suites: OpenSuites) -> list[SuiteChange]:
+def _reported(went: list[SuiteChange], open_suites: OpenSuites) -> list[SuiteChange]:
     for suite, change in went:
         open_suites.went(suite, change)
     return went

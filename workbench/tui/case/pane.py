@@ -167,14 +167,14 @@ class CasePane(Vertical):
         return with_own_tools(known, suite.document.table(index))
 
     def _change(
-        self, suite: OpenSuite, index: int, case: str | None, table: Table, said: str, group: Hashable
+        self, suite: OpenSuite, index: int, case: str | None, table: Table, summary: str, group: Hashable
     ) -> str | None:
         try:
             document = with_table(suite.document, index, table)
         except SpliceError as error:
             return str(error)
         suite.rename_invalid_texts(case, document.cases[index].key if index != HEAD else None)
-        self._open_suites.change(suite, document, said, group=group, case=case, index=index)
+        self._open_suites.change(suite, document, summary, group=group, case=case, index=index)
         return None
 
     @on(FormView.Refused)
@@ -185,9 +185,9 @@ class CasePane(Vertical):
     def _form_moved(self) -> None:
         self._panes.refresh_bars()
 
-    def _change_text(self, part: TomlPart, document: Document, said: str, group: Hashable) -> None:
+    def _change_text(self, part: TomlPart, document: Document, summary: str, group: Hashable) -> None:
         index = HEAD if part.index is None else part.index
-        self._open_suites.change(part.suite, document, said, group=group, case=part.key, index=index)
+        self._open_suites.change(part.suite, document, summary, group=group, case=part.key, index=index)
 
     @on(TomlPane.Turned)
     def _turned(self) -> None:

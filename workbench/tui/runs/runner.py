@@ -115,13 +115,13 @@ class Runner:
     async def go_on(self, run_id: str, until: Until, hold: int | None) -> str | None:
         """Let a run continue from the displayed hold, or hold an active run at its next stop. Returns why not, if it
         cannot."""
-        return await self._told(lambda runtime: runtime.go_on(run_id, until, hold))
+        return await self._send(lambda runtime: runtime.go_on(run_id, until, hold))
 
     async def do(self, run_id: str, command: Command, hold: int) -> str | None:
         """Apply a command to a run at the displayed hold. Returns why not, if it cannot."""
-        return await self._told(lambda runtime: runtime.do(run_id, command, hold))
+        return await self._send(lambda runtime: runtime.do(run_id, command, hold))
 
-    async def _told(self, tell: Callable[[AppRuntime], Future[str | None]]) -> str | None:
+    async def _send(self, tell: Callable[[AppRuntime], Future[str | None]]) -> str | None:
         return await asyncio.wrap_future(tell(self._runtime)) if self._runtime is not None else "nothing runs"
 
     def problems(self) -> list[str]:

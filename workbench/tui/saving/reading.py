@@ -36,7 +36,9 @@ class Reader:
         self.is_typing = is_typing
         """Returns whether letters are text now, so that no question may appear."""
 
-    def read_soon(self, failure: str | None = None, *, said: str = "Reloaded from disk", gently: bool = False) -> None:
+    def read_soon(
+        self, failure: str | None = None, *, notice: str = "Reloaded from disk", gently: bool = False
+    ) -> None:
         """Reload all suites and announce it, or the given failure. With `gently`, the notice does not replace a
         different one. Does nothing before the first reading."""
         open_suites = self._open_suites
@@ -47,7 +49,7 @@ class Reader:
             gone = await asyncio.to_thread(lost, open_suites.workspace)
             conflicts = await self.read()
             made = tuple(suite.path for suite in open_suites.suites if suite.is_new and suite.dirty)
-            text, role, sign = _outcome(open_suites.workspace, gone, made, said)
+            text, role, sign = _outcome(open_suites.workspace, gone, made, notice)
             if failure is not None:
                 text, role, sign = failure, "error", GLYPHS.error
             self._stage.announce(text + open_suites.and_moved, role, sign, gently=gently)
@@ -84,15 +86,15 @@ def _hash_in(workspace: Workspace, suite: OpenSuite) -> str:
     return next((file.hash for file in workspace.files if file.path == suite.path), "")
 
 
-def _outcome(workspace: Workspace, gone: Sequence[Path], made: Sequence[Path], said: str) -> tuple[str, Role, str]:
-    """Return the notice after reloading: `said` if all is well. Suites `made` here are not on disk yet."""
+def _outcome(workspace: Workspace, gone: Sequence[Path], made: Sequence[Path], notice: str) -> tuple[str, Role, str]:
+    """Return the notice after reloading: `notice` if all is well. Suites `made` here are not on disk yet."""
     broken = sum(file.suite is None and file.path not in (*gone, *made) for file in workspace.files)
     if gone:
         are_gone = f"{gone[0].name} no longer exists" if len(gone) == 1 else f"{len(gone)} suites no longer exist"
         return are_gone + (f"; {broken} cannot run" if broken else ""), "warned", GLYPHS.warned
     if broken:
-        return f"{said}; {broken} cannot run", "error", GLYPHS.error
-    return said, "passed", GLYPHS.passed
+        return f"{notice}; {broken} cannot run", "error", GLYPHS.error
+    return notice, "passed", GLYPHS.passed
 
 
 class Watch:
@@ -130,7 +132,7 @@ class Watch:
         if len(touched) < len(changed):
             name = next(suite.path.name for suite in changed if not suite.dirty)
             others = f" and {len(changed) - len(touched) - 1} more" if len(changed) - len(touched) > 1 else ""
-            self._reader.read_soon(said=f"{name}{others} changed on disk: reloaded", gently=True)
+            self._reader.read_soon(notice=f"{name}{others} changed on disk: reloaded", gently=True)
         elif touched and self._reader.is_typing():
             seen = {suite.path: self._seen.get(suite.path) for suite in touched}
             self._reader.put_off({path: state.hash if state is not None else "" for path, state in seen.items()})

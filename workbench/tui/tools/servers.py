@@ -51,7 +51,7 @@ class ToolServers:
             return
         found = await asyncio.wrap_future(serving.status([server for _, server in servers]))
         for (key, server), status in zip(servers, found, strict=True):
-            self._told(serving, key, server, status)
+            self._report(serving, key, server, status)
 
     async def start(self, key: ShelfKey, server: ServerOf, grant: Grant) -> ServerStatus:
         """Start a server, or restart it if it is down. Returns its state."""
@@ -59,21 +59,21 @@ class ToolServers:
         serving = await self._runner.open_serving()
         self._tell(key, ServerStatus("starting"))
         status = await asyncio.wrap_future(serving.start(server, grant))
-        self._told(serving, key, server, status)
+        self._report(serving, key, server, status)
         return status
 
     async def stop(self, key: ShelfKey, server: ServerOf) -> None:
         """Stop a server."""
         self._forget(key)
         serving = await self._runner.open_serving()
-        self._told(serving, key, server, await asyncio.wrap_future(serving.stop(server)))
+        self._report(serving, key, server, await asyncio.wrap_future(serving.stop(server)))
 
     def close(self) -> None:
         """Stop reporting. Servers keep their state."""
         for key in tuple(self._watched):
             self._forget(key)
 
-    def _told(self, serving: Serving, key: ShelfKey, server: ServerOf, status: ServerStatus) -> None:
+    def _report(self, serving: Serving, key: ShelfKey, server: ServerOf, status: ServerStatus) -> None:
         self._forget(key)
         self._tell(key, status)
         if status.state not in ("starting", "running"):
@@ -89,7 +89,7 @@ class ToolServers:
 
     def _changed(self, serving: Serving, key: ShelfKey, server: ServerOf, done: Future[ServerStatus]) -> None:
         if self._watched.get(key) is done:
-            self._told(serving, key, server, done.result())
+            self._report(serving, key, server, done.result())
 
     def _forget(self, key: ShelfKey) -> None:
         if (future := self._watched.pop(key, None)) is not None:

@@ -151,12 +151,12 @@ class Selection:
     def select(self, path: Path, case: str | None = None) -> None:
         """Select a suite or, by its key, a case."""
         self.tree.select(path, case)
-        self._tell("row")
+        self._notify("row")
 
     def choose_run(self, index: int) -> None:
         """Select a run of the case, by its index in `runs`."""
         self.chosen_run = index
-        self._tell("run")
+        self._notify("run")
 
     def find_run(self, run: RunRecord) -> bool:
         """Select a run, or the one that replaced it. Returns whether its case still exists."""
@@ -170,9 +170,9 @@ class Selection:
 
     def show_again(self) -> None:
         """Notify followers, so that everything is shown again."""
-        self._tell("row")
+        self._notify("row")
 
-    def _tell(self, news: SelectionNews) -> None:
+    def _notify(self, news: SelectionNews) -> None:
         for follower in self._followers:
             follower(news)
 
