@@ -11,7 +11,7 @@ from tests.batches.test_batch import Watched, scripted, suite
 from tests.batches.test_judging import HEAD, Place, judging
 from tests.engine.scripted import Say
 from tests.providers.server import Server
-from workbench.batches.plan import PlannedRun, decided_by, plan_runs
+from workbench.batches.plan import PlannedRun, plan_runs, with_grader
 from workbench.batches.redacting import shown_result
 from workbench.batches.single import graded
 from workbench.checks.evaluate import EMPTY_CONTEXT
@@ -121,7 +121,7 @@ async def made(file: SuiteFile, *answers: Say) -> tuple[PlannedRun, RunResult]:
 async def test_a_chain_is_graded_again_by_another_grader_and_by_other_steps() -> None:
     planned, result = await made(chain(step('"Rome"'), step('"Oslo"')), OSLO, OSLO)
     assert graded_anew(result, planned, EMPTY_CONTEXT) == result
-    anew = PlannedRun("again", planned.file, decided_by(planned.case, "dimensions"), "m", 0)
+    anew = PlannedRun("again", planned.file, with_grader(planned.case, "dimensions"), "m", 0)
     assert statuses(graded_anew(result, anew, EMPTY_CONTEXT)) == ["passed", "passed"]
     later = plan_runs([chain(step('"Oslo"'), step('"Oslo"'), step('"Oslo"'))], models=["m"])[0]
     assert statuses(graded_anew(result, later, EMPTY_CONTEXT)) == ["passed", "passed", None]

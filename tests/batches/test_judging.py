@@ -32,7 +32,7 @@ from workbench.batches.events import BatchDone, BatchEvent, RunDone
 from workbench.batches.judgement_cache import JudgementCache
 from workbench.batches.judging import RunJudge
 from workbench.batches.plan import plan_runs
-from workbench.batches.recorded import result_of_recording, suite_of_recording
+from workbench.batches.recorded import case_of_recording, result_of_recording, suite_of_recording
 from workbench.batches.recordings import RecordingLines, Recordings
 from workbench.batches.specs import Specs
 from workbench.checks.describe import CheckError
@@ -41,7 +41,7 @@ from workbench.config.secrets import NO_SECRETS
 from workbench.engine.retries import RetryPolicy
 from workbench.evaluation.approval import Needs, needs_of
 from workbench.evaluation.judges import judge_for
-from workbench.evaluation.regrade import RegradingJudges, ToRegrade, case_in, regrade
+from workbench.evaluation.regrade import RegradingJudges, RunToGrade, regrade
 from workbench.evaluation.runtime import Runtime
 from workbench.grading.grade import RunResult
 from workbench.grading.judgements import Judgement, JudgeUse
@@ -258,7 +258,7 @@ def test_a_mock_that_cannot_be_judged_ends_the_run_as_an_error(tmp_path: Path) -
     assert "no judge is chosen" in (result.error or "")
 
 
-def judges_of(runs: Iterable[ToRegrade], program: Program, chosen: str | None) -> RegradingJudges:
+def judges_of(runs: Iterable[RunToGrade], program: Program, chosen: str | None) -> RegradingJudges:
     """Judges for somebody who trusts none of the suites."""
     proposal = Needs.of_grading([(run.file, run.case) for run in runs], program, judges=chosen is not None)
     return RegradingJudges(program, proposal.approved(()), chosen)
@@ -269,7 +269,7 @@ def regraded(folder: Path, program: Program, chosen: str | None = None, edit: Ca
     path.write_text(edit(path.read_text(encoding="utf-8")), encoding="utf-8")
     recording = read_recording(path)
     file = suite_of_recording(recording)
-    run = ToRegrade(recording, file, case_in(file, recording))
+    run = RunToGrade(recording, result_of_recording(recording), file, case_of_recording(recording, file))
     [result] = asyncio.run(regrade([run], judges_of([run], program, chosen)))
     return result
 
@@ -303,7 +303,7 @@ def test_recordings_are_judged_side_by_side_and_what_is_alike_once(tmp_path: Pat
         recordings = [read_recording(path) for path in recordings_in(tmp_path)]
         files = [suite_of_recording(recording) for recording in recordings]
         runs = [
-            ToRegrade(recording, file, case_in(file, recording))
+            RunToGrade(recording, result_of_recording(recording), file, case_of_recording(recording, file))
             for recording, file in zip(recordings, files, strict=True)
         ]
         other = Place(tmp_path, server, settings=JUDGE.replace("strict", "other")).program

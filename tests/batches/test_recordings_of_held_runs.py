@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 
 from workbench.batches.plan import plan_runs
-from workbench.batches.recorded import result_of_recording, suite_of_recording
+from workbench.batches.recorded import case_of_recording, result_of_recording, suite_of_recording
 from workbench.batches.recordings import save_recording
 from workbench.batches.single import graded
 from workbench.config.secrets import NO_SECRETS
-from workbench.evaluation.regrade import case_in
 from workbench.suite.loading import parse_suite
 from workbench.trajectory.events import (
     CallEdited,
@@ -71,6 +70,6 @@ def test_what_was_changed_while_it_was_held_is_in_it(tmp_path: Path) -> None:
 async def test_it_is_graded_as_a_run_that_never_ended(tmp_path: Path) -> None:
     recording = saved(tmp_path, (*BEGUN, HELD))
     file = suite_of_recording(recording)
-    (planned,) = plan_runs([file], case_ids=[case_in(file, recording).id])
+    (planned,) = plan_runs([file], case_ids=[case_of_recording(recording, file).id])
     result = await graded(planned, recording.trajectory, lambda reference, value: None)
     assert (result.status, result.error) == ("error", "the run never ended")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from workbench.api.approving import Approve, approval_for, approve_nothing
 from workbench.api.suites import SuiteCase
 from workbench.batches.known_secrets import learn_secrets
-from workbench.batches.plan import PlannedRun, decided_by, next_run_id
+from workbench.batches.plan import PlannedRun, next_run_id, with_grader
 from workbench.batches.single import result_of
 from workbench.checks.evaluate import CheckContext
 from workbench.config.folders import user_folders
@@ -158,9 +158,7 @@ def grade(
     >>> result.status, result.reason
     ('failed', 'wrong argument: get_time.timezone: not equal')
     """
-    suite, definition = case.suite.definition, case.definition
-    if by is not None:
-        definition = decided_by(definition, by)
+    suite, definition = case.suite.definition, with_grader(case.definition, by)
     program = program_in(user_folders(), os.environ)
     with suppress(ConfigError):  # settings that cannot be read hold no key that could be shown
         learn_secrets(program, case.suite.path.parent, suite)

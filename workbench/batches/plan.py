@@ -10,7 +10,7 @@ from types import MappingProxyType
 from workbench.engine.fork import Fork
 from workbench.providers.model import Model
 from workbench.suite.loading import SuiteFile
-from workbench.suite.model import Case, GraderName, Suite
+from workbench.suite.model import GRADERS, Case, GraderName, Suite
 from workbench.suite.settings import CaseSettings, settings_of
 
 
@@ -92,8 +92,15 @@ def next_run_id() -> str:
     return f"run-{next(_numbers)}"
 
 
-def decided_by(case: Case, grader: GraderName) -> Case:
-    """The same case with another grader to decide its status."""
+def grader_named(name: str | None) -> GraderName | None:
+    """Return the grader of a stored name; `None` where nothing was stored, or by a program with other graders."""
+    return next((grader for grader in GRADERS if grader == name), None)
+
+
+def with_grader(case: Case, grader: GraderName | None) -> Case:
+    """Return the case with `grader` to decide its status; with `None`, the case as it is."""
+    if grader is None:
+        return case
     return case.model_copy(update={"grading": case.grading.model_copy(update={"by": grader})})
 
 
@@ -112,9 +119,7 @@ def plan_fork(
     run_id = next_run_id()
     while run_id == fork.origin.run_id:
         run_id = next_run_id()
-    return PlannedRun(
-        run_id, file, case if by is None else decided_by(case, by), model, repeat, model_of_suite, by, fork
-    )
+    return PlannedRun(run_id, file, with_grader(case, by), model, repeat, model_of_suite, by, fork)
 
 
 def plan_runs(
@@ -150,7 +155,7 @@ def plan_runs(
         if file.suite is not None
         for written in file.suite.cases
         if selection.takes(file.suite, written)
-        for case in (written if by is None else decided_by(written, by),)
+        for case in (with_grader(written, by),)
         for model in dict.fromkeys(models or settings_of(file.suite, case).models)
         for repeat in range(case.repeats if repeats is None else repeats)
     )

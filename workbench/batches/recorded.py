@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import cast, get_args
+from difflib import get_close_matches
 
 from workbench.batches.cost import FREE, cost_of
-from workbench.batches.plan import PlannedRun, decided_by
+from workbench.batches.plan import PlannedRun, grader_named, with_grader
 from workbench.grading.grade import RunResult
 from workbench.grading.result_json import outcome_from_json
 from workbench.providers.built_in import is_built_in
 from workbench.suite.loading import SuiteFile, parse_suite
-from workbench.suite.model import GraderName
+from workbench.suite.model import GRADERS, Case
 from workbench.trajectory.events import CallEdited, MessageAdded, Paused, ResultEdited
 from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.recording import Recording, RecordingError
+
+_NAMED_CASES_MAX = 5
+"""How many cases of a suite a message names at most; there is one message for each recording."""
 
 
 def suite_of_recording(recording: Recording) -> SuiteFile:
@@ -27,12 +30,29 @@ def suite_of_recording(recording: Recording) -> SuiteFile:
     file = parse_suite(header.suite.text, recording.path)
     if header.by is None or file.suite is None:
         return file
-    graders: tuple[GraderName, ...] = get_args(GraderName)
-    by = next((name for name in graders if name == header.by), None)
+    by = grader_named(header.by)
     if by is None:
-        raise RecordingError(f"{recording.path} was graded by {header.by!r}, which is not one of {', '.join(graders)}")
-    cases = tuple(decided_by(case, by) if case.id == header.case else case for case in file.suite.cases)
+        raise RecordingError(f"{recording.path} was graded by {header.by!r}, which is not one of {', '.join(GRADERS)}")
+    cases = tuple(with_grader(case, by) if case.id == header.case else case for case in file.suite.cases)
     return replace(file, suite=file.suite.model_copy(update={"cases": cases}))
+
+
+def case_of_recording(recording: Recording, file: SuiteFile) -> Case:
+    """Return the case of a recording in a valid suite. Raises RecordingError when the suite has no case of its id."""
+    cases = file.suite.cases if file.suite is not None else ()
+    wanted = recording.header.case
+    for case in cases:
+        if case.id == wanted:
+            return case
+    ids = [case.id for case in cases]
+    if len(ids) <= _NAMED_CASES_MAX:
+        its_cases = f": {', '.join(ids)}"
+    else:
+        near = get_close_matches(wanted, ids, n=1)
+        its_cases = f" among its {len(ids):,}{f': did you mean {near[0]!r}?' if near else ''}"
+    raise RecordingError(
+        f"{recording.path} is a run of the case {wanted!r}, but {file.path} has no such case{its_cases}"
+    )
 
 
 def run_of_recording(recording: Recording, file: SuiteFile) -> tuple[PlannedRun, RunResult] | None:
@@ -46,8 +66,7 @@ def run_of_recording(recording: Recording, file: SuiteFile) -> tuple[PlannedRun,
     case = next((case for case in cases if case.id == header.case), None)
     if case is None:
         return None
-    by = cast("GraderName | None", header.by)  # `suite_of_recording` has looked
-    planned = PlannedRun(header.run, file, case, header.model, header.repeat, by=by)
+    planned = PlannedRun(header.run, file, case, header.model, header.repeat, by=grader_named(header.by))
     return planned, replace(result_of_recording(recording), grading=planned.settings.grading)
 
 

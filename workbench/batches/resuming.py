@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import get_args
 
 from workbench.batches.history_recorder import (
     OWN_MODEL_SETTINGS,
@@ -15,7 +14,14 @@ from workbench.batches.history_recorder import (
     model_settings,
 )
 from workbench.batches.known_secrets import learn_secrets_of_runs
-from workbench.batches.plan import NO_OWN_MODELS, OwnModels, PlannedRun, decided_by, next_run_id
+from workbench.batches.plan import (
+    NO_OWN_MODELS,
+    OwnModels,
+    PlannedRun,
+    grader_named,
+    next_run_id,
+    with_grader,
+)
 from workbench.batches.specs import Specs
 from workbench.config.models import DEFAULT_CONCURRENCY
 from workbench.config.program import Program
@@ -25,10 +31,8 @@ from workbench.history.records import BatchRow, HistoryError, RunRow, SuiteRef
 from workbench.history.writing import BatchHandle
 from workbench.providers.built_in import is_built_in
 from workbench.suite.loading import SuiteFile, load_suite, parse_suite
-from workbench.suite.model import Case, GraderName
+from workbench.suite.model import GRADERS, Case
 from workbench.trajectory.messages import JsonValue
-
-_GRADERS: tuple[GraderName, ...] = get_args(GraderName)
 
 
 @dataclass(frozen=True)
@@ -189,12 +193,10 @@ def _planned(run_id: str, row: RunRow, file: SuiteFile, case: Case | None) -> Pl
         raise HistoryError(
             f"run {row.place + 1} of batch {row.batch} is damaged: {file.path} has no case {row.case_id!r}"
         )
-    by = next((name for name in _GRADERS if name == row.by), None)
-    if row.by is not None:
-        if by is None:
-            raise HistoryError(f"batch {row.batch} was graded by {row.by!r}, which is not one of {', '.join(_GRADERS)}")
-        case = decided_by(case, by)
-    return PlannedRun(run_id, file, case, row.model, row.repeat, row.model_of_suite, by)
+    by = grader_named(row.by)
+    if row.by is not None and by is None:
+        raise HistoryError(f"batch {row.batch} was graded by {row.by!r}, which is not one of {', '.join(GRADERS)}")
+    return PlannedRun(run_id, file, with_grader(case, by), row.model, row.repeat, row.model_of_suite, by)
 
 
 def _differences(

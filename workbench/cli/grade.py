@@ -44,7 +44,7 @@ def execute(arguments: argparse.Namespace) -> int:
     """Grade and report; returns an exit code."""
     from workbench.cli.regrading import regrade_and_report
     from workbench.cli.report_output import output_of
-    from workbench.evaluation.regrade_recordings import GradeOptions
+    from workbench.evaluation.regrade import GradeOptions
 
     output = output_of(arguments, "grade", FORMS)
     if output is None or not output.can_write():

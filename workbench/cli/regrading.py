@@ -10,7 +10,7 @@ from workbench.cli.trust import approved, judge_is_known
 from workbench.config.model_book import ModelOptions
 from workbench.config.models import ConfigError
 from workbench.evaluation.exit_codes import USAGE
-from workbench.evaluation.regrade_recordings import BrokenSuiteError, GradeOptions, grade_recordings, plan_grading
+from workbench.evaluation.regrade import BrokenSuiteError, GradeOptions, grade_recordings, plan_grading
 from workbench.reports.moves import move_lines, regrade_report
 from workbench.trajectory.recording import RecordingError
 

@@ -1,4 +1,7 @@
-"""Grades runs again without running them: those in recordings, and those of a batch in the history."""
+"""Grades runs again without running them: those in recordings, and those of a batch in the history.
+
+Both kinds are read into `RunToGrade`s, which `regrade` grades. `graded_anew` grades a run that is still in memory.
+"""
 
 from __future__ import annotations
 
@@ -6,24 +9,25 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import get_args
 
 from workbench.batches.history_recorder import cases_as_stored
 from workbench.batches.judgement_cache import JudgementCache
 from workbench.batches.judging import Asking, Questions, RunJudge
 from workbench.batches.known_secrets import learn_secrets
-from workbench.batches.plan import PlannedRun, decided_by, same_question
-from workbench.batches.recorded import result_of_recording
+from workbench.batches.plan import PlannedRun, grader_named, same_question, with_grader
+from workbench.batches.recorded import case_of_recording, result_of_recording, suite_of_recording
 from workbench.batches.single import graded
 from workbench.checks.describe import CheckError
 from workbench.checks.evaluate import CheckContext
 from workbench.config.models import DEFAULT_CONCURRENCY, ConfigError, ModelSpec
 from workbench.config.program import Program
 from workbench.config.secrets import Secrets
-from workbench.evaluation.approval import Approval
+from workbench.evaluation.approval import Approval, Needs
+from workbench.evaluation.plan import FinishedRun, Notice
+from workbench.evaluation.report import Report
 from workbench.grading.grade import GradingError, RunResult
 from workbench.grading.judgements import Judgement
 from workbench.grading.redacted import why_not_regraded
@@ -36,12 +40,19 @@ from workbench.history.history import History
 from workbench.history.records import BatchRow, HistoryError, RunRow, SuiteRef
 from workbench.providers.model import Model, ModelError
 from workbench.providers.registry import Endpoints
+from workbench.reports.moves import Regraded
 from workbench.suite.loading import SuiteFile, load_suite, parse_suite
-from workbench.suite.model import Case, GraderName
+from workbench.suite.model import Case, GraderName, Suite
+from workbench.suite.problems import Problem
 from workbench.tools.python_reference import PythonFunctions
-from workbench.trajectory.recording import Recording, RecordingError
+from workbench.trajectory.recording import SUFFIX, Recording, RecordingError, read_recording, recordings_in
 from workbench.trajectory.trajectory import Trajectory
 from workbench.version import __version__
+
+_logger = logging.getLogger(__name__)
+
+_AT_A_TIME = 256
+"""How many runs of the history are read at a time: the events of thousands would fill the memory."""
 
 
 class RegradingJudges:
@@ -52,14 +63,10 @@ class RegradingJudges:
         self.approval = approval
         self._program = program
         self._chosen = chosen
+        self.asks = chosen is not None
         self._cache = JudgementCache(program.folders.judgements, program.secrets)
         self._endpoints = Endpoints(program.secrets)
         self._under_way: Questions = {}
-
-    @property
-    def asks(self) -> bool:
-        """Whether a model may be asked."""
-        return self._chosen is not None
 
     def of(self, planned: PlannedRun, recorded: Iterable[Judgement]) -> RunJudge:
         """Return the judge of one run, who knows the judgements of its recording."""
@@ -79,40 +86,17 @@ class RegradingJudges:
         await self._endpoints.close()
 
 
-_logger = logging.getLogger(__name__)
-
-NAMED_CASES_MAX = 5
-"""How many cases of a suite a message names at most; there is one message for each recording."""
-
-
-def case_in(file: SuiteFile, recording: Recording) -> Case:
-    """Return the case of a recording in a valid suite. Raises RecordingError when the suite has no case of its id."""
-    cases = file.suite.cases if file.suite is not None else ()
-    wanted = recording.header.case
-    for case in cases:
-        if case.id == wanted:
-            return case
-    ids = [case.id for case in cases]
-    if len(ids) <= NAMED_CASES_MAX:
-        there_are = f": {', '.join(ids)}"
-    else:
-        near = get_close_matches(wanted, ids, n=1)
-        there_are = f" among its {len(ids):,}{f': did you mean {near[0]!r}?' if near else ''}"
-    raise RecordingError(
-        f"{recording.path} is a run of the case {wanted!r}, but {file.path} has no such case{there_are}"
-    )
-
-
 @dataclass(frozen=True)
-class ToRegrade:
-    """A recorded run, and the valid suite and the case to grade it by."""
+class RunToGrade:
+    """A recording, the result stored in it, and the valid suite and the case to grade it by."""
 
     recording: Recording
+    recorded: RunResult
     file: SuiteFile
     case: Case
 
 
-async def regrade(runs: Iterable[ToRegrade], judges: RegradingJudges) -> list[RunResult]:
+async def regrade(runs: Iterable[RunToGrade], judges: RegradingJudges) -> list[RunResult]:
     """Grade recorded runs and return their results in the same order. A run that ended in an error keeps its error.
     Closes the judges at the end."""
     results: dict[int, RunResult] = {}
@@ -134,12 +118,12 @@ async def regrade(runs: Iterable[ToRegrade], judges: RegradingJudges) -> list[Ru
     return [results[place] for place in sorted(results)]
 
 
-async def _regrade(run: ToRegrade, judges: RegradingJudges, functions: dict[Path, PythonFunctions]) -> RunResult:
+async def _regrade(run: RunToGrade, judges: RegradingJudges, functions: dict[Path, PythonFunctions]) -> RunResult:
     header, trajectory = run.recording.header, run.recording.trajectory
     planned = PlannedRun(header.run, run.file, run.case, header.model, header.repeat)
     grant = judges.approval.grant(run.file.path)
     python = functions.setdefault(run.file.path, PythonFunctions(grant.code if grant is not None else None))
-    recorded = result_of_recording(run.recording)
+    recorded = run.recorded
     why_not = why_not_regraded(recorded, run.case, as_stored=run.file.path == run.recording.path)
     if why_not is not None:
         return replace(recorded, grading=planned.settings.grading, not_regraded=why_not)
@@ -164,8 +148,7 @@ def graded_anew(result: RunResult, planned: PlannedRun, context: CheckContext) -
         return _not_graded(result, str(error))
     except Exception as error:
         _logger.exception("grading run %s of case %s anew", planned.run_id, planned.case.id)
-        said = f"grading: unexpected {type(error).__name__}: {error}; the log holds the details"
-        return _not_graded(result, said)
+        return _not_graded(result, f"grading: unexpected {type(error).__name__}: {error}; the log holds the details")
     return replace(result, status=status, grades=grades, steps=steps, error=None)
 
 
@@ -173,8 +156,136 @@ def _not_graded(result: RunResult, error: str) -> RunResult:
     return replace(result, status="error", grades=(), steps=(), error=error)
 
 
-_AT_A_TIME = 256
-"""How many runs are read at a time: the events of thousands of them would fill the memory."""
+@dataclass(frozen=True, kw_only=True)
+class GradeOptions:
+    """Which recordings are graded again, and by what: `suite` replaces the suites in them, `by` is the grader that
+    decides, `judge` the model that judges what was not judged before; without it no model is asked."""
+
+    paths: tuple[Path, ...]
+    suite: Path | None = None
+    by: GraderName | None = None
+    min_score: float | None = None
+    judge: str | None = None
+
+
+class BrokenSuiteError(RecordingError):
+    """The suite by which recordings are to be graded has errors; `problems` has them."""
+
+    def __init__(self, file: SuiteFile) -> None:
+        super().__init__(f"correct the suite of {file.path} first")
+        self.problems: tuple[Problem, ...] = tuple(file.errors)
+
+
+@dataclass(frozen=True)
+class RegradePlan:
+    """The recordings to grade again, each once. `problems` say why others cannot be."""
+
+    runs: tuple[RunToGrade, ...]
+    options: GradeOptions
+    program: Program
+    problems: tuple[Notice, ...] = ()
+
+    @property
+    def files(self) -> tuple[SuiteFile, ...]:
+        """The suites that recordings are graded by, each once."""
+        return tuple({id(run.file): run.file for run in self.runs}.values())
+
+    def needs(self) -> Needs:
+        """What grading would call, and which judges it would ask."""
+        cases = ((run.file, run.case) for run in self.runs)
+        return Needs.of_grading(cases, self.program, judges=self.options.judge is not None)
+
+
+def plan_grading(options: GradeOptions, program: Program) -> RegradePlan:
+    """Read the recordings. Raises RecordingError where none can be graded, since the suite cannot be used."""
+    now = _valid(load_suite(options.suite)) if options.suite is not None else None
+    runs: list[RunToGrade] = []
+    problems: list[Notice] = []
+    files: dict[Path, None] = {}
+    for path in options.paths:
+        try:
+            files |= dict.fromkeys(_files(path))
+        except RecordingError as error:
+            problems.append(Notice(str(error)))
+    for path in files:
+        try:
+            recording = read_recording(path)
+            recorded = result_of_recording(recording)
+            file = now or _valid(suite_of_recording(recording))
+            case = with_grader(case_of_recording(recording, file), options.by)
+            runs.append(RunToGrade(recording, recorded, file, case))
+        except BrokenSuiteError as error:
+            problems += [*(Notice(str(each), "warning") for each in error.problems), Notice(str(error))]
+        except RecordingError as error:
+            problems.append(Notice(str(error)))
+    return RegradePlan(tuple(runs), options, program, tuple(problems))
+
+
+def grade_recordings(plan: RegradePlan, approval: Approval) -> tuple[Report, tuple[Regraded, ...]]:
+    """Grade the recordings, on an event loop of this thread. Returns the report, and each run with its verdicts before
+    and after."""
+    started_at = datetime.now(UTC).isoformat(timespec="seconds")
+    judges = RegradingJudges(plan.program, approval, plan.options.judge)
+    results, suites = _by_suite(plan.runs, asyncio.run(regrade(plan.runs, judges)))
+    report = Report(
+        runs=tuple(
+            FinishedRun(place, run.case, result)
+            for place, (run, result) in enumerate(zip(plan.runs, results, strict=True))
+        ),
+        suites=suites,
+        started_at=started_at,
+        min_score=plan.options.min_score,
+        incomplete=bool(plan.problems),
+        suite_of=_recorded_suite,
+        secrets=plan.program.secrets,
+    )
+    regraded = (
+        Regraded(str(run.recording.path), run.recorded if run.recording.complete else None, after)
+        for run, after in zip(plan.runs, report.shown, strict=True)
+    )
+    return report, tuple(regraded)
+
+
+def _files(path: Path) -> list[Path]:
+    """Return the file of a path, or the recordings in a folder. Raises RecordingError when there are none."""
+    try:
+        found = recordings_in(path) if path.is_dir() else [path]
+    except OSError as error:
+        raise RecordingError(f"{path} cannot be read: {error.strerror}") from error
+    if not found:
+        raise RecordingError(f"{path} contains no recording: *{SUFFIX}")
+    return found
+
+
+def _by_suite(runs: Sequence[RunToGrade], results: Sequence[RunResult]) -> tuple[list[RunResult], dict[str, Suite]]:
+    """Return the results, those of one recorded suite under the path of the first, and each suite by that path: each
+    recording has its own path, and holds only one of its suite's cases."""
+    paths: dict[tuple[str, str], str] = {}
+    suites: dict[str, Suite] = {}
+    cases: dict[str, dict[str, Case]] = {}
+    under_paths: list[RunResult] = []
+    for run, result in zip(runs, results, strict=True):
+        assert run.file.suite is not None
+        by_itself = run.file.path == run.recording.path
+        path = paths.setdefault((_recorded_suite(result), "") if by_itself else ("", result.suite), result.suite)
+        suites.setdefault(path, run.file.suite)
+        cases.setdefault(path, {}).setdefault(run.case.id, run.case)
+        under_paths.append(replace(result, suite=path))
+    return under_paths, {
+        path: suite.model_copy(update={"cases": tuple(cases[path].values())}) for path, suite in suites.items()
+    }
+
+
+def _recorded_suite(result: RunResult) -> str:
+    """Return the hash of the recorded suite."""
+    start = result.trajectory.start
+    return start.suite_hash if start is not None else result.suite
+
+
+def _valid(file: SuiteFile) -> SuiteFile:
+    if file.suite is None:
+        raise BrokenSuiteError(file)
+    return file
 
 
 @dataclass(frozen=True)
@@ -247,7 +358,7 @@ def plan_regrading(
             problems.append(f"{file.errors[0]}: correct the suite first")
     runs: list[StoredRun] = []
     gone: list[RunRow] = []
-    asked_otherwise = _Questions(history).asked_otherwise
+    asked_otherwise = _OldSuites(history).asked_otherwise
     for row in history.runs(batch.number):
         if row.missing or row.suite.id not in today:
             continue
@@ -256,18 +367,13 @@ def plan_regrading(
         if case is None:
             gone.append(row)
             continue
-        grader = by or next((name for name in _GRADERS if name == row.by), None)
-        runs.append(
-            StoredRun(row, file, decided_by(case, grader) if grader else case, asked_otherwise(row, file, case))
-        )
+        graded_by = with_grader(case, by or grader_named(row.by))
+        runs.append(StoredRun(row, file, graded_by, asked_otherwise(row, file, case)))
     return RegradingPlan(batch, tuple(runs), tuple(gone), tuple(problems))
 
 
 def _stands_for(suite: SuiteFile, ref: SuiteRef, *, is_here: bool, alone: bool) -> bool:
     return ref.file == suite.path.resolve() if is_here else alone or suite.path.name == ref.file.name
-
-
-_GRADERS: tuple[GraderName, ...] = get_args(GraderName)
 
 
 def grade_again(
@@ -284,12 +390,14 @@ def grade_again(
     for first in range(0, len(runs), _AT_A_TIME):
         by_id = {run.row.id: run for run in runs[first : first + _AT_A_TIME]}
         rows = (run.row for run in by_id.values())
-        some = [(by_id[row.id], recording) for row, recording in history.recordings(rows, None, damaged)]
-        wanted = [ToRegrade(recording, run.file, run.case) for run, recording in some]
+        stored = [(by_id[row.id], recording) for row, recording in history.recordings(rows, None, damaged)]
+        wanted = [
+            RunToGrade(recording, result_of_recording(recording), run.file, run.case) for run, recording in stored
+        ]
         results = asyncio.run(regrade(wanted, judges()))
-        for (run, recording), after in zip(some, results, strict=True):
+        for (run, _), before, after in zip(stored, wanted, results, strict=True):
             figures = summary_of(after, suite=run.row.suite.key)
-            yield GradedAgain(run, figures, _small(result_of_recording(recording), run), _small(after, run))
+            yield GradedAgain(run, figures, _small(before.recorded, run), _small(after, run))
 
 
 def store_grades(
@@ -305,7 +413,7 @@ def _small(result: RunResult, run: StoredRun) -> RunResult:
     return replace(result, suite=run.row.suite.key, trajectory=Trajectory(result.run_id))
 
 
-class _Questions:
+class _OldSuites:
     """What cases asked when they ran, read from the suites in the history."""
 
     def __init__(self, history: History) -> None:

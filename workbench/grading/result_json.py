@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from types import NoneType
-from typing import Any, get_args
+from typing import Any
 
 from workbench.grading.grade import (
     ArgumentVerdict,
@@ -20,7 +20,7 @@ from workbench.grading.grade import (
     StepGrade,
 )
 from workbench.grading.judgements import Judgement
-from workbench.suite.model import GraderName
+from workbench.suite.model import GRADERS
 from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.typed_json import compact_json, reader_of
 
@@ -84,8 +84,8 @@ def outcome_from_json(data: Mapping[str, JsonValue]) -> Outcome:
     """Read what `outcome_to_json` wrote, infinite scores included. Raises ValueError for anything else."""
     outcome: Outcome = reader_of(Outcome)(data)
     for grade in outcome.grades:
-        if grade.grader not in _GRADERS:
-            raise ValueError(f"a grade is by {grade.grader!r}, which is not one of {', '.join(_GRADERS)}")
+        if grade.grader not in GRADERS:
+            raise ValueError(f"a grade is by {grade.grader!r}, which is not one of {', '.join(GRADERS)}")
         for quantities in (grade.numbers, *(pairing.parts for pairing in grade.pairings)):
             if not all(type(value) in (int, float) for value in quantities.values()):
                 raise ValueError(f"a quantity of the grade by {grade.grader} is not a number")
@@ -109,7 +109,6 @@ def _infinite(score: float | None) -> float | None:
     return math.copysign(math.inf, score) if score is not None and _is_infinite(score) else score
 
 
-_GRADERS: tuple[GraderName, ...] = get_args(GraderName)
 _NAMED = frozenset({Grade, CallPairing, ArgumentVerdict, Issue, StepGrade, RedactedPlace})
 _AS_IT_IS = frozenset({str, int, bool, NoneType})
 _LARGEST = sys.float_info.max

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterable, Iterator
-from typing import Annotated, Any, Final, Literal, TypeVar
+from typing import Annotated, Any, Final, Literal, TypeVar, get_args
 
 from pydantic import (
     BaseModel,
@@ -27,6 +27,7 @@ from workbench.suite.checks import Check, Checks, PythonReference, Unit, with_pa
 from workbench.suite.problems import Place
 
 GraderName = Literal["critics", "decision", "accuracy", "trajectory", "dimensions"]
+GRADERS: tuple[GraderName, ...] = get_args(GraderName)
 RepeatRule = Literal["last", "mean", "majority"]
 Transport = Literal["http", "sse"]
 Statistic = Literal["mean", "median", "mode", "minimum", "maximum", "spread", "variance"]

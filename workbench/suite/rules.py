@@ -14,7 +14,7 @@ from typing import Final, get_args
 from urllib.parse import urlsplit
 
 from workbench.suite.checks import CHECK_CLASSES, OPTION_NAMES, CheckBase, check_names_in
-from workbench.suite.model import GraderName, Statistic
+from workbench.suite.model import GRADERS, GraderName, Statistic
 from workbench.suite.problems import Finding, Place, code, described, did_you_mean, quoted, table, tables, warning
 from workbench.suite.references import has_stray_dollar, is_module_name
 
@@ -33,7 +33,7 @@ NUMBERS: dict[GraderName, tuple[str, ...]] = {
 MEASURES: tuple[str, ...] = (
     "score",
     "latency_ms",
-    *get_args(GraderName),
+    *GRADERS,
     *(f"{grader}.{number}" for grader, numbers in NUMBERS.items() for number in numbers),
 )
 """Everything that `of` can name: the deciding grader's score, the model's latency, one grader's score, one of its

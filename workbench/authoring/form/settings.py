@@ -10,14 +10,13 @@ from pydantic import BaseModel
 from workbench.authoring.form.row import Field, FormRow, FormSource, Limits, as_it_stands, field_row
 from workbench.authoring.form.rows_calls import DETAIL, unknown_rows
 from workbench.authoring.form.tables import ABSENT, value_at
-from workbench.suite.model import Gate, GatePer, GraderName, RepeatRule
+from workbench.suite.model import GRADERS, Gate, GatePer, RepeatRule
 from workbench.suite.problems import Place
 from workbench.suite.render import Table
 from workbench.suite.settings import Grading
 from workbench.suite.settings import Limits as LimitsInForce
 
 UNIT = Limits(0, 1)
-GRADERS: tuple[str, ...] = get_args(GraderName)
 GATE_PER: tuple[str, ...] = get_args(GatePer)
 REPEAT_RULES: tuple[str, ...] = get_args(RepeatRule)
 
