@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from tests.cli.program import Program
 from tests.cli.suites import WEATHER, WRONG
-from workbench.cli.main import COMMANDS, parser_of, parser_of_app
+from workbench.cli.app import parser_of_app
+from workbench.cli.main import COMMANDS, parser_of
 from workbench.cli.typed_keys import HIDDEN, looks_like_key, without_keys
 
 KEYS = (
@@ -29,7 +30,7 @@ SHORT = {"--output": "-o", "--verbose": "-v", "--quiet": "-q"}
 
 def parsers() -> Iterator[argparse.ArgumentParser]:
     """Every parser of the program, those of subcommands included."""
-    waiting: list[argparse.ArgumentParser] = [parser_of_app(), *map(parser_of, COMMANDS)]
+    waiting: list[argparse.ArgumentParser] = [parser_of_app(COMMANDS), *map(parser_of, COMMANDS)]
     while waiting:
         parser = waiting.pop()
         yield parser

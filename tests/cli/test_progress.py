@@ -14,7 +14,8 @@ from tests.providers.server import Answer, Server, Signal, said
 from tests.tui.in_terminal import Terminal
 from workbench.batches.events import RequestPutOff, RunEvent, StartUp
 from workbench.batches.plan import plan_runs
-from workbench.cli.progress import LOOK_INTERVAL_S, REDRAW_INTERVAL_S, LiveProgress, ProgressBar
+from workbench.cli.progress import LOOK_INTERVAL_S, REDRAW_INTERVAL_S, ProgressBar
+from workbench.evaluation.progress import BatchProgress
 from workbench.reports.progress import Progress, starting_text
 from workbench.suite.loading import parse_suite
 from workbench.trajectory.events import Event, RequestStarted, RetryScheduled
@@ -121,29 +122,30 @@ def test_it_is_gone_in_the_end_and_stays_so() -> None:
 def test_runs_that_wait_to_ask_again_are_said() -> None:
     terminal = FakeTerminal()
     runs = plan_runs([parse_suite(GREETINGS, Path("greetings.toml"))], models=["m"])[:3]
-    progress = LiveProgress(runs, (), terminal, {"NO_COLOR": "1"})
+    progress = BatchProgress(runs)
     for run in runs:
-        progress.step(RunEvent(Event(run.run_id, 0, 0.0, RequestStarted(1))))
-    progress.step(RunEvent(Event(runs[0].run_id, 1, 0.0, RetryScheduled(1, 2, 8_000.0, "429"))))
-    progress.put_off(RequestPutOff(runs[1].run_id, 8.0))
-    progress.put_off(RequestPutOff(runs[2].run_id, 8.0))
-    progress.step(RunEvent(Event(runs[2].run_id, 1, 0.0, RequestStarted(1))))
-    progress.bar.draw()
+        progress.take(RunEvent(Event(run.run_id, 0, 0.0, RequestStarted(1))), 0.0)
+    progress.take(RunEvent(Event(runs[0].run_id, 1, 0.0, RetryScheduled(1, 2, 8_000.0, "429"))), 0.0)
+    progress.take(RequestPutOff(runs[1].run_id, 8.0), 0.0)
+    progress.take(RequestPutOff(runs[2].run_id, 8.0), 0.0)
+    progress.take(RunEvent(Event(runs[2].run_id, 1, 0.0, RequestStarted(1))), 0.0)
+    ProgressBar(progress, terminal, {"NO_COLOR": "1"}).draw()
     assert " · 3 running, 2 of them waiting · " in terminal.getvalue()
 
 
 def test_what_starts_up_is_named_until_it_has_started() -> None:
     terminal = FakeTerminal()
-    progress = LiveProgress((), (), terminal, {"NO_COLOR": "1"})
-    progress.start_up(StartUp(1, "server weather"))
-    progress.bar.draw()
+    progress = BatchProgress(())
+    bar = ProgressBar(progress, terminal, {"NO_COLOR": "1"})
+    progress.take(StartUp(1, "server weather"), 0.0)
+    bar.draw()
     assert " · starting server weather" in terminal.getvalue()
-    progress.start_up(StartUp(2, "model llama"))
+    progress.take(StartUp(2, "model llama"), 0.0)
     assert starting_text(["server weather", "model llama"]) == "starting server weather and 1 other"
-    progress.start_up(StartUp(1, "server weather", 5.0))
-    progress.start_up(StartUp(2, "model llama", 5.0))
-    progress.bar.close()
-    LiveProgress((), (), terminal, {}).bar.draw()
+    progress.take(StartUp(1, "server weather", 5.0), 0.0)
+    progress.take(StartUp(2, "model llama", 5.0), 0.0)
+    bar.close()
+    ProgressBar(progress, terminal, {}).draw()
     assert terminal.getvalue().count("starting") == 1
 
 

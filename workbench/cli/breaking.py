@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from workbench.cli.app import AppOptions, show_app
 from workbench.cli.door import begin_program, warn
-from workbench.cli.main import AppOptions, show_app
 from workbench.cli.making import planned
 from workbench.engine.breakpoint_doubts import doubt_about
 from workbench.engine.breakpoint_text import BreakpointError, breakpoint_of

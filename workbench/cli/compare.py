@@ -51,8 +51,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Compare in the app, or without it; returns an exit code."""
+    from workbench.cli.app import app_options
     from workbench.cli.comparing import compare
-    from workbench.cli.main import app_options
     from workbench.cli.making import Record
     from workbench.cli.report_output import output_of
 

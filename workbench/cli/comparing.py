@@ -12,10 +12,10 @@ from operator import itemgetter
 
 from workbench.analysis.comparison import cells_of
 from workbench.analysis.side_by_side import Comparison, compared
+from workbench.cli.app import AppOptions, show_app
 from workbench.cli.door import begin_program, json_report, redacted, warn, write
 from workbench.cli.history_list import batches_text
 from workbench.cli.live import Live
-from workbench.cli.main import AppOptions, show_app
 from workbench.cli.making import Record, make_runs, planned, show_notices, way_to_go_on
 from workbench.cli.report_output import Output, report_width
 from workbench.cli.step_printer import Show

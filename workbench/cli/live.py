@@ -7,14 +7,13 @@ import queue
 import signal
 import sys
 import threading
+import time
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 
 from workbench.batches.events import (
     BatchDone,
     BatchEvent,
-    BatchStarted,
-    ExecutionAsked,
     HistorySaid,
     JudgeAsked,
     RequestPutOff,
@@ -24,10 +23,11 @@ from workbench.batches.events import (
 )
 from workbench.batches.recordings import RecordingLines, Recordings
 from workbench.cli.door import printing_to, warn
-from workbench.cli.progress import LiveProgress
+from workbench.cli.progress import ProgressBar
 from workbench.cli.step_printer import EventStream, Show, StepPrinter
 from workbench.evaluation.approval import Approval
 from workbench.evaluation.plan import Plan
+from workbench.evaluation.progress import BatchProgress
 from workbench.evaluation.run import Outcome
 from workbench.evaluation.runtime import Runtime
 
@@ -81,20 +81,21 @@ def run_live(
         events.put, plan.program, own_pace=plan.own_pace, judge_anew=plan.judge_anew, history=plan.history
     )
     over = plan.resumed.over.values() if plan.resumed is not None else ()
-    progress = LiveProgress(plan.runs, over, sys.stderr, os.environ)
-    show = replace(show, stream=progress.bar.above(show.stream))
+    progress = BatchProgress(plan.runs, over)
+    bar = ProgressBar(progress, sys.stderr, os.environ)
+    show = replace(show, stream=bar.above(show.stream))
     printer = StepPrinter(plan, show) if lines is None else EventStream(plan.runs, lines, show.stream)
-    errors = progress.bar.above(sys.stderr)
+    errors = bar.above(sys.stderr)
     name = ""
     try:
         with printing_to(errors), closing(runtime):
             live.outcome.begin()
             name = runtime.start(plan, approval, record=record)
-            _watch(events, runtime, printer, live.outcome, progress)
+            _watch(events, runtime, printer, live.outcome, progress, bar)
             live.outcome.over()
-            progress.bar.close()
+            bar.close()
     finally:
-        progress.bar.close()
+        bar.close()
         _drain(events, live.outcome)
         live.outcome.end(runtime, name)
         for number, handler in before.items():
@@ -103,46 +104,49 @@ def run_live(
 
 
 def _watch(
-    events: _Queue, runtime: Runtime, printer: StepPrinter | EventStream, outcome: Outcome, progress: LiveProgress
+    events: _Queue,
+    runtime: Runtime,
+    printer: StepPrinter | EventStream,
+    outcome: Outcome,
+    progress: BatchProgress,
+    bar: ProgressBar,
 ) -> None:
     """Print what happens until the batch is done, or somebody signals for the second time."""
     never = threading.Event()  # only time is waited for
     while True:
-        progress.bar.draw()
+        bar.draw()
         if events.empty():
             never.wait(LOOK_INTERVAL_S)
         try:
-            event = events.get(timeout=progress.bar.wait_s())
+            event = events.get(timeout=bar.wait_s())
         except queue.Empty:
             continue
+        if isinstance(event, _Signalled):
+            if outcome.interrupted:
+                return
+            outcome.interrupted = True
+            warn("stopping; finished runs are kept")
+            runtime.stop_all()
+            continue
+        outcome.take(event)
+        if bar.enabled and progress.take(event, time.monotonic()):
+            bar.changed()
         match event:
             case RunEvent():
-                progress.step(event)
                 printer.step(event)
             case RunDone(result):
-                outcome.take(event)
-                progress.done(result)
                 printer.done(result)
-            case StartUp():
-                outcome.take(event)
-                progress.start_up(event)
-                if isinstance(printer, StepPrinter):
-                    printer.start_up(event)
+            case StartUp() if isinstance(printer, StepPrinter):
+                printer.start_up(event)
             case JudgeAsked() if isinstance(printer, StepPrinter):
                 printer.judging(event)
-            case RequestPutOff():
-                progress.put_off(event)
-                if isinstance(printer, StepPrinter):
-                    printer.put_off(event)
-            case _Signalled() if not outcome.interrupted:
-                outcome.interrupted = True
-                warn("stopping; finished runs are kept")
-                runtime.stop_all()
-            case _Signalled() | BatchDone():
-                return
+            case RequestPutOff() if isinstance(printer, StepPrinter):
+                printer.put_off(event)
             case HistorySaid(text):
                 warn(text)
-            case BatchStarted() | ExecutionAsked() | JudgeAsked():
+            case BatchDone():
+                return
+            case _:
                 pass
 
 

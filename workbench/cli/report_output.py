@@ -14,10 +14,7 @@ from typing import TextIO
 
 from workbench.cli.door import warn, write_redacted
 from workbench.reports.paint import Paint, paint_for
-from workbench.reports.text import Amount
-
-PLAIN_WIDTH = 120
-"""Columns of a report that does not go to a terminal."""
+from workbench.reports.text import PLAIN_WIDTH, Amount
 
 
 def report_width(stream: TextIO) -> int:

@@ -100,9 +100,9 @@ _OF_REPORTS = (
 
 
 def _open_at_breakpoints(arguments: argparse.Namespace) -> int:
+    from workbench.cli.app import app_options
     from workbench.cli.breaking import open_at_breakpoints
     from workbench.cli.door import warn
-    from workbench.cli.main import app_options
 
     for attribute, name in _OF_REPORTS:
         if getattr(arguments, attribute) not in (None, False):

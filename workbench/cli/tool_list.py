@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 import signal
 import sys
 from collections.abc import Sequence
@@ -12,6 +11,7 @@ from dataclasses import dataclass
 from typing import TextIO
 
 from workbench.cli.door import begin_program, know_suites, printing_to, warn, warn_of_problems, write, write_json
+from workbench.cli.report_output import report_width
 from workbench.cli.tool_call import ByHand, call_by_hand, parsed_arguments
 from workbench.cli.trust import approved
 from workbench.config.program import Program
@@ -23,9 +23,6 @@ from workbench.reports.paint import paint_for
 from workbench.reports.tools import finding_lines, tool_lines, tools_json
 from workbench.suite.loading import SuiteFile
 from workbench.tools.pool import ServerPool
-
-PLAIN_WIDTH = 120
-"""Columns where the listing does not go to a terminal."""
 
 
 class RefusedError(Exception):
@@ -115,8 +112,7 @@ async def _work(
     elif options.lint:
         write("\n".join([*finding_lines(suites, paint_for(output, os.environ)), ""]), output)
     else:
-        width = shutil.get_terminal_size((PLAIN_WIDTH, 24)).columns if output.isatty() else PLAIN_WIDTH
-        write("\n".join([*tool_lines(suites, width, paint_for(output, os.environ)), ""]), output)
+        write("\n".join([*tool_lines(suites, report_width(output), paint_for(output, os.environ)), ""]), output)
     if any(source.error is not None for suite in suites for source in suite.sources):
         return INFRASTRUCTURE
     refused = any(finding.severity == "error" for suite in suites for finding in suite.findings or ())

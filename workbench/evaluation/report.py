@@ -20,7 +20,7 @@ from workbench.grading.grade import RunResult
 from workbench.grading.repeats import CaseResult, path_of_suite
 from workbench.reports.failures import failure_lines
 from workbench.reports.paint import Paint
-from workbench.reports.text import Amount, text_report
+from workbench.reports.text import PLAIN_WIDTH, Amount, text_report
 from workbench.reports.timing import Timing, timing_line
 from workbench.suite.model import Suite
 from workbench.suite.numerals import counted
@@ -31,9 +31,6 @@ from workbench.version import __version__
 if TYPE_CHECKING:  # imported where they are used: not every report is compared, or becomes JSON
     from workbench.reports.baseline import AgainstBaseline
     from workbench.reports.json_report import ReportDocument
-
-PLAIN_WIDTH = 120
-"""Columns of a report that does not go to a terminal."""
 
 
 class CaseResults(tuple[CaseResult, ...]):

@@ -1,0 +1,110 @@
+"""`workbench` without a command: its options, and how any command opens the app."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench.cli.model_options import add_judge_option, add_model_options, model_options
+from workbench.cli.parser import Parser, add_history_options, history_of
+from workbench.evaluation.exit_codes import USAGE
+from workbench.version import __version__
+
+if TYPE_CHECKING:
+    from workbench.analysis.side_by_side import WhenLeft
+    from workbench.config.program import Program
+    from workbench.evaluation.options import Begin
+
+_EPILOG = """commands:
+{commands}
+
+Without a command the app opens on the paths: suite files, or folders of them.
+No path means the current folder if it holds suites, else the bundled samples.
+'workbench COMMAND --help' shows more; write a folder named like a command as './run'.
+"""
+
+
+def parser_of_app(purposes: Mapping[str, str]) -> Parser:
+    """Return the parser of what is written without a command. `purposes` says for its help what each command does."""
+    commands = "\n".join(f"  {name:<10} {purpose}" for name, purpose in purposes.items())
+    parser = Parser(
+        prog="workbench",
+        description="A terminal workbench that shows whether language models call your tools correctly.",
+        usage="workbench [PATH ...]\n       workbench COMMAND ...",
+        epilog=_EPILOG.format(commands=commands),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("paths", nargs="*", metavar="PATH", help="suite files, folders that hold them, recordings")
+    add_model_options(parser)
+    add_judge_option(parser, "model that judges where a check names none")
+    parser.add_argument("--record", type=Path, metavar="DIR", help="record every run into a file of its own")
+    add_history_options(parser)
+    parser.add_argument("--trust", action="store_true", help="trust the suites for this session, without asking")
+    parser.add_argument("--theme", metavar="NAME", help="start with this theme")
+    parser.add_argument("--ascii", action="store_true", help="draw with ASCII signs only (also WORKBENCH_ASCII=1)")
+    parser.add_argument("--version", action="version", version=f"workbench {__version__}")
+    return parser
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Open the app and return its exit code."""
+    models = model_options(arguments)
+    if models is None:
+        return USAGE
+    from workbench.cli.door import begin_program
+
+    return show_app(app_options(arguments), begin_program(models))
+
+
+@dataclass(frozen=True)
+class AppOptions:
+    """How the app is opened: on which paths and models, where its runs are recorded, and how it looks."""
+
+    paths: tuple[str, ...]
+    models: tuple[str, ...] = ()
+    history: Path | None = None
+    record: Path | None = None
+    trust: bool = False
+    theme: str | None = None
+    only_ascii: bool = False
+
+
+def app_options(arguments: argparse.Namespace) -> AppOptions:
+    """The app's part of the arguments of a command that may open it."""
+    return AppOptions(
+        paths=tuple(arguments.paths),
+        models=tuple(arguments.model),
+        history=history_of(arguments, arguments.paths),
+        record=arguments.record,
+        trust=arguments.trust,
+        theme=getattr(arguments, "theme", None),
+        only_ascii=getattr(arguments, "ascii", False),
+    )
+
+
+def show_app(options: AppOptions, program: Program, *, begin: Begin | None = None, left: WhenLeft | None = None) -> int:
+    """Open the app and return its exit code. `begin` is what it runs at once; `left` is called with what was compared
+    there from the beginning."""
+    if options.record is not None:
+        from workbench.cli.report_output import can_record_in
+
+        if not can_record_in(options.record):
+            return USAGE
+    # The only way from the command line to the terminal app.
+    from workbench.tui.app import open_app
+
+    return open_app(
+        options.paths,
+        program,
+        models=options.models,
+        trust=options.trust,
+        theme=options.theme,
+        only_ascii=options.only_ascii,
+        record=options.record,
+        history=options.history,
+        begin=begin,
+        left=left,
+    )

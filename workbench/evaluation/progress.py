@@ -1,0 +1,38 @@
+"""Counts the runs of a batch from its events, for a line that shows the progress."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from workbench.batches.events import BatchEvent, RequestPutOff, RunDone, RunEvent, StartUp
+from workbench.batches.plan import PlannedRun
+from workbench.grading.run_summary import RunSummary
+from workbench.reports.progress import Progress
+from workbench.trajectory.events import RetryScheduled
+
+
+class BatchProgress(Progress):
+    """The progress of planned runs. `over` are runs of the same batch that were finished before."""
+
+    def __init__(self, runs: Iterable[PlannedRun], over: Iterable[RunSummary] = ()) -> None:
+        super().__init__()
+        self._model_of = {run.run_id: run.model for run in runs}
+        self.plan(self._model_of.values())
+        for run in over:
+            self.over_already(run.model, run.status, run.cost_usd)
+
+    def take(self, event: BatchEvent, now_s: float) -> bool:
+        """Count an event that happened at `now_s`, and return whether it may change the progress line."""
+        match event:
+            case RunEvent(happened):
+                self.began(happened.run_id, self._model_of[happened.run_id], now_s)
+                self.waits(happened.run_id, waits=isinstance(happened.payload, RetryScheduled))
+            case RequestPutOff(run_id):
+                self.waits(run_id, waits=True)
+            case StartUp(number, what, took_ms):
+                self.starts_up(number, what, over=took_ms is not None)
+            case RunDone(result):
+                self.ended(result.run_id, result.model, result.status, result.cost_usd)
+            case _:
+                return False
+        return True
