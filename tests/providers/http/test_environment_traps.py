@@ -137,7 +137,7 @@ def test_a_key_that_is_not_set_is_told_before_anything_is_sent(value: str | None
 
 def test_a_key_that_no_header_can_carry_is_told_without_its_value() -> None:
     spec = ModelSpec("mine", "openai", "test-model", "http://127.0.0.1:1/v1", "MY_KEY")
-    with pytest.raises(ModelError, match="MY_KEY holds characters that no key has") as raised:
+    with pytest.raises(ModelError, match="MY_KEY contains characters that a key cannot have") as raised:
         Endpoints(Secrets()).open(spec, {"MY_KEY": "sk-first\nsk-second"})
     assert "sk-" not in str(raised.value)
 

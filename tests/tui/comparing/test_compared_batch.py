@@ -71,7 +71,7 @@ async def test_a_batch_of_this_program_fills_in_as_its_runs_end(tmp_path: Path) 
             assert "… 2 of 4 runs" in title(app) and "as of" not in title(app)
             assert re.fullmatch(r"✓ 1\.00 \S+ ms … to come", cells_of(app, "Greeting 2"))
             await app.press("right", "enter")
-            assert "This run is still to come" in app.screen
+            assert "This run has not started yet" in app.screen
             gate.set()
             await app.until(lambda: cells_of(app, "Greeting 2").count("✓") == 2 and "…" not in title(app))
             assert "2 cases · 2 models" in title(app)
@@ -197,4 +197,4 @@ async def test_with_nothing_shown_nothing_is_said_to_be_left_to_run(tmp_path: Pa
         await app.press("R")
         assert "Nothing is left to run: the rest is running" in app.screen
         await app.press("f5")
-        assert "What runs here is seen as it goes on" in app.screen
+        assert "These runs are shown as they progress" in app.screen

@@ -48,7 +48,7 @@ async def test_a_file_that_is_gone_is_said_to_be(tmp_path: Path, by_name: bool) 
     async with opened(suites, paths=[file] if by_name else None) as app:
         file.unlink()
         await app.press("f5")
-        assert "! smart_home.toml is gone" in app.screen
+        assert "! smart_home.toml no longer exists" in app.screen
         assert READ_AGAIN not in app.screen
         assert "; 1 cannot run" not in app.screen
 
@@ -66,7 +66,7 @@ async def test_of_many_that_are_gone_the_number_is_said(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("now", "why"),
     [
-        (None, "smart_home.toml is gone"),
+        (None, "smart_home.toml no longer exists"),
         (BROKEN, "smart_home.toml, line 4: a case needs"),
         (SMART_HOME.replace("Movie night", "Film night"), "the cases to run are no longer in smart_home.toml"),
     ],

@@ -99,7 +99,7 @@ async def test_suspending_is_asked_for_twice_while_runs_are_under_way(
         await app.run("r")
         app.app.main.action_do("suspend")
         await app.settle()
-        assert "1 run under way, whose time limits go on meanwhile" in app.screen
+        assert "1 run under way, whose time limits keep counting" in app.screen
         assert stopped == []
         app.app.main.action_do("suspend")
         assert stopped == [signal.SIGTSTP]
