@@ -22,8 +22,8 @@ from workbench.checks.evaluate import CheckContext, evaluate
 from workbench.config.models import ModelSpec
 from workbench.config.secrets import NO_SECRETS
 from workbench.grading.judgements import Judgement, JudgementNeededError, judged_value
+from workbench.providers.http.endpoints import Endpoints
 from workbench.providers.model import Model, ModelError
-from workbench.providers.registry import Endpoints
 from workbench.suite.checks import Judged
 from workbench.suite.loading import SuiteFile
 from workbench.suite.model import Suite

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.trajectory.scripts import stamped
+from workbench.providers.built_in_models import BuiltInModels
 from workbench.providers.model import AnswerFinished, ModelError, ModelRequest
-from workbench.providers.registry import BuiltInModels
 from workbench.providers.replay import ReplayModel
 from workbench.trajectory.event_lines import event_to_line
 from workbench.trajectory.events import (

@@ -17,7 +17,7 @@ from workbench.trajectory.typed_json import json_text
 if TYPE_CHECKING:
     from workbench.config.model_book import ModelOptions
     from workbench.config.program import Program
-    from workbench.reports.report_model import ReportModel
+    from workbench.reports.json_base import ReportModel
     from workbench.suite.loading import SuiteFile
     from workbench.suite.problems import Problem
 

@@ -25,7 +25,7 @@ from workbench.suite.numerals import counted
 from workbench.trajectory.recording import RecordingError
 
 if TYPE_CHECKING:
-    from workbench.reports.report_model import ReportModel
+    from workbench.reports.json_base import ReportModel
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 
 from workbench.engine.checkpoint import EditResult
-from workbench.engine.foreign import for_another_model
+from workbench.engine.for_another_model import for_another_model
 from workbench.engine.turns import Turn, Turns
 from workbench.suite.model import Case
 from workbench.suite.settings import CaseSettings

@@ -12,7 +12,8 @@ from workbench.config.program import Program
 from workbench.evaluation.approval import Needs, Trust, needs_asking
 from workbench.evaluation.plan import trust_store
 from workbench.providers.built_in import is_built_in
-from workbench.providers.registry import CheckResult, Endpoints
+from workbench.providers.http.check import CheckResult
+from workbench.providers.http.endpoints import Endpoints
 from workbench.suite.loading import SuiteFile, load_suite
 from workbench.suite.project import find_suites
 from workbench.suite.settings import judged_checks, models_named_by

@@ -95,8 +95,8 @@ def _unknown(kind: str, wanted: Sequence[str], known: set[str]) -> Iterator[str]
 def _unresolved(options: RunOptions, files: Sequence[SuiteFile], program: Program) -> Iterator[str]:
     """Why chosen models cannot be reached."""
     # On use, like whatever the app's first screen does not need.
+    from workbench.providers.built_in_models import BuiltInModels
     from workbench.providers.model import ModelError
-    from workbench.providers.registry import BuiltInModels
 
     problems: dict[str, None] = {}
     built_in = BuiltInModels()

@@ -38,8 +38,8 @@ from workbench.history.database import Say
 from workbench.history.editing import add_grading
 from workbench.history.history import History
 from workbench.history.records import BatchRow, HistoryError, RunRow, SuiteRef
+from workbench.providers.http.endpoints import Endpoints
 from workbench.providers.model import Model, ModelError
-from workbench.providers.registry import Endpoints
 from workbench.reports.moves import Regraded
 from workbench.suite.loading import SuiteFile, load_suite, parse_suite
 from workbench.suite.model import Case, GraderName, Suite

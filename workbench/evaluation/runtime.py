@@ -46,8 +46,9 @@ from workbench.engine.thread import EngineThread
 from workbench.evaluation.approval import Approval
 from workbench.evaluation.plan import Plan
 from workbench.history.writing import BatchHandle, HistoryWriter
+from workbench.providers.built_in_models import BuiltInModels
+from workbench.providers.http.endpoints import Endpoints
 from workbench.providers.model import Model, ModelError, ModelWithNotices
-from workbench.providers.registry import BuiltInModels, Endpoints
 from workbench.suite.trust import needs_trust
 from workbench.tools.audit import AuditLog
 from workbench.tools.pool import ServerPool

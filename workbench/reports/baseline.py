@@ -14,8 +14,8 @@ from workbench.history.records import BatchRow, Regrade, SuiteRef
 from workbench.reports.batch_diff import change_lines, counts_text, notes_of, test_lines
 from workbench.reports.batch_diff_json import BatchTestReport, ChangeReport, change_report, test_reports
 from workbench.reports.history_list import called
+from workbench.reports.json_base import ReportModel
 from workbench.reports.paint import Paint
-from workbench.reports.report_model import ReportModel
 from workbench.reports.when import local_time
 from workbench.suite.numerals import counted
 

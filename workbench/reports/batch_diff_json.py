@@ -11,8 +11,8 @@ from workbench.analysis.comparison import Cell
 from workbench.analysis.paired import Paired
 from workbench.grading.grade import Status
 from workbench.history.records import SuiteRef
+from workbench.reports.json_base import Finite, ReportModel, SuitePath
 from workbench.reports.paired_json import PairedReport, paired_fields
-from workbench.reports.report_model import Finite, ReportModel, SuitePath
 
 
 class ChangedCellReport(ReportModel):

@@ -11,8 +11,8 @@ from pydantic import Field
 from workbench.grading.formulas import figure
 from workbench.grading.grade import Grade, RunResult, Status, disagree
 from workbench.grading.repeats import ArgumentStatistics, CaseResult
+from workbench.reports.json_base import Finite, ReportModel, SuitePath
 from workbench.reports.paint import Paint
-from workbench.reports.report_model import Finite, ReportModel, SuitePath
 from workbench.reports.signs import STATUS_SIGNS
 from workbench.reports.values import score_text
 from workbench.reports.visible import one_line

@@ -14,9 +14,9 @@ from workbench.analysis.comparison import Cell
 from workbench.analysis.side_by_side import Comparison, Pair, Row
 from workbench.grading.grade import Status
 from workbench.reports.gates import GateReport
+from workbench.reports.json_base import Finite, ReportModel, SuitePath
 from workbench.reports.measured import LatencyReport
 from workbench.reports.paired_json import PairedReport, paired_fields
-from workbench.reports.report_model import Finite, ReportModel, SuitePath
 from workbench.suite.model import RepeatRule
 
 

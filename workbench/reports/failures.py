@@ -9,8 +9,8 @@ from pydantic import Field
 from workbench.analysis.causes import ADVICE, Cause
 from workbench.analysis.confusion import Pair
 from workbench.analysis.failures import CauseGroup, FailedRun, Failures, Symptom
+from workbench.reports.json_base import ReportModel
 from workbench.reports.paint import Paint
-from workbench.reports.report_model import ReportModel
 from workbench.reports.text import run_title
 from workbench.reports.visible import one_line
 from workbench.suite.numerals import counted

@@ -9,8 +9,8 @@ from pydantic import Field
 
 from workbench.analysis.aggregates import AggregateGate, AggregateResult
 from workbench.analysis.quality import GateResult
+from workbench.reports.json_base import Finite, ReportModel, SuitePath
 from workbench.reports.paint import Paint
-from workbench.reports.report_model import Finite, ReportModel, SuitePath
 from workbench.reports.values import reached_text
 from workbench.reports.visible import one_line
 from workbench.suite.model import Statistic

@@ -16,8 +16,8 @@ from workbench.grading.grade import Status
 from workbench.history.records import Kind
 from workbench.reports.batch_diff_json import BatchTestReport, ChangeReport
 from workbench.reports.gates import GateReport
+from workbench.reports.json_base import Finite, ReportModel, SuitePath
 from workbench.reports.moves import VerdictReport
-from workbench.reports.report_model import Finite, ReportModel, SuitePath
 
 
 class KeptSuite(ReportModel):

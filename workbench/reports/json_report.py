@@ -19,9 +19,9 @@ from workbench.reports.baseline import AgainstBaseline, BaselineReport, baseline
 from workbench.reports.cases import CaseReport, case_report
 from workbench.reports.failures import FailuresReport, failures_report
 from workbench.reports.gates import AggregateReport, GateReport, aggregate_report
+from workbench.reports.json_base import Finite, ReportModel, SuitePath
 from workbench.reports.measured import JudgeUseReport, LatencyReport, UsageReport
 from workbench.reports.published import PublishedSummary, published_summaries
-from workbench.reports.report_model import Finite, ReportModel, SuitePath
 from workbench.reports.timing import Timing
 from workbench.suite.model import Case
 from workbench.trajectory.trajectory import CallRecord, Round

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from workbench.reports.report_model import ReportModel
+from workbench.reports.json_base import ReportModel
 
 
 class LatencyReport(ReportModel):

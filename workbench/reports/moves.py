@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pydantic import ConfigDict
 
 from workbench.grading.grade import RunResult, Status
+from workbench.reports.json_base import Finite, ReportModel
 from workbench.reports.json_report import ReportDocument
 from workbench.reports.move_kinds import Move, graded_text, moves_text
 from workbench.reports.paint import Paint
-from workbench.reports.report_model import Finite, ReportModel
 from workbench.reports.signs import FORK
 from workbench.reports.visible import one_line
 

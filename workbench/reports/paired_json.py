@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from workbench.analysis.paired import Paired
-from workbench.reports.report_model import Finite, ReportModel
+from workbench.reports.json_base import Finite, ReportModel
 
 
 class PairedReport(ReportModel):

@@ -9,8 +9,8 @@ from pydantic import Field, JsonValue
 
 from workbench.analysis.published.summary import published_reports
 from workbench.grading.grade import RunResult
+from workbench.reports.json_base import ReportModel, SuitePath
 from workbench.reports.paint import Paint
-from workbench.reports.report_model import ReportModel, SuitePath
 from workbench.reports.visible import one_line
 from workbench.suite.model import Case
 

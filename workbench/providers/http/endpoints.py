@@ -7,18 +7,15 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 
-from workbench.config.models import DEFAULT_CONCURRENCY, ModelSpec, Provider
-from workbench.config.secrets import NO_SECRETS, Secrets
+from workbench.config.models import DEFAULT_CONCURRENCY, ModelSpec
+from workbench.config.secrets import Secrets
 from workbench.providers.http.check import CheckResult, check
 from workbench.providers.http.clients import Clients
 from workbench.providers.http.errors import EndpointErrors
 from workbench.providers.http.model import EndpointModel, ModelWithPauses
 from workbench.providers.http.rate_limiter import RateLimiter
 from workbench.providers.model import Model, ModelError
-from workbench.providers.wire.chat import ChatWire
-from workbench.providers.wire.messages_api import MessagesWire
-from workbench.providers.wire.responses import ResponsesWire
-from workbench.providers.wire.wire import Wire
+from workbench.providers.wire.registry import wire_of
 
 
 class Endpoints:
@@ -101,15 +98,3 @@ class Endpoints:
         if not (key.isascii() and key.isprintable()):
             raise ModelError(f"{variable} contains characters that a key cannot have: copy the key again")
         return key
-
-
-_WIRES: Mapping[Provider, Callable[[ModelSpec, Secrets], Wire]] = {
-    "openai": ChatWire,
-    "openai-responses": ResponsesWire,
-    "anthropic": MessagesWire,
-}
-
-
-def wire_of(spec: ModelSpec, secrets: Secrets = NO_SECRETS) -> Wire:
-    """Returns the wire format of a model's provider for that model. Its quotes of the endpoint contain no secrets."""
-    return _WIRES[spec.provider](spec, secrets)

@@ -1,4 +1,4 @@
-"""Opens models by name: built-in ones, and those behind endpoints."""
+"""Opens the models that need no endpoint: the offline model, and recordings that are replayed."""
 
 from __future__ import annotations
 
@@ -7,14 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.providers.built_in import MODEL_SIGN, OFFLINE, REPLAY
-from workbench.providers.http.check import CheckResult
-from workbench.providers.http.endpoints import Endpoints
 from workbench.providers.model import Model, ModelError
 
 if TYPE_CHECKING:
     from workbench.providers.replay import Replays
-
-__all__ = ["BuiltInModels", "CheckResult", "Endpoints"]
 
 
 class BuiltInModels:
