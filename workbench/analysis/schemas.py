@@ -5,19 +5,25 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 
+from workbench.trajectory.json_schema import (
+    ALTERNATIVES,
+    Schema,
+    alternatives_of,
+    listed_values,
+    properties_of,
+    required_names,
+    resolved,
+    type_names,
+)
 from workbench.trajectory.messages import JsonValue
-
-Schema = Mapping[str, JsonValue]
 
 DEEPEST = 8
 """Levels of nesting that are read: no model fills in more, and a schema may refer to itself endlessly."""
 
 MOST_PARAMETERS = 2_000
 """Parameters of one tool that are read: references can make a short schema endlessly wide."""
-
-ALTERNATIVES = ("anyOf", "oneOf", "allOf")
 
 _SAYS_TYPE = ("type", "enum", "const", "not", "if", *ALTERNATIVES)
 
@@ -54,51 +60,18 @@ def parameters_of(schema: Schema) -> tuple[Parameter, ...]:
     return tuple(found.values())
 
 
-def required_names(schema: Schema) -> tuple[str, ...]:
-    """Returns the names under `required`."""
-    required = schema.get("required")
-    return tuple(name for name in required if isinstance(name, str)) if isinstance(required, list) else ()
-
-
-def properties_of(schema: Schema) -> Mapping[str, JsonValue]:
-    """Returns the schemas under `properties`, nothing when that is no object."""
-    properties = schema.get("properties")
-    return properties if isinstance(properties, dict) else {}
-
-
-def resolved(schema: JsonValue | Schema, root: Schema) -> Schema:
-    """Returns a schema with a reference into `root` followed; `{}` for `true`, for invalid schemas, and for broken
-    references."""
-    seen: set[str] = set()
-    beside: dict[str, JsonValue] = {}
-    while isinstance(schema, Mapping) and isinstance(reference := schema.get("$ref"), str) and reference not in seen:
-        seen.add(reference)
-        beside = {**{key: value for key, value in schema.items() if key != "$ref"}, **beside}
-        schema = _target(reference, root)
-    last = schema if isinstance(schema, Mapping) else {}
-    return {**{key: value for key, value in last.items() if key != "$ref"}, **beside}
-
-
 def type_text(schema: JsonValue | Schema) -> str:
     """Returns `string`, `integer|null`, `"on"|"off"`, `string[]`; empty where the type is open. Texts are as
     written."""
     if not isinstance(schema, Mapping):
         return ""
-    if "const" in schema:
-        return json.dumps(schema["const"], ensure_ascii=False)
-    if isinstance(choices := schema.get("enum"), list):
+    if (choices := listed_values(schema)) is not None:
         return "|".join(json.dumps(choice, ensure_ascii=False) for choice in choices)
-    named = schema.get("type")
-    if named == "array":
-        items = type_text(schema.get("items"))
-        return f"({items})[]" if "|" in items else f"{items}[]" if items else "array"
-    if isinstance(named, str):
-        return named
-    if isinstance(named, list):
-        return "|".join(map(str, named))
-    for key in ALTERNATIVES:
-        if isinstance(options := schema.get(key), list):
-            return "|".join(dict.fromkeys(filter(None, map(type_text, options))))
+    if (names := type_names(schema)) is not None:
+        items = type_text(schema.get("items")) if names == ("array",) else ""
+        return f"({items})[]" if "|" in items else f"{items}[]" if items else "|".join(names)
+    for options in alternatives_of(schema, *ALTERNATIVES):
+        return "|".join(dict.fromkeys(filter(None, map(type_text, options))))
     if isinstance(reference := schema.get("$ref"), str):
         return reference.rsplit("/", 1)[-1]
     return ""
@@ -120,8 +93,7 @@ def _inside(schema: Schema, root: Schema, path: str, depth: int, levels: int, su
         yield item
         yield from _inside(item.schema, root, item.path, depth, levels - 1)
     for key in ALTERNATIVES:
-        options = schema.get(key)
-        for option in options if isinstance(options, list) else ():
+        for option in chain.from_iterable(alternatives_of(schema, key)):
             yield from _inside(resolved(option, root), root, path, depth, levels - 1, sure and key == "allOf")
 
 
@@ -129,18 +101,5 @@ def _description(schema: Schema) -> str:
     said = schema.get("description")
     if isinstance(said, str) and said.strip():
         return said
-    options = (option for key in ALTERNATIVES if isinstance(listed := schema.get(key), list) for option in listed)
+    options = chain.from_iterable(alternatives_of(schema, *ALTERNATIVES))
     return next(filter(None, (_description(option) for option in options if isinstance(option, dict))), "")
-
-
-def _target(reference: str, root: Schema) -> JsonValue:
-    if reference == "#":
-        return dict(root)
-    if not reference.startswith("#/"):
-        return None
-    found: JsonValue = dict(root)
-    for part in reference[2:].split("/"):
-        if not isinstance(found, dict):
-            return None
-        found = found.get(part.replace("~1", "/").replace("~0", "~"))
-    return found

@@ -13,20 +13,12 @@ from typing import Literal
 
 from rapidfuzz import fuzz
 
-from workbench.analysis.schemas import (
-    ALTERNATIVES,
-    Parameter,
-    Schema,
-    parameters_of,
-    properties_of,
-    required_names,
-    resolved,
-    type_text,
-)
+from workbench.analysis.schemas import Parameter, parameters_of, type_text
 from workbench.suite.model import Suite
 from workbench.suite.problems import Severity
 from workbench.tools.argument_check import BrokenSchemaError, argument_problems
 from workbench.tools.listings import definition_of
+from workbench.trajectory.json_schema import ALTERNATIVES, Schema, properties_of, required_names, resolved, type_names
 from workbench.trajectory.messages import ToolDefinition
 from workbench.trajectory.typed_json import json_text
 
@@ -301,8 +293,7 @@ def _parameter_findings(parameter: Parameter, root: Schema) -> Iterator[_Found]:
             yield "parameter without description", "warning", where, "it has no description", "describe it"
     if not parameter.has_type:
         yield "parameter without type", "warning", where, "it has no type", "say which values it takes"
-    kinds = schema.get("type")
-    kinds = kinds if isinstance(kinds, list) else [kinds]
+    kinds = type_names(schema) or ()
     if "array" in kinds and not any(key in schema for key in ("items", "prefixItems")):
         yield "list without items", "warning", where, "the items of its list have no type", "say what they are: items"
     if "object" in kinds and not any(

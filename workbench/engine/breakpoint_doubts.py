@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from workbench.engine.breakpoints import Breakpoint
 from workbench.suite.checks import CHECK_CLASSES, Equals
 from workbench.suite.problems import did_you_mean, quoted
+from workbench.trajectory.json_schema import type_names
 from workbench.trajectory.messages import JsonValue, ToolDefinition
 
 
@@ -50,8 +51,7 @@ def _arguments(tool: ToolDefinition) -> Mapping[str, JsonValue] | None:
 
 def _is_object(schema: JsonValue) -> bool:
     """Returns whether an argument may be an object, so that a table in a condition is compared with it."""
-    types = schema.get("type") if isinstance(schema, Mapping) else None
-    return types == "object" or (isinstance(types, list) and "object" in types)
+    return isinstance(schema, Mapping) and "object" in (type_names(schema) or ())
 
 
 def _misspelt(check: Equals) -> str | None:

@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from workbench.suite.model import ExpectedCall
 from workbench.suite.tool_names import comparable_name
+from workbench.trajectory.json_schema import properties_of
 from workbench.trajectory.messages import JsonValue, ToolDefinition
 
 normalised_name = lru_cache(maxsize=1024)(comparable_name)
@@ -55,11 +56,8 @@ class ToolRegistry:
 
 
 def _schema_defaults(schema: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    properties = schema.get("properties")
-    if not isinstance(properties, dict):
-        return {}
     return {
         name: definition["default"]
-        for name, definition in properties.items()
+        for name, definition in properties_of(schema).items()
         if isinstance(definition, dict) and "default" in definition
     }

@@ -7,11 +7,12 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
-from workbench.analysis.schemas import properties_of, required_names, type_text
+from workbench.analysis.schemas import type_text
 from workbench.analysis.tool_lint import LintFinding, ToolName, definition_size, tokens_in
 from workbench.reports.paint import Paint
 from workbench.reports.visible import one_line, shortened
 from workbench.suite.numerals import counted
+from workbench.trajectory.json_schema import properties_of, required_names
 from workbench.trajectory.messages import ToolDefinition
 
 VERSION = 1

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.authoring.form import values
 from workbench.authoring.form.argument_schemas import argument_of, arguments_of, mark, mark_name, mark_tool, tool_named
 from workbench.authoring.form.json_types import ALL_TYPES, allowed_values, type_words, types_of
+from workbench.trajectory.json_schema import Schema
 from workbench.trajectory.messages import ToolDefinition
 
 LIGHTS = ToolDefinition(
@@ -36,7 +37,7 @@ LIGHTS = ToolDefinition(
         "$defs": {"Color": {"enum": ["red", "blue"], "description": "Of the light."}},
     },
 )
-PERCENT = {"type": "integer", "minimum": 0, "maximum": 100}
+PERCENT: Schema = {"type": "integer", "minimum": 0, "maximum": 100}
 TEXT = {"type": "string"}
 SWITCH = {"type": "string", "enum": ["on", "off"]}
 
@@ -76,7 +77,7 @@ def test_an_argument_is_described_through_its_reference() -> None:
         ({"type": "strnig"}, "nothing"),
     ],
 )
-def test_a_type_is_said_in_words(schema: dict[str, object], words: str) -> None:
+def test_a_type_is_said_in_words(schema: Schema, words: str) -> None:
     assert type_words(schema) == words
 
 

@@ -6,10 +6,11 @@ from tests.authoring.form.test_argument_schemas import LIGHTS
 from workbench.authoring.form.cells import KINDS, options_of
 from workbench.authoring.form.completions import MEANINGS, complete
 from workbench.suite.checks import CHECK_CLASSES
+from workbench.trajectory.json_schema import Schema
 from workbench.trajectory.messages import ToolDefinition
 
 TV = ToolDefinition("set_tv", "Turns the TV on or off.\nAnd more.")
-SWITCH = {"type": "string", "enum": ["on", "off"], "default": "off"}
+SWITCH: Schema = {"type": "string", "enum": ["on", "off"], "default": "off"}
 
 
 def texts(*args: object, **kwargs: object) -> list[str]:

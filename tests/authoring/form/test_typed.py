@@ -31,9 +31,10 @@ from workbench.authoring.form.typed import (
     shown_values,
 )
 from workbench.suite.sameness import same
+from workbench.trajectory.json_schema import Schema
 
 TEXT = {"type": "string"}
-LIST = {"type": "array", "items": {"type": "string"}}
+LIST: Schema = {"type": "array", "items": {"type": "string"}}
 
 
 @given(values.texts)

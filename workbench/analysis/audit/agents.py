@@ -9,12 +9,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from workbench.analysis.audit.samples import ANY_TEXT, UnknownSampleError, is_wildcard, sample_for, samples_of
-from workbench.analysis.schemas import properties_of, resolved
 from workbench.checks.evaluate import CheckContext, CheckVerdict
 from workbench.grading.requirements import keyword_text
 from workbench.suite.checks import Check, Checks, Present
 from workbench.suite.model import ANY_TOOL, AnyOrder, Case, ExpectedCall, Step
 from workbench.trajectory.events import RunFinished, RunStarted
+from workbench.trajectory.json_schema import properties_of, resolved
 from workbench.trajectory.messages import JsonValue, ToolCall, ToolDefinition
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
 

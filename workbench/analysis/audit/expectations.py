@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from workbench.analysis.audit.finding import AuditFinding
 from workbench.analysis.audit.samples import NeverHoldsError, UnknownSampleError, holds, samples_of
 from workbench.analysis.audit.tool_table import ToolTable, closed, parameter_schema, required
-from workbench.analysis.schemas import properties_of, type_text
+from workbench.analysis.schemas import type_text
 from workbench.checks.describe import CheckError, cut, describe
 from workbench.suite.checks import (
     AllOf,
@@ -29,6 +29,7 @@ from workbench.suite.checks import (
 )
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall, Step
 from workbench.suite.problems import Place, did_you_mean, quoted
+from workbench.trajectory.json_schema import properties_of
 from workbench.trajectory.messages import JsonValue, ToolDefinition
 
 _NOT_TRIED = (Equals, OneOf, PythonCheck, Judged)

@@ -10,12 +10,12 @@ from workbench.analysis.audit.agents import ExactAgent, Made
 from workbench.analysis.audit.finding import Weight
 from workbench.analysis.audit.samples import holds, is_wildcard, other_values, sample_for
 from workbench.analysis.audit.tool_table import ToolTable, parameter_schema
-from workbench.analysis.schemas import properties_of, required_names
 from workbench.checks.describe import CheckError
 from workbench.grading.tool_names import is_meant
 from workbench.suite.checks import Check, EqualsNull
 from workbench.suite.model import AnyOrder, Case, ExpectedCall
 from workbench.suite.problems import Place, quoted
+from workbench.trajectory.json_schema import properties_of, required_names
 from workbench.trajectory.messages import JsonValue, ToolDefinition
 
 Calls = tuple[tuple[Made, ...], ...]

@@ -28,6 +28,7 @@ from workbench.suite.checks import (
     Suffix,
     asks,
 )
+from workbench.trajectory.json_schema import UNIONS, alternatives_of
 from workbench.trajectory.messages import JsonValue
 
 
@@ -192,9 +193,8 @@ def _different(met: JsonValue, schema: Mapping[str, JsonValue]) -> Iterator[Json
 
 
 def _alternatives(schema: Mapping[str, JsonValue]) -> Iterator[Mapping[str, JsonValue]]:
-    for key in ("anyOf", "oneOf"):
-        options = schema.get(key)
-        yield from (option for option in (options if isinstance(options, list) else ()) if isinstance(option, Mapping))
+    for options in alternatives_of(schema, *UNIONS):
+        yield from (option for option in options if isinstance(option, Mapping))
 
 
 _TYPE_OF: dict[type, str] = {bool: "boolean", int: "integer", float: "number", list: "array", dict: "object"}

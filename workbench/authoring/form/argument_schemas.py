@@ -6,19 +6,16 @@ be checked on every keystroke.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from workbench.authoring.form.cells import expected_of, kind_of
 from workbench.authoring.form.json_types import (
-    Schema,
     allowed_values,
-    is_number,
     is_text,
     keyword,
     parts_of,
-    type_of,
     type_words,
     types_of,
     with_definitions,
@@ -30,6 +27,7 @@ from workbench.reports.visible import one_line, shortened
 from workbench.suite import render
 from workbench.suite.model import ANY_TOOL
 from workbench.suite.problems import described, did_you_mean, written
+from workbench.trajectory.json_schema import Schema, is_number, properties_of, required_names, type_of
 from workbench.trajectory.messages import ToolDefinition
 
 if TYPE_CHECKING:
@@ -174,10 +172,10 @@ def mark_tool(tools: Sequence[ToolDefinition], name: str) -> str | None:
 
 def _read_arguments(tool: ToolDefinition) -> Mapping[str, ArgumentInfo]:
     parts = list(parts_of(tool.parameters, tool.parameters))
-    required = {name for part in parts for name in _list(part.get("required"))}
+    required = {name for part in parts for name in required_names(part)}
     found: dict[str, ArgumentInfo] = {}
     for part in parts:
-        for name, written_schema in _mapping(part.get("properties")).items():
+        for name, written_schema in properties_of(part).items():
             if name in found:
                 continue
             own = written_schema if isinstance(written_schema, Mapping) else {}
@@ -344,7 +342,3 @@ def _found(pattern: str, name: str) -> bool:
 
 def _mapping(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
-
-
-def _list(value: object) -> Iterator[str]:
-    return (name for name in value if isinstance(name, str)) if isinstance(value, list) else iter(())

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Final, get_args
 
-from workbench.authoring.form.json_types import Schema, allowed_values, is_number, keyword, sample_value, type_of
+from workbench.authoring.form.json_types import allowed_values, keyword, sample_value
 from workbench.authoring.form.typed import (
     CellError,
     read_checks,
@@ -40,6 +40,7 @@ from workbench.suite.checks import (
 from workbench.suite.problems import did_you_mean
 from workbench.suite.references import is_function_reference
 from workbench.suite.render import Table
+from workbench.trajectory.json_schema import Schema, is_number, type_of
 
 IS: Final = "is"
 """The form's name for the check of a plain value and of `equals`."""
@@ -335,7 +336,7 @@ def _kept_values(value: object, schema: Schema | None) -> list[object]:
             kept = [first, *(value for value in allowed_values(schema) or () if value != first)]
         case "one_of" if isinstance(expected, list):
             kept = expected
-        case "type":
+        case "type" if isinstance(expected, str):
             kept = [sample_value({"type": expected})]
         case "all_of" | "any_of":
             kept = _kept_values(expected[0], schema) if isinstance(expected, list) and expected else []

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
-from typing import TypeGuard
+from itertools import chain
 
-Schema = Mapping[str, object]
+from workbench.trajectory.json_schema import (
+    UNIONS,
+    Schema,
+    alternatives_of,
+    is_number,
+    listed_values,
+    target_of,
+    type_names,
+    type_of,
+)
+from workbench.trajectory.messages import JsonValue
 
 ALL_TYPES = frozenset({"string", "number", "integer", "boolean", "null", "array", "object"})
 """JSON Schema's names of types. A schema that allows `number` also allows `integer`."""
@@ -85,67 +94,32 @@ def with_definitions(schema: Schema, root: Schema) -> Schema:
     return {**schema, **definitions} if definitions else schema
 
 
-def is_number(value: object) -> TypeGuard[int | float]:
-    """Return whether a value is a finite number within the range of a float."""
-    try:
-        return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    except OverflowError:
-        return False
-
-
-def type_of(value: object) -> str:
-    """Return JSON Schema's name for a value's type. A number without a fraction is an `integer`."""
-    match value:
-        case bool():
-            return "boolean"
-        case str():
-            return "string"
-        case int():
-            return "integer"
-        case float():
-            return "integer" if value.is_integer() else "number"
-        case Mapping():
-            return "object"
-        case None:
-            return "null"
-        case _:
-            return "array"
-
-
 def _types(schema: object, root: Schema, depth: int) -> frozenset[str]:
     if schema is False:
         return frozenset()
     if not isinstance(schema, Mapping) or depth == 0:
         return ALL_TYPES
     allowed = ALL_TYPES
-    written = schema.get("type")
-    if isinstance(written, str | list):
-        names = frozenset([written] if isinstance(written, str) else map(str, written))
-        allowed &= names | {"integer"} if "number" in names else names
-    if "const" in schema:
-        allowed &= {type_of(schema["const"])}
-    if isinstance(values := schema.get("enum"), list):
-        allowed &= frozenset(map(type_of, values))
-    for name in ("anyOf", "oneOf"):
-        if isinstance(kinds := schema.get(name), list):
-            allowed &= frozenset[str]().union(*(_types(kind, root, depth - 1) for kind in kinds))
+    if (names := type_names(schema)) is not None:
+        allowed &= {*names, "integer"} if "number" in names else set(names)
+    if (values := listed_values(schema)) is not None:
+        allowed &= set(map(type_of, values))
+    for kinds in alternatives_of(schema, *UNIONS):
+        allowed &= frozenset[str]().union(*(_types(kind, root, depth - 1) for kind in kinds))
     for other in _all_of(schema, root):
         allowed &= _types(other, root, depth - 1)
     return allowed
 
 
-def _values(schema: object, root: Schema, depth: int) -> list[object] | None:
+def _values(schema: object, root: Schema, depth: int) -> list[JsonValue] | None:
     if not isinstance(schema, Mapping) or depth == 0:
         return None
-    if "const" in schema:
-        return [schema["const"]]
-    if isinstance(values := schema.get("enum"), list):
+    if (values := listed_values(schema)) is not None:
         return values
-    for name in ("anyOf", "oneOf"):
-        if isinstance(kinds := schema.get(name), list) and kinds:
-            found = [_values(kind, root, depth - 1) for kind in kinds]
-            if all(one is not None for one in found):
-                return [value for one in found for value in one or ()]
+    for kinds in filter(None, alternatives_of(schema, *UNIONS)):
+        found = [_values(kind, root, depth - 1) for kind in kinds]
+        if all(one is not None for one in found):
+            return [value for one in found for value in one or ()]
     for other in _all_of(schema, root):
         if (listed := _values(other, root, depth - 1)) is not None:
             return listed
@@ -163,30 +137,17 @@ def parts_of(schema: object, root: Schema, depth: int = _DEEPEST) -> Iterable[Sc
     yield schema
     for other in _all_of(schema, root):
         yield from parts_of(other, root, depth - 1)
-    for name in ("anyOf", "oneOf"):
-        if isinstance(kinds := schema.get(name), list):
-            some = [kind for kind in kinds if _types(kind, root, depth - 1) != {"null"}]
-            if len(some) == 1:
-                yield from parts_of(some[0], root, depth - 1)
+    for kinds in alternatives_of(schema, *UNIONS):
+        some = [kind for kind in kinds if _types(kind, root, depth - 1) != {"null"}]
+        if len(some) == 1:
+            yield from parts_of(some[0], root, depth - 1)
 
 
 def _all_of(schema: Schema, root: Schema) -> Iterable[object]:
     if isinstance(reference := schema.get("$ref"), str):
-        yield _at(reference, root)
-    if isinstance(others := schema.get("allOf"), list):
-        yield from others
-
-
-def _at(reference: str, root: Schema) -> object:
-    """Resolve a local reference. Returns `None` for any other, of which nothing is known."""
-    if not reference.startswith("#/"):
-        return None
-    found: object = root
-    for part in reference[2:].split("/"):
-        if not isinstance(found, Mapping):
-            return None
-        found = found.get(part.replace("~1", "/").replace("~0", "~"))
-    return found
+        # Parts of a schema carry its definitions only, so the whole, which `#` means, is not there.
+        yield None if reference == "#" else target_of(reference, root)
+    yield from chain.from_iterable(alternatives_of(schema, "allOf"))
 
 
 def suggested_value(schema: Schema | None) -> object | None:

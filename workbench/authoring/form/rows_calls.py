@@ -16,7 +16,6 @@ from workbench.authoring.form.cells import (
     value_text,
     weight_text,
 )
-from workbench.authoring.form.json_types import Schema
 from workbench.authoring.form.row import (
     Cell,
     CellKind,
@@ -33,6 +32,7 @@ from workbench.authoring.form.typed import shown_text, shown_value
 from workbench.suite.model import ExpectedCall, Step
 from workbench.suite.problems import Place
 from workbench.suite.render import Table
+from workbench.trajectory.json_schema import Schema
 
 DETAIL = 3
 """The indentation of an element's details, relative to its number."""

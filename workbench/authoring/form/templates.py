@@ -7,8 +7,9 @@ from typing import Literal
 
 from workbench.authoring.form.argument_schemas import arguments_of
 from workbench.authoring.form.cells import as_argument
-from workbench.authoring.form.json_types import Schema, sample_value, suggested_value, types_of
+from workbench.authoring.form.json_types import sample_value, suggested_value, types_of
 from workbench.suite.render import Table, suite_text
+from workbench.trajectory.json_schema import Schema
 from workbench.trajectory.messages import ToolDefinition
 
 CaseKind = Literal["positive", "negative", "chain"]

@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from rapidfuzz import fuzz, process
 
@@ -18,6 +19,7 @@ from workbench.providers.offline.words import (
     stem,
     stems_of,
 )
+from workbench.trajectory.json_schema import properties_of
 from workbench.trajectory.messages import JsonValue, ToolDefinition
 
 CALL_THRESHOLD = 0.5
@@ -153,18 +155,15 @@ def _places(tool: ToolDefinition) -> Iterable[tuple[float, str]]:
     summary = _summary(tool)
     yield _IN_SUMMARY, summary
     yield _IN_DETAILS, tool.description[len(summary) : _MOST_DESCRIPTION]
-    properties = tool.parameters.get("properties")
-    if isinstance(properties, dict):
-        for name, schema in list(properties.items())[:_MOST_PARAMETERS]:
-            yield _IN_PARAMETER, " ".join(split_name(name))
-            if isinstance(schema, dict):
-                yield _IN_DETAILS, _text(schema.get("description"))[:_MOST_DESCRIPTION]
-                yield _IN_ENUM, _choices(schema)
+    for name, schema in islice(properties_of(tool.parameters).items(), _MOST_PARAMETERS):
+        yield _IN_PARAMETER, " ".join(split_name(name))
+        if isinstance(schema, dict):
+            yield _IN_DETAILS, _text(schema.get("description"))[:_MOST_DESCRIPTION]
+            yield _IN_ENUM, _choices(schema)
 
 
 def _parameter_stems(tool: ToolDefinition) -> frozenset[str]:
-    properties = tool.parameters.get("properties")
-    names = list(properties)[:_MOST_PARAMETERS] if isinstance(properties, dict) else []
+    names = islice(properties_of(tool.parameters), _MOST_PARAMETERS)
     return frozenset(found for name in names for found in stems_of(" ".join(split_name(name))))
 
 

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal, TypeGuard
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Literal
 
 from workbench.providers.offline.words import split_name, stem, word_set
+from workbench.trajectory.json_schema import (
+    ALTERNATIVES,
+    Schema,
+    alternatives_of,
+    is_number,
+    listed_values,
+    properties_of,
+    required_names,
+    resolved,
+    type_names,
+    type_of,
+)
 from workbench.trajectory.messages import JsonValue
 
 Role = Literal[
@@ -32,7 +43,7 @@ Role = Literal[
 """What a parameter asks for, as far as its type, name, format and description tell."""
 
 _MOST_PARAMETERS = 100
-_MOST_REFERENCES = 10
+_MOST_UNIONS = 10
 
 _ROLES_BY_NAME: dict[Role, frozenset[str]] = {
     "email": word_set("email mail recipient cc bcc"),
@@ -69,7 +80,7 @@ class Parameter:
     resolved and a nullable union replaced by the branch that is not null. `words` are the stems of the name."""
 
     name: str
-    schema: Mapping[str, JsonValue]
+    schema: Schema
     types: frozenset[str]
     required: bool
     choices: tuple[JsonValue, ...]
@@ -86,88 +97,60 @@ class Parameter:
         """Returns whether a value has the type and keeps the simple bounds of the schema."""
         if self.choices and not any(_same(value, choice) for choice in self.choices):
             return False
-        if self.types and not any(_is_type(value, one) for one in self.types):
+        kind = type_of(value)
+        if self.types and kind not in self.types and not (kind == "integer" and "number" in self.types):
             return False
         if isinstance(value, str):
             return self._within(len(value), "minLength", "maxLength")
         if isinstance(value, int | float) and not isinstance(value, bool):
-            return self._within(value, "minimum", "maximum")
+            return is_number(value) and self._within(value, "minimum", "maximum")
         return True
 
     def _within(self, size: float, least: str, most: str) -> bool:
         lower, upper = self.schema.get(least), self.schema.get(most)
-        return not (_is_number(lower) and size < lower) and not (_is_number(upper) and size > upper)
+        return not (is_number(lower) and size < lower) and not (is_number(upper) and size > upper)
 
 
-def parameters_of(schema: JsonValue, root: Mapping[str, JsonValue] | None = None) -> list[Parameter]:
+def parameters_of(schema: JsonValue, root: Schema | None = None) -> list[Parameter]:
     """Returns the parameters of an object's schema, in its order; none when it has no readable properties."""
     if not isinstance(schema, dict):
         return []
     root = schema if root is None else root
-    resolved = _resolved(schema, root)
-    properties = resolved.get("properties")
-    if not isinstance(properties, dict):
-        return []
-    listed = resolved.get("required")
-    required = {name for name in listed if isinstance(name, str)} if isinstance(listed, list) else set()
-    return [
-        parameter_of(name, one, name in required, root) for name, one in list(properties.items())[:_MOST_PARAMETERS]
-    ]
+    branch = _branch_of(schema, root)
+    required = required_names(branch)
+    properties = islice(properties_of(branch).items(), _MOST_PARAMETERS)
+    return [parameter_of(name, one, name in required, root) for name, one in properties]
 
 
-def parameter_of(name: str, schema: JsonValue, required: bool, root: Mapping[str, JsonValue]) -> Parameter:
+def parameter_of(name: str, schema: JsonValue, required: bool, root: Schema) -> Parameter:
     """Returns one parameter from its schema, which may be anything."""
-    resolved = _resolved(schema, root)
-    types = _types(resolved)
-    choices = _choices(resolved)
+    branch = _branch_of(schema, root)
+    choices = tuple(listed_values(branch) or ())
     words = tuple(stem(word) for word in split_name(name))
-    parameter = Parameter(name, resolved, types, required, choices, words, "other")
-    return Parameter(name, resolved, types, required, choices, words, _role(parameter))
+    parameter = Parameter(name, branch, _types(branch), required, choices, words, "other")
+    return replace(parameter, role=_role(parameter))
 
 
-def _resolved(schema: JsonValue, root: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
-    """Follow local references and take the first branch of a union that is not null."""
-    merged: dict[str, JsonValue] = dict(schema) if isinstance(schema, dict) else {}
-    for _ in range(_MOST_REFERENCES):
-        branch = _branch(merged, root)
-        if branch is None:
+def _branch_of(schema: JsonValue, root: Schema) -> Schema:
+    """Returns a schema with references followed and unions replaced by their first branch that is not null."""
+    branch = resolved(schema, root)
+    for _ in range(_MOST_UNIONS):
+        branches = next(alternatives_of(branch, *ALTERNATIVES), None)
+        if branches is None:
             break
-        outer = {key: value for key, value in merged.items() if key not in ("$ref", "anyOf", "oneOf", "allOf")}
-        merged = {**branch, **outer}
-    return merged
+        usable = (one for one in branches if isinstance(one, dict) and one.get("type") != "null")
+        outer = {key: value for key, value in branch.items() if key not in ALTERNATIVES}
+        branch = resolved({**next(usable, {}), **outer}, root)
+    return branch
 
 
-def _branch(schema: Mapping[str, JsonValue], root: Mapping[str, JsonValue]) -> dict[str, JsonValue] | None:
-    reference = schema.get("$ref")
-    if isinstance(reference, str):
-        target: JsonValue = dict(root)
-        for part in reference.removeprefix("#").strip("/").split("/") if reference.startswith("#/") else ["?"]:
-            target = target.get(part) if isinstance(target, dict) else None
-        return target if isinstance(target, dict) else {}
-    for key in ("anyOf", "oneOf", "allOf"):
-        branches = schema.get(key)
-        if isinstance(branches, list):
-            usable = [branch for branch in branches if isinstance(branch, dict) and branch.get("type") != "null"]
-            return usable[0] if usable else {}
-    return None
-
-
-def _types(schema: Mapping[str, JsonValue]) -> frozenset[str]:
-    named = schema.get("type")
-    listed = named if isinstance(named, list) else [named]
-    types = frozenset(one for one in listed if isinstance(one, str) and one != "null")
+def _types(schema: Schema) -> frozenset[str]:
+    types = frozenset(type_names(schema) or ()) - {"null"}
     if not types and isinstance(schema.get("properties"), dict):
         return frozenset({"object"})
     if not types and "items" in schema:
         return frozenset({"array"})
     return types
-
-
-def _choices(schema: Mapping[str, JsonValue]) -> tuple[JsonValue, ...]:
-    if "const" in schema:
-        return (schema["const"],)
-    listed = schema.get("enum")
-    return tuple(listed) if isinstance(listed, list) else ()
 
 
 def _role(parameter: Parameter) -> Role:
@@ -198,27 +181,6 @@ def _role_of_type(types: frozenset[str]) -> Role:
     if "boolean" in types:
         return "flag"
     return "list" if "array" in types else "object" if "object" in types else "other"
-
-
-def _is_number(value: JsonValue) -> TypeGuard[int | float]:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _is_type(value: JsonValue, name: str) -> bool:
-    match name:
-        case "string":
-            return isinstance(value, str)
-        case "integer":
-            return _is_number(value) and (isinstance(value, int) or (isinstance(value, float) and value.is_integer()))
-        case "number":
-            return _is_number(value) and math.isfinite(value)
-        case "boolean":
-            return isinstance(value, bool)
-        case "array":
-            return isinstance(value, list)
-        case "object":
-            return isinstance(value, dict)
-    return False
 
 
 def _same(value: JsonValue, other: JsonValue) -> bool:

@@ -7,11 +7,12 @@ import shlex
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from workbench.analysis.schemas import Parameter, Schema, parameters_of, type_text
+from workbench.analysis.schemas import Parameter, parameters_of, type_text
 from workbench.analysis.tool_lint import LintFinding, tokens_of
 from workbench.reports.visible import one_line, visible
 from workbench.suite.model import Server
 from workbench.suite.numerals import counted
+from workbench.trajectory.json_schema import Schema
 from workbench.trajectory.messages import JsonValue, ToolDefinition
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.json_lines import JoinedLines, JsonLines
