@@ -82,13 +82,13 @@ def grade_page(state: GradesState, width: int) -> GradePage:
     if state.more and explanation.more:
         lines += [EMPTY, heading(f"How {explanation.system} scores")]
         for text in explanation.more:
-            lines += signed(GLYPHS.dot, one_line(text), "muted", width, 1)
+            lines += signed(GLYPHS.dot, text, "muted", width, 1)
     if state.more and disagree(state.grades):
         lines += [EMPTY, heading("The graders disagree")]
         for status, side in disagreement(state.grades):
             for each in side:
                 sign, role = STATUS_SIGNS[status]
-                lines += signed(sign, f"{each.grader}: {one_line(reason_of(each))}", role, width, 1)
+                lines += signed(sign, f"{each.grader}: {reason_of(each)}", role, width, 1)
     return GradePage([cut_line(line, seen) for line in lines], tuple(bad))
 
 

@@ -26,7 +26,7 @@ Message = tuple[tuple[str, Role], ...]
 
 def signed(sign: str, text: str, role: Role, width: int, indent: int) -> list[Line]:
     """Return a wrapped paragraph after a sign."""
-    first, *others = wrap(text, width - indent - 2)
+    first, *others = wrap(one_line(text), width - indent - 2)
     return [
         (Span(" " * indent), Span(f"{sign} {first}", role)),
         *((Span(" " * (indent + 2)), Span(row, role)) for row in others),

@@ -177,7 +177,7 @@ def _field(form: CallForm, name: str, name_width: int, width: int) -> list[Line]
     lines = [cut_line(line, width)]
     inner = INDENT + name_width + 1
     if (problem := form.problems.get(name)) is not None and form.text(name):
-        lines += signed(GLYPHS.failed, one_line(problem), "failed", width, inner)
+        lines += signed(GLYPHS.failed, problem, "failed", width, inner)
     elif parameter.description:
         text = cut(one_line(parameter.description.strip()[: 4 * width]), width - inner)
         lines.append((Span(" " * inner), Span(text, "comment")))
@@ -196,7 +196,7 @@ def _value(form: CallForm, name: str, default: JsonValue) -> tuple[str, Role]:
 def _request(form: CallForm, width: int, secrets: Secrets) -> list[Line]:
     lines: list[Line] = [(Span(" Would be sent", "heading"),)]
     for problem in filter(None, (form.problems.get(""), form.unchecked)):
-        lines += signed(GLYPHS.warned, one_line(problem), "warned", width, INDENT)
+        lines += signed(GLYPHS.warned, problem, "warned", width, INDENT)
     return [*lines, *JsonLines(secrets.redacted(form.arguments), width, INDENT)]
 
 
@@ -206,7 +206,7 @@ def _answer(outcome: CallOutcome, width: int) -> list[Line]:
     if outcome.error is not None:
         return [
             (Span(" No answer", "heading"),),
-            *signed(GLYPHS.error, one_line(outcome.error), "error", width, INDENT),
+            *signed(GLYPHS.error, outcome.error, "error", width, INDENT),
         ]
     if outcome.executed is None:
         return []

@@ -61,15 +61,15 @@ def hold_lines(item: HoldItem, width: int) -> list[Line]:
 def notice_lines(item: NoticeItem, width: int) -> list[Line]:
     """Return the lines of a notice or of a wait."""
     if item.waits:
-        return signed(GLYPHS.retry, one_line(item.text), "running", width, CALL_INDENT)
-    return signed(GLYPHS.warned, one_line(item.text), "warned", width, CALL_INDENT)
+        return signed(GLYPHS.retry, item.text, "running", width, CALL_INDENT)
+    return signed(GLYPHS.warned, item.text, "warned", width, CALL_INDENT)
 
 
 def fork_lines(item: ForkItem, width: int) -> list[Line]:
     """Return the lines of the point where a fork departs from its origin."""
-    lines = signed(GLYPHS.fork, one_line(fork_text(item.fork, item.origin)), "accent", width, CALL_INDENT)
+    lines = signed(GLYPHS.fork, fork_text(item.fork, item.origin), "accent", width, CALL_INDENT)
     if item.difference:
-        lines += signed(" ", one_line(f"first difference: {item.difference}"), "muted", width, CALL_INDENT)
+        lines += signed(" ", f"first difference: {item.difference}", "muted", width, CALL_INDENT)
     return lines
 
 
@@ -118,7 +118,7 @@ def call_lines(item: CallItem, width: int, expanded: bool) -> Sequence[Line]:
             tail = written if cell_len(written) <= room else GLYPHS.running + written[-(room // 2) :]
             parts.append([(Span(" " * ARGUMENT_INDENT), Span(cut(tail, room), "muted"))])
     elif item.problem is not None:
-        parts.append(signed(GLYPHS.failed, one_line(item.problem), "failed", width, ARGUMENT_INDENT))
+        parts.append(signed(GLYPHS.failed, item.problem, "failed", width, ARGUMENT_INDENT))
         limit = None if expanded else 2
         parts.append(text_rows(GrowingText(item.raw or ""), width, limit, "muted", ARGUMENT_INDENT))
         if item.edited is not None:
@@ -199,7 +199,7 @@ def _body(result: ResultReceived, role: Role, width: int, expanded: bool) -> Seq
 
 def _unanswered(item: ResultItem, width: int) -> list[Line]:
     if item.asks is not None:
-        return signed(GLYPHS.held, one_line(f"asks: {item.asks}"), "running", width, CALL_INDENT)
+        return signed(GLYPHS.held, f"asks: {item.asks}", "running", width, CALL_INDENT)
     if item.executing:
         text = progress_text(item.progress) if item.progress is not None else "executing"
         return [(Span(" " * CALL_INDENT), Span(cut(f"{GLYPHS.running} {text}", width - CALL_INDENT), "running"))]

@@ -11,11 +11,11 @@ from workbench.reports.by_hand import changes_by_hand, unread_text
 from workbench.reports.grade_text import issue_text
 from workbench.reports.move_kinds import Move, graded_text
 from workbench.reports.values import cost_text, tokens_text
-from workbench.reports.visible import one_line
 from workbench.suite.numerals import counted
 from workbench.trajectory.events import FinishReason
 from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
-from workbench.tui.lines.spans import Line, Role, Span, cells, cut, cut_line, wrap
+from workbench.tui.lines.prose import signed
+from workbench.tui.lines.spans import Line, Role, Span, cells, cut, cut_line
 from workbench.tui.lines.words import duration, failed_steps, model_label, score, short_count
 from workbench.tui.run_book.record import RunRecord
 from workbench.tui.run_book.shown.items import OutcomeItem
@@ -107,38 +107,38 @@ def outcome_lines(item: OutcomeItem, width: int, expanded: bool) -> list[Line]:
     result = item.result
     lines = [cut_line(_verdict(result), width)]
     if item.former is not None and Move(item.former, result).moved:
-        lines += _paragraph(f"regraded; was {graded_text(item.former)} when it ran", "muted", width)
+        lines += signed(" ", f"regraded; was {graded_text(item.former)} when it ran", "muted", width, 1)
     if result.not_regraded is not None:
-        lines += _paragraph(result.not_regraded, "warned", width, GLYPHS.warned)
+        lines += signed(GLYPHS.warned, result.not_regraded, "warned", width, 1)
     grade = result.grade
     if result.status == "error":
-        lines += _paragraph(result.error or "the run ended without an error message", "error", width)
-        lines += _paragraph("Not graded: this is not the model's fault and counts in no score.", "muted", width)
+        lines += signed(" ", result.error or "the run ended without an error message", "error", width, 1)
+        lines += signed(" ", "Not graded: this is not the model's fault and counts in no score.", "muted", width, 1)
     elif result.status == "skipped":
-        lines += _paragraph(result.error or "the suite says so", "muted", width)
+        lines += signed(" ", result.error or "the suite says so", "muted", width, 1)
     elif result.status == "stopped":
-        lines += _paragraph(ENDINGS["stopped"], "muted", width)
+        lines += signed(" ", ENDINGS["stopped"], "muted", width, 1)
     elif item.finish is not None and item.finish.reason in ENDINGS:
-        lines += _paragraph(ENDINGS[item.finish.reason], "muted", width)
+        lines += signed(" ", ENDINGS[item.finish.reason], "muted", width, 1)
     if never := [step.step for step in result.steps if step.status is None]:
         steps = f"step {never[0]} was" if len(never) == 1 else f"steps {never[0]} to {never[-1]} were"
-        lines += _paragraph(f"{steps} never reached", "muted", width, GLYPHS.skipped)
+        lines += signed(GLYPHS.skipped, f"{steps} never reached", "muted", width, 1)
     if changes := changes_by_hand(result.trajectory):
         text = f"a person changed {counted(changes, 'thing')}"
         text = f"graded by what the model wrote itself; {text}" if grade is not None else text
-        lines += _paragraph(text, "accent", width, GLYPHS.by_hand)
+        lines += signed(GLYPHS.by_hand, text, "accent", width, 1)
     if unread := unread_text(result.trajectory):
-        lines += _paragraph(unread, "warned", width, GLYPHS.by_hand)
+        lines += signed(GLYPHS.by_hand, unread, "warned", width, 1)
     if grade is not None and any(issue.kind == "failed step" for issue in grade.issues):
-        lines += _paragraph(failed_steps(result.steps), "failed", width, GLYPHS.failed)
+        lines += signed(GLYPHS.failed, failed_steps(result.steps), "failed", width, 1)
     for issue in item.issues:
         role: Role = "failed" if issue.decides else "warned"
         sign = GLYPHS.failed if issue.decides else GLYPHS.warned
-        lines += _paragraph(issue_text(issue), role, width, sign)
+        lines += signed(sign, issue_text(issue), role, width, 1)
     if grade is not None and grade.reason and (expanded or (result.status != "passed" and not grade.issues)):
-        lines += _paragraph(grade.reason, "muted", width)
+        lines += signed(" ", grade.reason, "muted", width, 1)
     if facts := _facts(result):
-        lines += _paragraph(facts, "muted", width)
+        lines += signed(" ", facts, "muted", width, 1)
     return lines
 
 
@@ -168,8 +168,3 @@ def _facts(result: RunResult) -> str:
     if trajectory.usage is not None:
         parts.append(tokens_text(trajectory.usage))
     return f" {GLYPHS.dot} ".join(parts)
-
-
-def _paragraph(text: str, role: Role, width: int, sign: str = " ") -> list[Line]:
-    first, *others = wrap(one_line(text), width - 3)
-    return [(Span(f" {sign} {first}", role),), *((Span(f"   {row}", role),) for row in others)]

@@ -12,6 +12,7 @@ from workbench.suite.numerals import counted
 from workbench.suite.problems import Problem
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.laid_out import TAB
+from workbench.tui.lines.prose import signed
 from workbench.tui.lines.spans import Line, Role, Span, cut, padded, wrap
 
 MOST_LINES = 8
@@ -181,8 +182,7 @@ class _Page:
         self.used += cell_len(text)
 
     def _paragraph(self, sign: str, text: str, role: Role, indent: int) -> None:
-        for at, row in enumerate(wrap(one_line(text), max(self.width - indent - 2, 8))):
-            self.lines.append([Span(" " * indent), Span(f"{sign if at == 0 else ' '} {row}", role)])
+        self.lines += map(list, signed(sign, text, role, max(self.width, indent + 10), indent))
 
 
 def _shown(cell: Cell) -> tuple[str, Role]:
