@@ -24,12 +24,11 @@ from workbench.evaluation.regrade import (
 )
 from workbench.history.history import History
 from workbench.history.records import BatchRow, HistoryError
-from workbench.reports.history_batch import run_title
 from workbench.reports.history_json import NewVerdict, RegradedBatch, RegradedReport, RegradedRun
 from workbench.reports.history_list import called
-from workbench.reports.move_kinds import Move, graded_text, moves_text
+from workbench.reports.history_run import moved_run_lines
+from workbench.reports.move_kinds import Move
 from workbench.reports.moves import VerdictReport
-from workbench.reports.visible import one_line
 from workbench.suite.loading import SuiteFile, load_suite
 from workbench.suite.model import GraderName
 from workbench.suite.numerals import counted
@@ -54,8 +53,8 @@ def execute(options: Options, command: HistoryCommand) -> int:
         batches = list({batch.number: batch for batch in map(history.batch, options.batches)}.values())
         plans = [plan_regrading(history, batch, command.program, suite=suite, by=options.by) for batch in batches]
         for plan in plans:
-            for said in _left_out(plan, suite):
-                command.warn(f"batch {plan.batch.number}: {said}")
+            for why in _left_out(plan, suite):
+                command.warn(f"batch {plan.batch.number}: {why}")
         wanted = [(run.file, run.case) for plan in plans for run in plan.runs]
         if not wanted:
             command.warn("nothing was graded")
@@ -124,19 +123,8 @@ def _keep(history: History, batch: BatchRow, again: Sequence[GradedAgain], comma
 
 def _lines(graded: Sequence[tuple[BatchRow, int, Sequence[GradedAgain]]], command: HistoryCommand) -> Iterator[str]:
     for batch, number, again in graded:
-        moves = [(each, Move(each.before, each.after)) for each in again]
         yield command.paint(f"{called(batch)}: {counted(len(again), 'run')} regraded, grading {number}", "strong")
-        for each, move in moves:
-            if move.moved:
-                what = f"{run_title(each.run.row)} ({one_line(each.run.row.model)})"
-                why = f": {one_line(each.after.error)}" if each.after.error is not None else ""
-                after = command.paint(graded_text(each.after), each.after.status)
-                yield f"  {what}: {graded_text(each.before)} → {after}{why}"
-        for each in again:
-            if each.after.not_regraded is not None:
-                what = f"{run_title(each.run.row)} ({one_line(each.run.row.model)})"
-                yield f"  {what} {one_line(each.after.not_regraded)}"
-        yield f"  {moves_text(move for _, move in moves) or 'no grade changed'}"
+        yield from moved_run_lines([(each.run.row, each.before, each.after) for each in again], command.paint)
 
 
 def _report(graded: Sequence[tuple[BatchRow, int, Sequence[GradedAgain]]]) -> RegradedReport:

@@ -23,7 +23,6 @@ from workbench.evaluation.model_list import (
 from workbench.providers.built_in import built_in_models
 from workbench.reports.paint import Paint, paint_for
 from workbench.reports.visible import one_line
-from workbench.trajectory.typed_json import json_text
 
 _NOT_USED = {
     "OPENAI_BASE_URL": "write base_url in workbench.toml, or give --base-url",
@@ -95,32 +94,15 @@ def _lines(models: Sequence[ListedModel], notes: Sequence[str], paint: Paint) ->
         set_ = f", which is {'set' if listed.key_is_set else 'not set'}" if spec.api_key_env else ""
         yield ""
         yield f"{paint(one_line(spec.name), 'strong')}  {spec.provider}: {one_line(spec.description)}{set_}"
-        for fact in _facts(listed):
+        for fact in listed.facts:
             yield paint(f"  {one_line(fact)}", "quiet")
         if listed.check is not None:
-            said = f"{listed.check.mark} {one_line(listed.check.sentence)}"
-            yield "  " + paint(said, "good" if listed.check.ok else "warn" if listed.check.answers else "bad")
+            checked = f"{listed.check.mark} {one_line(listed.check.sentence)}"
+            yield "  " + paint(checked, "good" if listed.check.ok else "warn" if listed.check.answers else "bad")
     if notes:
         yield ""
     for note in notes:
         yield paint(f"▲ {note}", "warn")
-
-
-def _facts(listed: ListedModel) -> Iterator[str]:
-    spec, price = listed.spec, listed.spec.price
-    if spec.params:
-        yield f"params {json_text(dict(spec.params))}"
-    if price is not None:
-        cached = f", ${price.cached_input:g} cached in" if price.cached_input is not None else ""
-        yield f"${price.input:g} in{cached}, ${price.output:g} out per million tokens"
-    limits = [f"{spec.concurrency} at a time"] if spec.concurrency is not None else []
-    limits += [f"{spec.requests_per_minute:g} requests a minute"] if spec.requests_per_minute is not None else []
-    if limits:
-        yield ", ".join(limits)
-    if spec.file is not None:
-        yield f"from {spec.file}"
-    if listed.named_by:
-        yield f"named by {', '.join(listed.named_by)}"
 
 
 def _as_json(models: Sequence[ListedModel], notes: Sequence[str]) -> dict[str, object]:
@@ -128,28 +110,6 @@ def _as_json(models: Sequence[ListedModel], notes: Sequence[str]) -> dict[str, o
         "report": "workbench models",
         "version": 1,
         "built_in": [{"name": model.name, "description": model.description} for model in built_in_models()],
-        "models": [_model_as_json(listed) for listed in models],
+        "models": [listed.document() for listed in models],
         "notes": list(notes),
-    }
-
-
-def _model_as_json(listed: ListedModel) -> dict[str, object]:
-    spec, price, check = listed.spec, listed.spec.price, listed.check
-    return {
-        "name": spec.name,
-        "provider": spec.provider,
-        "base_url": spec.base_url,
-        "model": spec.model,
-        "api_key_env": spec.api_key_env,
-        "key_is_set": listed.key_is_set if spec.api_key_env else None,
-        "params": dict(spec.params),
-        "price": {"input": price.input, "output": price.output, "cached_input": price.cached_input} if price else None,
-        "concurrency": spec.concurrency,
-        "requests_per_minute": spec.requests_per_minute,
-        "read_timeout_s": spec.read_timeout_s,
-        "legacy_auth": spec.legacy_auth,
-        "origin": spec.origin,
-        "file": str(spec.file) if spec.file is not None else None,
-        "named_by": listed.named_by,
-        "check": {"ok": check.ok, "answers": check.answers, "says": check.sentence} if check is not None else None,
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,6 +18,9 @@ from workbench.suite.loading import SuiteFile, load_suite
 from workbench.suite.project import find_suites
 from workbench.suite.settings import judged_checks, models_named_by
 from workbench.suite.trust import ModelNeed
+from workbench.trajectory.typed_json import json_text
+
+_PRICES = ("input", "output", "cached_input")
 
 CHECK_TIMEOUT_S = 40.0
 """For one endpoint; all are asked at the same time."""
@@ -39,6 +42,46 @@ class ListedModel:
     @property
     def need(self) -> ModelNeed:
         return ModelNeed(self.spec.model, self.spec.base_url, self.spec.api_key_env)
+
+    @property
+    def facts(self) -> Iterator[str]:
+        """How it is asked and what it costs, a line each, where it says so."""
+        spec, price = self.spec, self.spec.price
+        if spec.params:
+            yield f"params {json_text(dict(spec.params))}"
+        if price is not None:
+            cached = f", ${price.cached_input:g} cached in" if price.cached_input is not None else ""
+            yield f"${price.input:g} in{cached}, ${price.output:g} out per million tokens"
+        limits = [f"{spec.concurrency} at a time"] if spec.concurrency is not None else []
+        limits += [f"{spec.requests_per_minute:g} requests a minute"] if spec.requests_per_minute is not None else []
+        if limits:
+            yield ", ".join(limits)
+        if spec.file is not None:
+            yield f"from {spec.file}"
+        if self.named_by:
+            yield f"named by {', '.join(self.named_by)}"
+
+    def document(self) -> dict[str, object]:
+        """Return the model as JSON has it."""
+        spec, price, check = self.spec, self.spec.price, self.check
+        return {
+            "name": spec.name,
+            "provider": spec.provider,
+            "base_url": spec.base_url,
+            "model": spec.model,
+            "api_key_env": spec.api_key_env,
+            "key_is_set": self.key_is_set if spec.api_key_env else None,
+            "params": dict(spec.params),
+            "price": {name: getattr(price, name) for name in _PRICES} if price else None,
+            "concurrency": spec.concurrency,
+            "requests_per_minute": spec.requests_per_minute,
+            "read_timeout_s": spec.read_timeout_s,
+            "legacy_auth": spec.legacy_auth,
+            "origin": spec.origin,
+            "file": str(spec.file) if spec.file is not None else None,
+            "named_by": self.named_by,
+            "check": {"ok": check.ok, "answers": check.answers, "says": check.sentence} if check is not None else None,
+        }
 
 
 @dataclass

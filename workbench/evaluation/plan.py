@@ -113,6 +113,13 @@ class Plan:
         return {run.run_id: place for place, run in enumerate(self.runs)}
 
     @property
+    def models(self) -> tuple[str, ...]:
+        """The models of the batch."""
+        if self.resumed is not None:
+            return self.resumed.batch.models
+        return tuple(dict.fromkeys(run.model for run in self.runs))
+
+    @property
     def suite_names(self) -> dict[str, str]:
         """What the suites are called, by their paths."""
         return {str(file.path): file.suite.name for file in self.files if file.suite is not None}

@@ -14,7 +14,9 @@ from workbench.grading.grade import RunResult
 from workbench.grading.run_summary import RunSummary
 from workbench.history.records import BatchRow, RunRow
 from workbench.reports.grade_text import issue_text, step_lines
+from workbench.reports.history_batch import run_title
 from workbench.reports.history_list import called
+from workbench.reports.move_kinds import Move, graded_text, moves_text
 from workbench.reports.paint import Paint
 from workbench.reports.signs import STATUS_SIGNS, sparkline
 from workbench.reports.steps import StepLines
@@ -87,3 +89,17 @@ def case_lines(
 
 def _newest_first(row: tuple[int, Cell]) -> tuple[int, str]:
     return -row[0], row[1].model
+
+
+def moved_run_lines(runs: Sequence[tuple[RunRow, RunResult, RunResult]], paint: Paint) -> Iterator[str]:
+    """Yields the regraded runs whose result changed, those that could not be graded again, and how many changed; each
+    run has its results before and after."""
+    for run, before, after in runs:
+        if Move(before, after).moved:
+            why = f": {one_line(after.error)}" if after.error is not None else ""
+            new = paint(graded_text(after), after.status)
+            yield f"  {run_title(run)} ({one_line(run.model)}): {graded_text(before)} → {new}{why}"
+    for run, _, after in runs:
+        if after.not_regraded is not None:
+            yield f"  {run_title(run)} ({one_line(run.model)}) {one_line(after.not_regraded)}"
+    yield f"  {moves_text(Move(before, after) for _, before, after in runs) or 'no grade changed'}"

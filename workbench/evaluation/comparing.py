@@ -1,0 +1,99 @@
+"""What a batch on several models came to, side by side, in the forms in which it is reported."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from operator import itemgetter
+
+from workbench.analysis.comparison import cells_of
+from workbench.analysis.side_by_side import Comparison, compared
+from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK
+from workbench.evaluation.plan import Plan
+from workbench.evaluation.resume import CompleteBatch
+from workbench.evaluation.run import Outcome
+from workbench.grading.run_summary import RunSummary
+from workbench.reports.comparison import comparison_lines
+from workbench.reports.comparison_json import ComparisonReport, comparison_report
+from workbench.reports.comparison_markdown import markdown_of
+from workbench.reports.paint import Paint
+from workbench.suite.model import Gate
+from workbench.version import __version__
+
+
+@dataclass(frozen=True)
+class ComparedBatch:
+    """All runs of a batch, compared by model. With `only_differences`, its reports leave out cases in which all models
+    came to the same."""
+
+    comparison: Comparison
+    outcome: Outcome
+    exit_code: int
+    """That of the command line. Cases that fail do not make it fail: a comparison is about them."""
+    only_differences: bool = False
+
+    @classmethod
+    def of_plan(cls, plan: Plan, outcome: Outcome, *, only_differences: bool) -> ComparedBatch:
+        """Compare the runs of a plan, and those of its batch that were finished before."""
+        places, resumed = plan.places, plan.resumed
+        figures = dict(resumed.over) if resumed is not None else {}
+        figures |= {places[run_id]: run for run_id, run in outcome.figures_by_run.items()}
+        names = (
+            {str(suite.file): suite.name for suite in resumed.batch.suites} if resumed is not None else plan.suite_names
+        )
+        gates = {str(file.path): file.suite.gate for file in plan.files if file.suite is not None}
+        in_order = [run for _, run in sorted(figures.items(), key=itemgetter(0))]
+        return cls._of(in_order, plan.models, names, gates, outcome, only_differences)
+
+    @classmethod
+    def of_batch(cls, complete: CompleteBatch, *, only_differences: bool) -> ComparedBatch:
+        """Compare the runs of a batch in the history that lacks none."""
+        batch = complete.batch
+        names = {str(suite.file): suite.name for suite in batch.suites}
+        outcome = Outcome(batch=batch.number, started_at=batch.started_at)
+        return cls._of(complete.figures, batch.models, names, complete.gates, outcome, only_differences)
+
+    @classmethod
+    def _of(
+        cls,
+        figures: Sequence[RunSummary],
+        models: Sequence[str],
+        names: Mapping[str, str],
+        gates: Mapping[str, Gate],
+        outcome: Outcome,
+        only_differences: bool,
+    ) -> ComparedBatch:
+        code = INFRASTRUCTURE if any(run.status == "error" for run in figures) else OK
+        comparison = compared(cells_of(figures), models, names, gates)
+        return cls(comparison, outcome, INTERRUPTED if outcome.interrupted else code, only_differences)
+
+    def document(self) -> ComparisonReport:
+        """Return the report as its JSON schema describes it."""
+        return comparison_report(
+            self.comparison,
+            only_differences=self.only_differences,
+            program_version=__version__,
+            started_at=self.outcome.started_at,
+            interrupted=self.outcome.interrupted,
+            exit_code=self.exit_code,
+            batch=self.outcome.batch,
+        )
+
+    def markdown(self) -> str:
+        """Return the report as Markdown."""
+        return markdown_of(
+            self.comparison,
+            only_differences=self.only_differences,
+            interrupted=self.outcome.interrupted,
+            kept=self.outcome.recorded_as,
+        )
+
+    def lines(self, *, width: int, paint: Paint) -> Iterator[str]:
+        """Yield the lines of the report for a terminal."""
+        return comparison_lines(
+            self.comparison,
+            width=width,
+            paint=paint,
+            only_differences=self.only_differences,
+            interrupted=self.outcome.interrupted,
+        )
