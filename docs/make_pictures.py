@@ -125,7 +125,7 @@ async def _fork(app: Workbench, pilot: Pilot[int]) -> None:
     while not isinstance(app.main.run_pane.run_list.item, ResultItem):
         await pilot.press("down")
     await pilot.press("k", *["down"] * 3, "enter", "f7", *"51", "escape", *["up"] * 3, "enter")
-    await _until(pilot, lambda: len(app.main.runs_shown) > 1 and not app.main.book.under_way())
+    await _until(pilot, lambda: len(app.main.selection.runs) > 1 and not app.main.book.under_way())
 
 
 async def _pair(app: Workbench, pilot: Pilot[int]) -> None:
@@ -163,7 +163,7 @@ async def _compare(app: Workbench, pilot: Pilot[int]) -> None:
         folder = app.program.folders.config
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "workbench.toml").write_text(named, encoding="utf-8")
-        app.main.models = tuple(MODELS)
+        app.main.selection.models = tuple(MODELS)
         await _named(app, pilot, "Movie night")
         await pilot.press("v", "R")
         await _until(pilot, lambda: app.main.book.progress().total > 0 and not app.main.book.progress().under_way)
@@ -197,8 +197,8 @@ async def _changes(app: Workbench, pilot: Pilot[int]) -> None:
 
 
 async def _named(app: Workbench, pilot: Pilot[int], name: str) -> None:
-    row = next(row for row in app.main.suites.rows if row.case is not None and row.case.name == name)
-    app.main.select(row.key.path, row.key.part)
+    row = next(row for row in app.main.selection.tree.rows if row.case is not None and row.case.name == name)
+    app.main.selection.select(row.key.path, row.key.part)
     await pilot.pause()
 
 
@@ -260,7 +260,7 @@ async def draw(picture: Picture, suites: Path) -> str:
             await picture.drive(app, pilot)
             await pilot.pause(0.1)
             drawing = svg_of(app)
-            await asyncio.to_thread(app.runner.close)
+            await asyncio.to_thread(app.services.runner.close)
         return drawing
 
 
