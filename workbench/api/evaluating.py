@@ -277,8 +277,8 @@ async def _report(evaluation: Evaluation, on_event: Callable[[BatchEvent], objec
     async with evaluation:
         async for event in evaluation:
             if isinstance(event, HistorySaid):
-                said = evaluation.plan.program.secrets.redact(event.text)
-                warnings.warn(said, RuntimeWarning, stacklevel=1)
+                message = evaluation.plan.program.secrets.redact(event.text)
+                warnings.warn(message, RuntimeWarning, stacklevel=1)
             if on_event is not None:
                 on_event(event)
         return await evaluation.report()

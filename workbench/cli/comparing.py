@@ -18,7 +18,7 @@ from workbench.cli.report_output import Output, report_width
 from workbench.cli.step_printer import Show
 from workbench.config.history_file import history_option
 from workbench.config.program import Program
-from workbench.evaluation.comparing import ComparedBatch
+from workbench.evaluation.comparing import ModelComparison
 from workbench.evaluation.exit_codes import USAGE
 from workbench.evaluation.options import Begin, RunOptions
 from workbench.evaluation.plan import Plan, PlanError
@@ -108,7 +108,7 @@ class _Comparing:
             return USAGE
         if not quiet:
             warn(f"batch {called(complete.batch)} is complete: nothing was run", program.secrets)
-        return self._report(ComparedBatch.of_batch(complete, only_differences=self._only_differences))
+        return self._report(ModelComparison.of_batch(complete, only_differences=self._only_differences))
 
     def run_and_report(self, plan: Plan, record: Record | None, *, trust: bool) -> int:
         """Make the runs of a plan, and report on all of its batch."""
@@ -116,7 +116,7 @@ class _Comparing:
         live = make_runs(plan, show, self._output, trust=trust, record=record, command="compare")
         if live is None:
             return USAGE
-        code = self._report(ComparedBatch.of_plan(plan, live.outcome, only_differences=self._only_differences))
+        code = self._report(ModelComparison.of_plan(plan, live.outcome, only_differences=self._only_differences))
         return code if live.recorded else USAGE
 
     def _compares_models(self, batch: BatchRow) -> bool:
@@ -126,7 +126,7 @@ class _Comparing:
             warn(f"nothing to compare: {only}", self._program.secrets)
         return len(batch.models) > 1
 
-    def _report(self, batch: ComparedBatch) -> int:
+    def _report(self, batch: ModelComparison) -> int:
         output, recorded_as = self._output, batch.outcome.recorded_as
         if output.form == "json":
             text = json_report(batch.document())

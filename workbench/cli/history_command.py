@@ -56,8 +56,8 @@ class HistoryCommand:
 
     def warn_of_damage(self, damaged: Iterable[str]) -> None:
         """Why runs were left out, each reason once."""
-        for said in dict.fromkeys(damaged):
-            self.warn(f"left out: {said}")
+        for why in dict.fromkeys(damaged):
+            self.warn(f"left out: {why}")
 
     def learn_secrets(self, *batches: BatchRow) -> None:
         """Know what is secret for the suites of batches before anything of them is shown or written."""

@@ -74,12 +74,12 @@ def execute(options: Options, command: HistoryCommand) -> int:
 
         command.write_json(diff_report(diff, before, after, tests, suites, notes))
         return OK
-    said = list(test_lines(tests, *names_of(before, after)))
+    tests_text = list(test_lines(tests, *names_of(before, after)))
     title = title_of(before, after)
     if options.format == "markdown":
-        command.write(markdown_lines(diff, suites, title=title, notes=[*said, *notes], with_model=with_model))
+        command.write(markdown_lines(diff, suites, title=title, notes=[*tests_text, *notes], with_model=with_model))
         return OK
-    command.write([command.paint(title, "strong"), counts_text(diff, command.paint), *said])
+    command.write([command.paint(title, "strong"), counts_text(diff, command.paint), *tests_text])
     command.write(command.paint(note, "quiet") for note in notes)
     command.write(change_lines(diff.changes, suites, command.cut_at, command.paint, with_model=with_model))
     return OK

@@ -76,7 +76,7 @@ def _show_batch(
     paint, width = command.paint, command.width
     option, going = history_option(command.file), command.is_going(batch)
     command.write(head_lines(batch, gradings, grading, runs, option, going=going, width=width, paint=paint))
-    command.write(paint(f"  {said}", "warn") for said in later_runs(batch, grading, runs, option))
+    command.write(paint(f"  {line}", "warn") for line in later_runs(batch, grading, runs, option))
     command.write(("", *totals_lines(batch, runs, paint)))
     names = {str(suite.file): suite.name for suite in batch.suites}
     command.write((*gate_lines(reached, names, paint, with_model=len(batch.models) > 1), ""))
@@ -154,9 +154,9 @@ def _no_such_case(history: History, batches: Sequence[BatchRow], which: str | No
     option = history_option(history.file)
     if which is not None:
         number = batches[0].number
-        said = f"batch {number} ran no case {case_id!r}"
+        message = f"batch {number} ran no case {case_id!r}"
         way_out = f"'workbench history show {number} --verbose{option}' lists all"
     else:
-        said = f"no batch in {history.file} ran a case {case_id!r}"
+        message = f"no batch in {history.file} ran a case {case_id!r}"
         way_out = f"'workbench history list{option}' lists all batches"
-    return f"{said}: did you mean {near[0]!r}?" if near else f"{said}: {way_out}"
+    return f"{message}: did you mean {near[0]!r}?" if near else f"{message}: {way_out}"

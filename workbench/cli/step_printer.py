@@ -10,12 +10,7 @@ from typing import TextIO
 
 from rich.cells import cell_len
 
-from workbench.batches.events import (
-    JudgeAsked,
-    RequestPutOff,
-    RunEvent,
-    StartUp,
-)
+from workbench.batches.events import JudgeAsked, RequestPutOff, RunEvent, StartUp
 from workbench.batches.plan import PlannedRun
 from workbench.batches.recordings import RecordingLines
 from workbench.batches.redacting import EventDoor, SuiteParts, shown_result
@@ -23,12 +18,11 @@ from workbench.cli.door import warn, write, write_redacted
 from workbench.config.secrets import NO_SECRETS, Secrets
 from workbench.evaluation.plan import Plan
 from workbench.grading.grade import RunResult
-from workbench.reports.grade_text import step_lines
+from workbench.reports.grade_text import result_text, step_lines
 from workbench.reports.paint import Paint
 from workbench.reports.progress import starting_text
-from workbench.reports.signs import STATUS_SIGNS
 from workbench.reports.steps import StepLines
-from workbench.reports.values import score_text, seconds
+from workbench.reports.values import seconds
 from workbench.reports.visible import fit, one_line
 from workbench.suite.numerals import counted
 from workbench.trajectory.event_lines import event_to_line
@@ -107,12 +101,7 @@ class StepPrinter:
         result = shown_result(result, self._show.secrets)
         for line in step_lines(result.steps, self._show.paint, sys.maxsize if self._show.verbose else self._room):
             self._print(result.run_id, line)
-        said = f"{STATUS_SIGNS[result.status]} {result.status}"
-        if result.grades:
-            said += f" {score_text(result.score)}"
-        elif result.error is not None:
-            said += f": {one_line(result.error)}"
-        self._print(result.run_id, self._show.paint(said, result.status))
+        self._print(result.run_id, self._show.paint(result_text(result), result.status))
 
     def _print(self, run_id: str, line: str) -> None:
         title = self._show.paint(fit(self._titles[run_id], self._title_width), "quiet")

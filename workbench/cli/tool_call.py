@@ -88,7 +88,7 @@ async def call_by_hand(
         return INFRASTRUCTURE
     answer = executed.answer
     if by_hand.format == "json":
-        said = {
+        document = {
             "server": server.name,
             "tool": by_hand.tool,
             "arguments": by_hand.arguments,
@@ -96,7 +96,7 @@ async def call_by_hand(
             "content": answer.content,
             "duration_ms": executed.duration_ms,
         }
-        write_json(said, output)
+        write_json(document, output)
     else:
         write(visible(redacted(answer.content)) + "\n", output)
     return QUALITY_MISSED if answer.is_error else OK
@@ -153,7 +153,6 @@ def _told(tool: str, program: Program, clock: Callable[[], float] = time.monoton
         nonlocal told_s
         if clock() - told_s >= PROGRESS_EVERY_S:
             told_s = clock()
-            said = progress_text(ExecutionProgress(CALL_ID, progress, total, message))
-            warn(f"{tool}: {said}", program.secrets)
+            warn(f"{tool}: {progress_text(ExecutionProgress(CALL_ID, progress, total, message))}", program.secrets)
 
     return tell

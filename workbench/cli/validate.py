@@ -44,11 +44,11 @@ def execute(arguments: argparse.Namespace) -> int:
     know_suites(program, files)
     warn_of_problems(problem for file in files for problem in file.problems)
     settings = _settings_problems([*map(Path, arguments.paths), *(file.path for file in files)], program)
-    for said in settings:
-        warn(said)
+    for problem in settings:
+        warn(problem)
     unjudged = () if settings else _unjudged(files, program)
-    for said in unjudged:
-        warn(said)
+    for problem in unjudged:
+        warn(problem)
     broken = sum(1 for file in files if file.suite is None)
     warnings = sum(len(file.warnings) for file in files) + len(unjudged)
     cases = sum(len(file.suite.cases) for file in files if file.suite is not None)

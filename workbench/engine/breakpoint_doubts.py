@@ -20,8 +20,8 @@ def doubt_about(point: Breakpoint, tools: Iterable[ToolDefinition]) -> str | Non
     known = tuple(tools)
     mine = [tool for tool in known if tool.name == point.tool]
     if known and not mine:
-        said = f"no open suite is known to have a tool {quoted(point.tool)}"
-        return _with(said, did_you_mean(point.tool, [tool.name for tool in known]))
+        doubt = f"no open suite is known to have a tool {quoted(point.tool)}"
+        return _with(doubt, did_you_mean(point.tool, [tool.name for tool in known]))
     for name, check in (point.when or {}).items():
         arguments = [_arguments(tool) for tool in mine]
         if arguments and all(given is not None and name not in given for given in arguments):
@@ -35,8 +35,8 @@ def doubt_about(point: Breakpoint, tools: Iterable[ToolDefinition]) -> str | Non
     return None
 
 
-def _with(said: str, way_out: str) -> str:
-    return f"{said} ({way_out})" if way_out else said
+def _with(doubt: str, way_out: str) -> str:
+    return f"{doubt} ({way_out})" if way_out else doubt
 
 
 def _arguments(tool: ToolDefinition) -> Mapping[str, JsonValue] | None:

@@ -205,8 +205,8 @@ def _verdict_in(answer: Round, mark: str, written: _WrittenArguments) -> tuple[b
 
 
 def _quoted(text: str) -> str:
-    said = " ".join(text.split())
-    return said if len(said) <= _QUOTED_MAX else f"{said[: _QUOTED_MAX - 1]}…"
+    words = " ".join(text.split())
+    return words if len(words) <= _QUOTED_MAX else f"{words[: _QUOTED_MAX - 1]}…"
 
 
 def _verdict_of(found: object, mark: str) -> tuple[bool, str]:
@@ -221,10 +221,10 @@ def _verdict_of(found: object, mark: str) -> tuple[bool, str]:
         raise ValueError("a text `rationale` and a boolean `holds` are asked for")
     if found.get("mark") != mark:
         raise ValueError("it lacks the mark of the question, so it may be a quotation from the value")
-    said = " ".join(rationale.split())
-    if not any(character.isalnum() for character in said):
+    words = " ".join(rationale.split())
+    if not any(character.isalnum() for character in words):
         raise ValueError("its `rationale` is blank")
-    return holds, said if len(said) <= LONGEST_RATIONALE else f"{said[: LONGEST_RATIONALE - 1]}…"
+    return holds, words if len(words) <= LONGEST_RATIONALE else f"{words[: LONGEST_RATIONALE - 1]}…"
 
 
 def _json_alone(text: str) -> object:

@@ -22,7 +22,7 @@ from workbench.version import __version__
 
 
 @dataclass(frozen=True)
-class ComparedBatch:
+class ModelComparison:
     """All runs of a batch, compared by model. With `only_differences`, its reports leave out cases in which all models
     came to the same."""
 
@@ -33,7 +33,7 @@ class ComparedBatch:
     only_differences: bool = False
 
     @classmethod
-    def of_plan(cls, plan: Plan, outcome: Outcome, *, only_differences: bool) -> ComparedBatch:
+    def of_plan(cls, plan: Plan, outcome: Outcome, *, only_differences: bool) -> ModelComparison:
         """Compare the runs of a plan, and those of its batch that were finished before."""
         places, resumed = plan.places, plan.resumed
         figures = dict(resumed.over) if resumed is not None else {}
@@ -46,7 +46,7 @@ class ComparedBatch:
         return cls._of(in_order, plan.models, names, gates, outcome, only_differences)
 
     @classmethod
-    def of_batch(cls, complete: CompleteBatch, *, only_differences: bool) -> ComparedBatch:
+    def of_batch(cls, complete: CompleteBatch, *, only_differences: bool) -> ModelComparison:
         """Compare the runs of a batch in the history that lacks none."""
         batch = complete.batch
         names = {str(suite.file): suite.name for suite in batch.suites}
@@ -62,7 +62,7 @@ class ComparedBatch:
         gates: Mapping[str, Gate],
         outcome: Outcome,
         only_differences: bool,
-    ) -> ComparedBatch:
+    ) -> ModelComparison:
         code = INFRASTRUCTURE if any(run.status == "error" for run in figures) else OK
         comparison = compared(cells_of(figures), models, names, gates)
         return cls(comparison, outcome, INTERRUPTED if outcome.interrupted else code, only_differences)

@@ -29,7 +29,7 @@ def unjudged_checks(cases: Iterable[tuple[SuiteFile, Case]], models: ModelBook) 
     """Say why judged checks of cases of valid suites cannot be judged, each reason once for each suite, unless loading
     the suite has said so. Cases that are skipped ask nobody."""
 
-    said: dict[str, None] = {}
+    messages: dict[str, None] = {}
     for file, case in cases:
         assert file.suite is not None
         if case.skip is not None:
@@ -40,8 +40,8 @@ def unjudged_checks(cases: Iterable[tuple[SuiteFile, Case]], models: ModelBook) 
             try:
                 judge_for(check, file.path.parent, models)
             except ConfigError as error:
-                said[f"{file.path}: warning: not all of its checks can be judged: {error}"] = None
-    yield from said
+                messages[f"{file.path}: warning: not all of its checks can be judged: {error}"] = None
+    yield from messages
 
 
 def unknown_judge(judge: str | None, files: Iterable[SuiteFile], program: Program) -> Iterator[str]:

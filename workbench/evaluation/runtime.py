@@ -92,7 +92,7 @@ class Runtime:
         start_ups = StartUps(listener)
         self._endpoints = Endpoints(program.secrets, starting=start_ups.watch)
         self._judgements = JudgementCache(program.folders.judgements, program.secrets, anew=judge_anew)
-        self._history = HistoryWriter(history, lambda said: listener(HistorySaid(said))) if history else None
+        self._history = HistoryWriter(history, lambda text: listener(HistorySaid(text))) if history else None
         self._handles: dict[str, BatchHandle] = {}
         self._batches: dict[Batch, asyncio.Task[None]] = {}
         self._steppers = Steppers()

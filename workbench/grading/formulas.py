@@ -115,18 +115,18 @@ def _written(term: Term, *, words: bool, inside: int = _LOOSE) -> str:
         case Amount(value=value, name=name):
             return name if words and name else figure(value)
         case Sum(terms=terms):
-            said, holds = " + ".join(_written(each, words=words) for each in terms), _LOOSE
+            text, holds = " + ".join(_written(each, words=words) for each in terms), _LOOSE
             if len(terms) == 1:
                 return _written(terms[0], words=words, inside=inside)
         case Difference(left=left, right=right):
-            said = f"{_written(left, words=words)} − {_written(right, words=words, inside=_TIGHT)}"
+            text = f"{_written(left, words=words)} − {_written(right, words=words, inside=_TIGHT)}"
             holds = _LOOSE
         case Product(left=left, right=right):
-            said = f"{_written(left, words=words, inside=_TIGHT)} × {_written(right, words=words, inside=_WHOLE)}"
+            text = f"{_written(left, words=words, inside=_TIGHT)} × {_written(right, words=words, inside=_WHOLE)}"
             holds = _TIGHT
         case Quotient(top=top, bottom=bottom):
-            said = f"{_written(top, words=words, inside=_TIGHT)} ÷ {_written(bottom, words=words, inside=_WHOLE)}"
+            text = f"{_written(top, words=words, inside=_TIGHT)} ÷ {_written(bottom, words=words, inside=_WHOLE)}"
             holds = _TIGHT
         case Clamped(term=inner) | Rounded(term=inner):
             return _written(inner, words=words, inside=inside)
-    return f"({said})" if holds < inside else said
+    return f"({text})" if holds < inside else text

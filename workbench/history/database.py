@@ -331,9 +331,11 @@ def _set_aside(file: Path) -> str:
         with suppress(FileNotFoundError):
             Path(f"{file}{ending}").rename(f"{aside}{ending}")
     file.rename(aside)
-    said = f"the history {file} was damaged and renamed to {aside.name}, and a new one was started; {_recovers(aside)}"
-    _logger.error("%s", said)
-    return said
+    message = (
+        f"the history {file} was damaged and renamed to {aside.name}, and a new one was started; {_recovers(aside)}"
+    )
+    _logger.error("%s", message)
+    return message
 
 
 def _migrate(connection: sqlite3.Connection, file: Path) -> None:

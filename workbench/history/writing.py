@@ -237,19 +237,19 @@ class HistoryWriter:
         for handle in tuple(self._runs_given):
             missing[handle.number, handle.resumed_by] += self.missing(handle)
         for (number, command), runs in (+missing).items():
-            said = f"1 run{_of(number)} is" if runs == 1 else f"{runs:,} runs{_of(number)} are"
-            self._tell(f"{said} not in the history {self.file}{self._way_out(number, command)}")
+            message = f"1 run{_of(number)} is" if runs == 1 else f"{runs:,} runs{_of(number)} are"
+            self._tell(f"{message} not in the history {self.file}{self._way_out(number, command)}")
 
     def _way_out(self, number: int | None, command: ResumedBy) -> str:
         if number is None:
             return ""
         return f": 'workbench {command} --resume {number}{history_option(self.file)}' runs what is missing"
 
-    def _tell(self, said: str) -> None:
-        if said not in self._said:
-            self._said.add(said)
-            _logger.error("%s", said)
-            self._say(said)
+    def _tell(self, message: str) -> None:
+        if message not in self._said:
+            self._said.add(message)
+            _logger.error("%s", message)
+            self._say(message)
 
 
 def _why(error: Exception) -> str:

@@ -51,20 +51,20 @@ class BuiltInModels:
 def _recorded_at(name: str, folder: Path) -> tuple[Path, str | None]:
     """Returns the path of the recordings that a name means, and the model behind the `#` after a folder, if one is
     chosen. An existing path is meant as a whole: names of files, folders and models may contain a `#`."""
-    said = name.removeprefix(REPLAY)
-    if said == name:
+    path = name.removeprefix(REPLAY)
+    if path == name:
         raise ModelError(f"there is no model {name!r}")
-    if not said:
+    if not path:
         raise ModelError(
             f"{REPLAY} is not followed by a recording: write {REPLAY}FILE, {REPLAY}FOLDER or {REPLAY}FOLDER#MODEL"
         )
-    signs = [at for at, sign in enumerate(said) if sign == MODEL_SIGN]
+    signs = [at for at, sign in enumerate(path) if sign == MODEL_SIGN]
     try:
         at = (
             None
-            if (folder / said).exists()
-            else next((at for at in signs[::-1] if (folder / said[:at]).is_dir()), None)
+            if (folder / path).exists()
+            else next((at for at in signs[::-1] if (folder / path[:at]).is_dir()), None)
         )
     except OSError as error:
-        raise ModelError(f"{folder / said} cannot be read: {error.strerror}") from error
-    return (folder / said, None) if at is None else (folder / said[:at], said[at + 1 :])
+        raise ModelError(f"{folder / path} cannot be read: {error.strerror}") from error
+    return (folder / path, None) if at is None else (folder / path[:at], path[at + 1 :])

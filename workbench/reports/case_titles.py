@@ -49,8 +49,8 @@ def cut_titles(titles: Sequence[Title], width: int | None) -> Iterator[str]:
     """Returns titles in a column of at most `width` cells; without it uncut."""
     column = min(max((cell_len(title.whole) for title in titles), default=0), _COLUMN_MAX if width is None else width)
     for title in titles:
-        said = title.whole if width is None else title.cut(column)
-        yield said + " " * (column - cell_len(said))
+        shown = title.whole if width is None else title.cut(column)
+        yield shown + " " * (column - cell_len(shown))
 
 
 def cut_what(text: str, room: int | None) -> str:

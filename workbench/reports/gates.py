@@ -89,9 +89,9 @@ def aggregate_lines(
         tags = f", tagged {' or '.join(result.tags)}" if result.tags else ""
         model = _whose(result.model) if with_model else ""
         subject = one_line(f"{result.name} of {suite}{model}: {result.of}{tags}")
-        said = ", ".join(f"{name} {_number(value)}" for name, value in result.statistics.items())
+        statistics = ", ".join(f"{name} {_number(value)}" for name, value in result.statistics.items())
         zeros = f" ({_zeros_text(result.counted_zero)})" if result.counted_zero else ""
-        yield f"{subject}, {counted(result.count, 'run')}{zeros}{': ' if said else ''}{said}"
+        yield f"{subject}, {counted(result.count, 'run')}{zeros}{': ' if statistics else ''}{statistics}"
         yield from (_gate_line(gate, result.count, paint) for gate in result.gates)
 
 

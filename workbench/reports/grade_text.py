@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from workbench.grading.grade import Issue, StepGrade
+from workbench.grading.grade import Issue, RunResult, StepGrade
 from workbench.grading.judgements import Judgement, JudgeUse
 from workbench.reports.paint import Paint
 from workbench.reports.signs import STATUS_SIGNS
@@ -38,6 +38,13 @@ def issue_facts(issue: Issue) -> str:
     return ", ".join(f"{word} {what}" for word, what in facts if what is not None)
 
 
+def result_text(result: RunResult) -> str:
+    """Returns the sign, the status, the score and the error of a result, without those that it lacks."""
+    score = f" {score_text(result.score)}" if result.grades else ""
+    why = f": {one_line(result.error)}" if result.error is not None else ""
+    return f"{STATUS_SIGNS[result.status]} {result.status}{score}{why}"
+
+
 NOT_REACHED = "–"
 """The sign of a step that was never reached, and its score."""
 
@@ -48,8 +55,8 @@ def step_lines(steps: Sequence[StepGrade], paint: Paint, width: int) -> Iterator
     for step in steps:
         sign, tone = (STATUS_SIGNS[step.status], step.status) if step.status else (NOT_REACHED, "skipped")
         score = f"{NOT_REACHED:>4}" if step.score is None else score_text(step.score)
-        said = f"step {step.step:>{digits}}  {score}  {one_line(step.why)}"
-        yield f"{paint(sign, tone)} {shortened(said, width - 2)}"
+        text = f"step {step.step:>{digits}}  {score}  {one_line(step.why)}"
+        yield f"{paint(sign, tone)} {shortened(text, width - 2)}"
 
 
 def judgement_text(judgement: Judgement) -> str:

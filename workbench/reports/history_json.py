@@ -20,7 +20,7 @@ from workbench.reports.json_base import Finite, ReportModel, SuitePath
 from workbench.reports.moves import VerdictReport
 
 
-class KeptSuite(ReportModel):
+class StoredSuite(ReportModel):
     """A suite as it was, identified in histories by its path in its project."""
 
     suite: SuitePath
@@ -31,10 +31,10 @@ class KeptSuite(ReportModel):
     cases: int = Field(description="how many cases it had")
 
 
-class KeptPart(ReportModel):
+class StoredPart(ReportModel):
     """The runs of one suite with one model in a batch. Planned runs that are not counted never finished."""
 
-    suite: KeptSuite
+    suite: StoredSuite
     model: str
     planned: int = Field(description="runs")
     cases: int = Field(description="how many of the suite's cases were planned")
@@ -46,7 +46,7 @@ class KeptPart(ReportModel):
     stopped: int
 
 
-class KeptBatch(ReportModel):
+class StoredBatch(ReportModel):
     """A batch without its runs."""
 
     number: int
@@ -58,11 +58,11 @@ class KeptBatch(ReportModel):
     planned: int = Field(description="runs")
     missing: int = Field(description="runs that never came to their end")
     pass_rate: float | None = Field(description="passed and warned over graded runs, 0..1; null when none was graded")
-    parts: tuple[KeptPart, ...]
+    parts: tuple[StoredPart, ...]
     settings: dict[str, JsonValue] = Field(description="what it was made with, how models and judges were reached")
 
 
-class ListedBatch(KeptBatch):
+class ListedBatch(StoredBatch):
     """A batch of the list."""
 
     graded_again: int = Field(description="how often, since it ran")
@@ -104,7 +104,7 @@ class ListReport(ReportModel):
     trends: tuple[Trend, ...] = Field(description="of the suites of these batches, over all batches")
 
 
-class KeptGrading(ReportModel):
+class StoredGrading(ReportModel):
     """A regrade of a batch after it ran; `number` counts from 1 in its batch."""
 
     number: int
@@ -142,10 +142,10 @@ class _Shown(ReportModel):
     version: Literal[1] = 1
 
 
-class ShownBatch(KeptBatch, _Shown):
+class ShownBatch(StoredBatch, _Shown):
     """What `workbench history show` writes of a batch."""
 
-    gradings: tuple[KeptGrading, ...]
+    gradings: tuple[StoredGrading, ...]
     grading: int | None = Field(description="by which of them the runs are graded; null for that of when they ran")
     runs: tuple[HistoryRun, ...]
     gates: tuple[GateReport, ...] = Field(description="what the suites demanded when they ran; without aggregates")
@@ -173,7 +173,7 @@ class ShownCase(_Shown):
     runs: tuple[RunOfCase, ...]
 
 
-class ComparedBatch(KeptBatch):
+class ComparedBatch(StoredBatch):
     """One of two batches that are compared."""
 
     grading: int | None = Field(description="by which of its gradings; null for that of when it ran")

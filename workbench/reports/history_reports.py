@@ -22,14 +22,14 @@ from workbench.reports.history_json import (
     DamagedBatch,
     DiffReport,
     HistoryRun,
-    KeptGrading,
-    KeptPart,
     ListedBatch,
     ListReport,
     RunOfCase,
     ShownBatch,
     ShownCase,
     ShownRun,
+    StoredGrading,
+    StoredPart,
     Trend,
     WholeBatch,
 )
@@ -80,7 +80,7 @@ def shown_batch(
         {
             **_batch(batch),
             "gradings": tuple(
-                KeptGrading(number=each.number, graded_at=each.graded_at, workbench=each.program) for each in gradings
+                StoredGrading(number=each.number, graded_at=each.graded_at, workbench=each.program) for each in gradings
             ),
             "grading": _number(grading),
             "runs": tuple(HistoryRun.model_validate(_run(run)) for run in runs),
@@ -91,14 +91,14 @@ def shown_batch(
 
 def shown_run(run: RunRow, events: Iterable[JsonValue], result: Mapping[str, JsonValue]) -> ShownRun:
     """Returns a run with its events."""
-    said = {"batch": run.batch, "events": tuple(events), "result": dict(result)}
-    return ShownRun.model_validate({**_run(run), **said})
+    shown = {"batch": run.batch, "events": tuple(events), "result": dict(result)}
+    return ShownRun.model_validate({**_run(run), **shown})
 
 
 def shown_case(case_id: str, runs: Iterable[RunRow]) -> ShownCase:
     """Returns the runs of a case."""
-    said = ({**_run(run), "batch": run.batch, "suite_hash": run.suite.hash} for run in runs)
-    return ShownCase(case_id=case_id, runs=tuple(map(RunOfCase.model_validate, said)))
+    values = ({**_run(run), "batch": run.batch, "suite_hash": run.suite.hash} for run in runs)
+    return ShownCase(case_id=case_id, runs=tuple(map(RunOfCase.model_validate, values)))
 
 
 def diff_report(
@@ -133,7 +133,7 @@ def _number(grading: Regrade | None) -> int | None:
 
 
 def _batch(batch: BatchRow) -> dict[str, object]:
-    """Returns the values of a `KeptBatch`."""
+    """Returns the values of a `StoredBatch`."""
     return {
         "number": batch.number,
         "name": batch.name,
@@ -149,11 +149,11 @@ def _batch(batch: BatchRow) -> dict[str, object]:
     }
 
 
-def _part(part: BatchPart) -> KeptPart:
+def _part(part: BatchPart) -> StoredPart:
     suite = part.suite
-    kept = {"suite": str(suite.file), **{name: value for name, value in asdict(suite).items() if name != "id"}}
-    said = {"suite": kept, "model": part.model, "planned": part.planned, "cases": part.cases}
-    return KeptPart.model_validate({**said, **part.counts})
+    stored = {"suite": str(suite.file), **{name: value for name, value in asdict(suite).items() if name != "id"}}
+    values = {"suite": stored, "model": part.model, "planned": part.planned, "cases": part.cases}
+    return StoredPart.model_validate({**values, **part.counts})
 
 
 def _run(run: RunRow) -> dict[str, object]:

@@ -13,7 +13,7 @@ from workbench.analysis.trends import TREND_MAX
 from workbench.grading.grade import RunResult
 from workbench.grading.run_summary import RunSummary
 from workbench.history.records import BatchRow, RunRow
-from workbench.reports.grade_text import issue_text, step_lines
+from workbench.reports.grade_text import issue_text, result_text, step_lines
 from workbench.reports.history_batch import run_title
 from workbench.reports.history_list import called
 from workbench.reports.move_kinds import Move, graded_text, moves_text
@@ -34,9 +34,7 @@ def told_lines(events: Sequence[Event], result: RunResult, width: int, paint: Pa
     for event in events:
         yield from steps.lines(event)
     yield from step_lines(result.steps, paint, sys.maxsize if verbose else width)
-    why = f": {one_line(result.error)}" if result.error is not None else ""
-    score = f" {score_text(result.score)}" if result.grades else ""
-    yield paint(f"{STATUS_SIGNS[result.status]} {result.status}{score}{why}", result.status)
+    yield paint(result_text(result), result.status)
     for grade in result.grades[: None if verbose else 1]:
         if verbose:
             yield f"  by {one_line(grade.grader)}: {score_text(grade.score)} {grade.verdict}: {one_line(grade.reason)}"

@@ -49,7 +49,7 @@ def published_lines(
     for report in published_reports(results):
         suite = suite_names.get(report.suite, Path(report.suite).stem)
         model = f" with {report.model}" if several_models and report.model is not None else ""
-        said = f"{suite}{model} as {report.system} reports it: {report.summary.headline}"
-        yield paint(f"  {one_line(said)}", "quiet")
+        text = f"{suite}{model} as {report.system} reports it: {report.summary.headline}"
+        yield paint(f"  {one_line(text)}", "quiet")
         if with_details:
             yield from (paint(f"    {one_line(detail)}", "quiet") for detail in report.summary.details)

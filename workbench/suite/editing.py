@@ -50,10 +50,10 @@ def edited(text: str, old: Table, new: Table, line_end: str = "\n") -> str:
     root = _tree(text)
     result = _joined(_Editor(line_end).table(root, old, new, ()), line_end)
     try:
-        said = tomllib.loads(result)
+        reread = tomllib.loads(result)
     except ValueError as error:
         raise CannotEditError(f"the changed text is not TOML: {error}") from error
-    if not same(said, new):
+    if not same(reread, new):
         raise CannotEditError("the changed text has another meaning")
     return result
 

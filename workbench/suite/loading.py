@@ -148,8 +148,8 @@ def _loaded(text: str, path: Path, file_hash: str) -> SuiteFile:
 
 def with_findings(file: SuiteFile, findings: Iterable[Finding]) -> SuiteFile:
     """Returns the file with further problems, except for places where it has the same problem already."""
-    said = {(problem.where, problem.message) for problem in file.problems}
-    found = [finding for finding in findings if (written(finding.place), finding.message) not in said]
+    known = {(problem.where, problem.message) for problem in file.problems}
+    found = [finding for finding in findings if (written(finding.place), finding.message) not in known]
     if not found:
         return file
     new = _placed(found, file.positions, file.path)

@@ -103,8 +103,8 @@ class Connection(Protocol):
 
 def first_line(error: BaseException | None) -> str:
     """Returns an exception's text in one line of limited length; its type when it has none."""
-    said = next(iter(str(error).splitlines()), "") or type(error).__name__
-    return said if len(said) <= MAX_SAID_CHARACTERS else said[:MAX_SAID_CHARACTERS] + " …"
+    message = next(iter(str(error).splitlines()), "") or type(error).__name__
+    return message if len(message) <= MAX_SAID_CHARACTERS else message[:MAX_SAID_CHARACTERS] + " …"
 
 
 def innermost(error: BaseException) -> BaseException:

@@ -95,8 +95,8 @@ async def in_thread(function: Callable[[], _Result], *, name: str = "python of a
         except Exception as error:  # noqa: BLE001 (raised again where it is awaited)
             outcome.set_exception(error)
         except BaseException as error:  # noqa: BLE001 (KeyboardInterrupt and the like would end the engine's loop)
-            said = f"Python code of the suite raised {type(error).__name__}: {error}"
-            outcome.set_exception(PythonReferenceError(said))
+            message = f"Python code of the suite raised {type(error).__name__}: {error}"
+            outcome.set_exception(PythonReferenceError(message))
 
     thread = threading.Thread(target=run, name=name, daemon=True)
     thread.start()

@@ -117,10 +117,10 @@ class UrlConnection:
         """Does nothing: the server has no process on this machine."""
 
     def why_not_started(self, error: BaseException | None) -> str:
-        said = first_line(error)
-        if self._refusal is not None and said in _REFUSED:
+        reason = first_line(error)
+        if self._refusal is not None and reason in _REFUSED:
             return f"answers with {self._refusal}{self._advice(self._refusal)}"
-        return self._in_words(error) or f"does not speak MCP as expected: {said}"
+        return self._in_words(error) or f"does not speak MCP as expected: {reason}"
 
     def hint(self) -> str:
         if self._refusal is not None:
@@ -135,12 +135,12 @@ class UrlConnection:
         return self._in_words(error) or "ended the connection"
 
     def why_unanswered(self, error: Exception) -> str | None:
-        said = first_line(error)
-        if said == _NOT_FOUND and not (self._refusal or "").startswith("404"):
+        reason = first_line(error)
+        if reason == _NOT_FOUND and not (self._refusal or "").startswith("404"):
             return None  # a word that a server may use itself
-        if said in _REFUSED:
+        if reason in _REFUSED:
             return f"it answered with {self._refusal or 'an HTTP error'}"
-        return said if said.startswith(_NO_ANSWER) else None
+        return reason if reason.startswith(_NO_ANSWER) else None
 
     def _client(self, headers: Mapping[str, str]) -> httpx2.AsyncClient:
         import httpx2

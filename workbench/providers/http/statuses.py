@@ -37,9 +37,9 @@ class Refusal:
     def is_retryable(self, headers: Mapping[str, str]) -> bool:
         """Returns whether the same request may succeed later; an explicit statement of the endpoint takes
         precedence."""
-        said = headers.get("x-should-retry", "").lower()
-        if said in ("true", "false"):
-            return said == "true"
+        header = headers.get("x-should-retry", "").lower()
+        if header in ("true", "false"):
+            return header == "true"
         if self.status == 429 and any(code in self.body for code in QUOTA_CODES):
             return False
         return self.status in PASSING_STATUSES or (self.status >= 500 and self.status not in (501, 505))

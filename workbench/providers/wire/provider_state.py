@@ -57,5 +57,5 @@ def parts_of(message: Message, wire: str) -> Iterator[Block | TextPart | ToolCal
 
 
 def _fits(parts: list[Part], content: str, call_ids: list[str]) -> bool:
-    said = "".join(part.get("text", "") for part in parts)
-    return said == content and [part["call"] for part in parts if "call" in part] == call_ids
+    text = "".join(part.get("text", "") for part in parts)
+    return text == content and [part["call"] for part in parts if "call" in part] == call_ids
