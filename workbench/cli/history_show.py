@@ -13,7 +13,7 @@ from workbench.cli.history_command import HistoryCommand, grading_of, newest
 from workbench.config.history_file import history_option
 from workbench.evaluation.exit_codes import OK, USAGE
 from workbench.history.history import History
-from workbench.history.records import BatchRow, DamagedError, HistoryError, Regrade, RunRow
+from workbench.history.records import BatchRow, DamagedError, HistoryError, Regrade
 from workbench.reports.gates import gate_lines
 from workbench.reports.history_batch import (
     gates_reached,
@@ -24,8 +24,7 @@ from workbench.reports.history_batch import (
     totals_lines,
 )
 from workbench.reports.history_list import called
-from workbench.reports.history_run import case_lines, over_time, told_lines
-from workbench.reports.paint import Paint
+from workbench.reports.history_run import titled_case_lines, told_lines
 from workbench.reports.visible import one_line
 from workbench.trajectory.event_lines import event_to_line
 from workbench.trajectory.typed_json import parsed_json
@@ -112,7 +111,7 @@ def _show_run(
 
 
 def _show_case(history: History, which: str | None, case_id: str, form: str, command: HistoryCommand) -> int:
-    """A case of the suites of one batch, or of all that were kept; returns an exit code."""
+    """Show a case of the suites of one batch, or of the whole history; returns an exit code."""
     batches = {each.number: each for each in history.all_batches()}
     looked_at = [history.batch(which)] if which is not None else history.batches()
     command.learn_secrets(*looked_at)
@@ -132,17 +131,8 @@ def _show_case(history: History, which: str | None, case_id: str, form: str, com
         command.write_json(shown_case(case_id, (run for of_suite in runs.values() for run in of_suite)))
         return USAGE if damaged else OK
     for of_suite in runs.values():
-        command.write([_case_title(of_suite[0], command.paint)])
-        if cells := over_time(of_suite):
-            command.write(case_lines(cells, of_suite, batches, command.width, command.paint))
-        else:
-            command.write(["  none of its runs finished"])
+        command.write(titled_case_lines(of_suite, batches, command.width, command.paint))
     return USAGE if damaged else OK
-
-
-def _case_title(run: RunRow, paint: Paint) -> str:
-    title = paint(f"{one_line(run.suite.name)} › {one_line(run.case_name)}", "strong")
-    return f"{title}  {paint(one_line(run.suite.path), 'quiet')}"
 
 
 def _no_such_case(history: History, batches: Sequence[BatchRow], which: str | None, case_id: str) -> str:

@@ -12,6 +12,7 @@ from workbench.cli.door import redacted, warn, write, write_json
 from workbench.config.program import Program
 from workbench.evaluation.approval import Approval
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, OK, QUALITY_MISSED, USAGE
+from workbench.evaluation.tool_listing import NoSuchToolError, callable_tool
 from workbench.reports.tools import SuiteTools
 from workbench.reports.values import progress_text
 from workbench.reports.visible import visible
@@ -33,12 +34,6 @@ class ByHand:
     tool: str
     arguments: dict[str, JsonValue]
     format: str
-
-
-@dataclass(frozen=True)
-class _Found:
-    file: SuiteFile
-    tool: ToolDefinition
 
 
 def parsed_arguments(text: str) -> dict[str, JsonValue]:
@@ -65,9 +60,12 @@ async def call_by_hand(
     output: TextIO,
 ) -> int:
     """Call the tool and print what it answers; returns an exit code. It is written into the audit log."""
-    found = _found(by_hand.tool, listed, program)
-    if isinstance(found, int):
-        return found
+    try:
+        found = callable_tool(by_hand.tool, listed)
+    except NoSuchToolError as error:
+        for message in error.messages:
+            warn(message, program.secrets)
+        return INFRASTRUCTURE if error.not_listed else USAGE
     if not _arguments_fit(by_hand, found.tool, program):
         return USAGE
     server = next(s for s in (found.file.suite.servers if found.file.suite else ()) if s.name == found.tool.server)
@@ -100,36 +98,6 @@ async def call_by_hand(
     else:
         write(visible(redacted(answer.content)) + "\n", output)
     return QUALITY_MISSED if answer.is_error else OK
-
-
-def _found(tool: str, listed: Sequence[tuple[SuiteFile, SuiteTools]], program: Program) -> _Found | int:
-    """The tool and the suite whose server has it, or an exit code after saying why there is none."""
-    live = [
-        _Found(file, definition)
-        for file, suite in listed
-        for source in suite.sources
-        if source.server is not None and source.error is None
-        for definition in source.tools
-        if definition.name == tool
-    ]
-    if len(live) == 1:
-        return live[0]
-    if live:
-        places = ", ".join(f"server {found.tool.server!r} of {found.file.path}" for found in live)
-        warn(f"{tool} is ambiguous: {places}; name one suite, and its server with --server", program.secrets)
-        return USAGE
-    sources = [source for _, suite in listed for source in suite.sources]
-    errors = [source.error for source in sources if source.error is not None]
-    for error in errors:
-        warn(error, program.secrets)
-    if errors:
-        return INFRASTRUCTURE
-    if any(definition.name == tool for source in sources if source.server is None for definition in source.tools):
-        warn(f"{tool} is written out in the suite, so it has no server to call", program.secrets)
-        return USAGE
-    names = sorted({definition.name for source in sources if source.server for definition in source.tools})
-    warn(f"there is no tool {tool!r}; there are {', '.join(names) or 'none'}", program.secrets)
-    return USAGE
 
 
 def _arguments_fit(by_hand: ByHand, tool: ToolDefinition, program: Program) -> bool:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from workbench.analysis.tool_lint import lint_suite
 from workbench.evaluation.approval import Approval
@@ -13,6 +14,7 @@ from workbench.suite.model import Server, Suite
 from workbench.tools.answer import ServerError
 from workbench.tools.listings import definition_of
 from workbench.tools.pool import ServerPool
+from workbench.trajectory.messages import ToolDefinition
 
 
 async def tools_of(file: SuiteFile, only: str | None, pool: ServerPool, approval: Approval) -> SuiteTools:
@@ -51,3 +53,45 @@ def valid_suite(file: SuiteFile) -> Suite:
     """Return the suite of a file that has no errors."""
     assert file.suite is not None
     return file.suite
+
+
+class NoSuchToolError(LookupError):
+    """No single tool of a server has the name. `messages` say why; `not_listed` is whether a server could not list its
+    tools."""
+
+    def __init__(self, messages: Sequence[str], *, not_listed: bool = False) -> None:
+        super().__init__("; ".join(messages))
+        self.messages = tuple(messages)
+        self.not_listed = not_listed
+
+
+@dataclass(frozen=True)
+class CallableTool:
+    """A tool of a server, and the suite that has the server."""
+
+    file: SuiteFile
+    tool: ToolDefinition
+
+
+def callable_tool(name: str, listed: Sequence[tuple[SuiteFile, SuiteTools]]) -> CallableTool:
+    """Return the tool of that name among the listed ones. Raises NoSuchToolError when there is none, or several."""
+    live = [
+        CallableTool(file, definition)
+        for file, suite in listed
+        for source in suite.sources
+        if source.server is not None and source.error is None
+        for definition in source.tools
+        if definition.name == name
+    ]
+    if len(live) == 1:
+        return live[0]
+    if live:
+        places = ", ".join(f"server {found.tool.server!r} of {found.file.path}" for found in live)
+        raise NoSuchToolError([f"{name} is ambiguous: {places}; name one suite, and its server with --server"])
+    sources = [source for _, suite in listed for source in suite.sources]
+    if errors := [source.error for source in sources if source.error is not None]:
+        raise NoSuchToolError(errors, not_listed=True)
+    if any(definition.name == name for source in sources if source.server is None for definition in source.tools):
+        raise NoSuchToolError([f"{name} is written out in the suite, so it has no server to call"])
+    names = sorted({definition.name for source in sources if source.server for definition in source.tools})
+    raise NoSuchToolError([f"there is no tool {name!r}; there are {', '.join(names) or 'none'}"])

@@ -53,6 +53,18 @@ def over_time(runs: Sequence[RunRow]) -> dict[str, dict[int, Cell]]:
     }
 
 
+def titled_case_lines(
+    runs: Sequence[RunRow], batches: Mapping[int, BatchRow], width: int, paint: Paint
+) -> Iterator[str]:
+    """Yields the title of the case of these runs, and its results over time."""
+    title = paint(f"{one_line(runs[0].suite.name)} › {one_line(runs[0].case_name)}", "strong")
+    yield f"{title}  {paint(one_line(runs[0].suite.path), 'quiet')}"
+    if cells := over_time(runs):
+        yield from case_lines(cells, runs, batches, width, paint)
+    else:
+        yield "  none of its runs finished"
+
+
 def case_lines(
     cells: Mapping[str, Mapping[int, Cell]],
     runs: Sequence[RunRow],
