@@ -1,4 +1,4 @@
-"""A batch watched from the command line: its steps stream by, an interrupt stops it and keeps what is done."""
+"""Runs a batch from the command line: prints its steps as they happen, and stops it on an interrupt."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ from workbench.evaluation.run import Outcome
 from workbench.evaluation.runtime import Runtime
 
 LOOK_INTERVAL_S = 0.02
-"""Events are taken in bursts so far apart: being woken for each of them costs the engine a third of its time."""
+"""The time between bursts of events: waking up for each of them would cost the engine a third of its time."""
 
 
 @dataclass
 class Live:
-    """A batch that was watched: what it came to, and whether everything was recorded that was to be."""
+    """The outcome of a batch, and whether all of it was recorded as asked."""
 
     outcome: Outcome = field(default_factory=Outcome)
     recorded: bool = True
