@@ -15,7 +15,7 @@ from workbench.trajectory.messages import ToolDefinition
 from workbench.tui.kit.actions import PANES
 from workbench.tui.kit.side_screen import SideScreen
 from workbench.tui.shell.main_screen import MainScreen
-from workbench.tui.shell.registry import ACTIONS, PLACES, SCREEN_TITLES
+from workbench.tui.shell.registry import ACTIONS, PLACES, SCREEN_TITLES, offered_actions
 
 HOME, SHOP_FILE = "home.toml", "shop.toml"
 
@@ -93,3 +93,10 @@ async def test_each_key_of_each_pane_takes_its_action(tmp_path: Path, monkeypatc
                         taken.clear()
                         await app.pilot.press(key)
                         assert taken == [action.id], (place, key, taken)
+
+
+async def test_the_palette_of_the_main_screen_offers_only_what_it_can_do(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
+        offered = {action.id for action in offered_actions(None)}
+        assert offered
+        assert offered <= set(app.app.areas.methods)

@@ -71,7 +71,7 @@ PLACES: tuple[frozenset[Where], ...] = (
 def offered_actions(screen: str | None) -> list[Action]:
     """Return what the palette offers on a screen. `None` is the main one."""
     if screen is None:
-        return [action for action in ACTIONS if action.listed]
+        return [action for action in ACTIONS if action.listed and action.where not in SCREEN_TITLES]
     own = [action for action in ACTIONS if action.where == screen]
     return [*own, *(action for action in PROGRAM.actions if action.listed and action.id not in ("help", "quit"))]
 

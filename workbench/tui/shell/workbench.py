@@ -75,6 +75,8 @@ class Workbench(PaintedApp):
     ]
     COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {ActionCommands}
     ENABLE_COMMAND_PALETTE = True
+    # Textual selects text below the mouse in widgets that have just gone, which is an error of its own.
+    ALLOW_SELECT = False
     CSS = "CommandPalette { background: $background 60%; } CommandPalette SearchIcon { display: none; }"
 
     def __init__(

@@ -55,6 +55,10 @@ class SignalWatch:
 
     def _watch(self) -> None:
         while numbers := os.read(self._reading, 64):
+            # A signal that came to a thread other than the loop's does not wake the loop, whose thread handles it: the
+            # terminal would stay blank after SIGCONT, and a new size unseen after SIGWINCH, until the next key.
+            with suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(_wake)
             for number in set(numbers).intersection(ENDING):
                 self._pass_on(signal.Signals(number))
         os.close(self._reading)
@@ -77,3 +81,7 @@ class SignalWatch:
     def _take(self, number: signal.Signals) -> None:
         self._taken.set()
         self._leave(number)
+
+
+def _wake() -> None:
+    """Do nothing, so that handlers of signals run."""
