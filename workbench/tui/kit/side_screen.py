@@ -89,6 +89,8 @@ class SideScreen(ClosesOnce[Answer], Screen[Answer]):
 
     def action_do(self, action_id: str) -> None:
         """Perform an action of this screen, or announce why it is unavailable."""
+        if not self.is_mounted:  # the key was faster than the first drawing
+            return
         self._keys.clear_notice()
         action = next(action for action in self.FEATURE.at(self.NAME) if action.id == action_id)
         why = action.why_not(self.situation)

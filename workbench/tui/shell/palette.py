@@ -15,7 +15,7 @@ from textual.widgets import Input, LoadingIndicator, OptionList
 from workbench.tui.kit.actions import Action
 from workbench.tui.kit.painting import keymap_of
 from workbench.tui.kit.stage import ClosesOnce
-from workbench.tui.shell.registry import offered_actions
+from workbench.tui.shell.registry import BY_ID, offered_actions
 
 
 class _Listed(CommandList):
@@ -85,5 +85,5 @@ class ActionCommands(Provider):
         if self.screen in self.screen.app.screen_stack:  # otherwise it was closed meanwhile
             own = getattr(self.screen, "NAME", None)
             # On a side screen the palette also offers actions of the program.
-            of_screen = own is None or action_id.startswith(f"{own}.")
+            of_screen = own is None or BY_ID[action_id].where == own
             await self.screen.run_action(f"{'screen' if of_screen else 'app'}.do('{action_id}')")
