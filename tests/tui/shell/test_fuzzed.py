@@ -85,7 +85,8 @@ async def fuzz_in_process(folder: Path, seed: int, operations: list[Deed]) -> No
         for error in app.app.containment.recent:
             raise error
         assert not app.app.return_code
-        dirty = app.app.main.open_suites.dirty if app.app.is_running else ()  # who left was asked about them
+        stays = app.app.is_running and not app.app.is_ending and not app.app.leaving._leaving
+        dirty = app.app.main.open_suites.dirty if stays else ()  # who left was asked about them
         unsaved = {suite.path.resolve(): suite.document.text for suite in dirty}
     drafts = Drafts(folder / "state" / "drafts")
     left = {draft.path.resolve(): draft.text for draft in drafts.left_behind([suites, Path()]).drafts}
