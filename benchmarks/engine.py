@@ -1,43 +1,31 @@
-"""How near the engine comes to what the endpoint's latency allows: 200 one-call cases, and 200 chains of four rounds.
+"""What `workbench run` costs beside the bare minimum, each a process of its own, in turn, against one local endpoint.
 
-Runs are streamed, graded and recorded, on a server in a process of its own that takes 50 ms for each answer; beside
-them, in turn, a plain loop over the openai SDK's streaming that only collects the arguments. Start-up is not counted.
-Prints figures; asserts nothing. Aims: 1.2 and 1.1 times the ideal, half the loop's CPU.
+The run is a user's: streamed, with a key, all five graders, a history and a JSON report. Beside it, raw sockets that
+parse nothing and loops over the openai SDK (`bare_loops.py`). Three works: one-call cases, chains of four rounds, and
+many one-call cases; `--sizes` measures instead how time and memory grow from 100 to 10,000 cases. Wire is the time from
+the first request's arrival to the last answer, as the endpoint sees it; the ideal is what latency alone takes. CPU is
+that of the whole process and its children, start and report included. Prints figures; asserts nothing.
+
+Aims, on quiet cores: wire at most 0.4 of the streamed loop's and below the unstreamed one's, 1.15 (chains: 1.10) times
+the ideal; CPU per call at most 0.25 of the streamed loop's at 2,000 cases; two processes 1.7 times as quick.
 """
 
 from __future__ import annotations
 
-import asyncio
-import json
+import argparse
+import os
 import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import astuple, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-from workbench.batches.events import BatchDone, BatchEvent, RunDone
-from workbench.batches.plan import plan_runs
-from workbench.batches.recordings import RecordingLines, Recordings
-from workbench.config.folders import Folders
-from workbench.config.program import program_in
-from workbench.evaluation.approval import Needs
-from workbench.evaluation.plan import Plan
-from workbench.evaluation.runtime import Runtime
-from workbench.grading.grade import RunResult
-from workbench.suite.loading import SuiteFile, parse_suite
-
-if TYPE_CHECKING:
-    from openai import AsyncOpenAI
-
-CASES = 200
-CONCURRENCY = 20
-LATENCY_S = 0.05
-REPEATS = 5
+ROOT = Path(__file__).parent.parent
+AT_ONCE = 20
 SUITE = """
 format = 1
 name = "Weather"
@@ -58,141 +46,145 @@ user = "What is the weather in Oslo?"
 ordered = [CALLS]
 """
 CALL = '{ tool = "get_weather", args = { city = "Oslo" } }'
-TOOL: Any = {
-    "type": "function",
-    "function": {
-        "name": "get_weather",
-        "description": "Current weather for a city.",
-        "parameters": {"type": "object", "required": ["city"], "properties": {"city": {"type": "string"}}},
-    },
-}
 
 
-def suite_of(rounds: int, calls: int) -> SuiteFile:
-    case = CASE.replace("CALLS", ", ".join([CALL] * calls))
-    text = SUITE.replace("ROUNDS", str(rounds))
-    file = parse_suite(text + "".join(case.replace("NUMBER", str(n)) for n in range(CASES)), Path("weather.toml"))
-    assert file.suite is not None, file.problems
-    return file
+@dataclass(frozen=True)
+class Work:
+    """`cases` runs with `rounds` requests each, of which the endpoint answers `calls` with a call."""
+
+    name: str
+    cases: int
+    rounds: int
+    calls: int
+    latency_ms: float = 50.0
+
+    @property
+    def ideal_s(self) -> float:
+        return self.cases / AT_ONCE * self.rounds * self.latency_ms / 1000
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Of one process: wire, wall and CPU in seconds, the peak of its memory in MB."""
+
+    wire_s: float
+    wall_s: float
+    cpu_s: float
+    memory_mb: float
+
+
+class Endpoint:
+    """The local server in a process of its own; see `tests.providers.server.__main__`."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        assert process.stdin is not None and process.stdout is not None
+        self._questions, self._answers = process.stdin, process.stdout
+        self.url = self._answers.readline().strip()
+
+    def times(self) -> tuple[int, float]:
+        """How many requests came since it was last asked, and the seconds from the first to the last of them."""
+        self._questions.write("\n")
+        self._questions.flush()
+        count, seconds = self._answers.readline().split()
+        return int(count), float(seconds)
 
 
 @contextmanager
-def server(calls: int) -> Iterator[str]:
-    """The base URL of an endpoint that calls a tool in so many rounds, then answers in words."""
-    words = [sys.executable, "-m", "tests.providers.server", f"--latency-ms={LATENCY_S * 1000}", f"--rounds={calls}"]
-    root = Path(__file__).parent.parent
-    with subprocess.Popen(words, cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        yield process.stdout.readline().strip()
+def endpoint(work: Work) -> Iterator[Endpoint]:
+    words = ["-m", "tests.providers.server", f"--latency-ms={work.latency_ms}", f"--rounds={work.calls}"]
+    with subprocess.Popen(
+        [sys.executable, *words], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        yield Endpoint(process)
         process.communicate()
 
 
-@contextmanager
-def engine(base_url: str, file: SuiteFile, folder: Path) -> Iterator[Callable[[], None]]:
-    """Makes all runs of the suite, each time it is called."""
-    results: list[RunResult] = []
-    over = threading.Event()
-
-    def listen(event: BatchEvent) -> None:
-        if isinstance(event, RunDone):
-            results.append(event.result)
-        elif isinstance(event, BatchDone):
-            over.set()
-
-    program = program_in(Folders(state=folder, log=folder, config=folder, data=folder), {})
-    session = Runtime(listen, program)
-
-    def make_all() -> None:
-        runs = plan_runs([file], models=[f"openai:test-model@{base_url}"])
-        recordings = Recordings(folder / "recordings", RecordingLines(program.secrets, lambda: "2026-01-01T00:00:00Z"))
-        (folder / "recordings").mkdir(exist_ok=True)
-        results.clear()
-        over.clear()
-        approval = Needs.of_runs(runs, program).approved(())
-        session.start(Plan.of(runs, program, concurrency=CONCURRENCY), approval, record=recordings)
-        assert over.wait(120)
-        assert [result.status for result in results] == ["passed"] * CASES
-        assert recordings.problem is None
-
-    yield make_all
-    session.close()
+def measured(command: Sequence[str], work: Work, server: Endpoint) -> Figures:
+    """Runs the command to its end; every request of the work must have come."""
+    began = time.perf_counter()
+    environment = {**os.environ, "OPENAI_API_KEY": "sk-a-key-as-long-as-real-ones-are-0123456789abcdef"}
+    process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL)
+    _, status, used = os.wait4(process.pid, 0)
+    wall_s = time.perf_counter() - began
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0, command
+    count, seconds = server.times()
+    assert count == work.cases * work.rounds, f"{count} requests of {work.cases * work.rounds}"
+    return Figures(seconds + work.latency_ms / 1000, wall_s, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
 
 
-@contextmanager
-def sdk_loop(base_url: str, rounds: int) -> Iterator[Callable[[], None]]:
-    """Asks as often, with nothing around it."""
-    from openai import AsyncOpenAI, DefaultAsyncHttpx2Client
-
-    runner = asyncio.Runner()
-    client = AsyncOpenAI(
-        base_url=base_url, api_key="none", max_retries=0, http_client=DefaultAsyncHttpx2Client(trust_env=False)
-    )
-
-    async def ask_all() -> None:
-        left = iter(range(CASES))
-
-        async def work() -> None:
-            for _ in left:
-                await _chain(client, rounds)
-
-        await asyncio.gather(*(work() for _ in range(CONCURRENCY)))
-
-    yield lambda: runner.run(ask_all())
-    runner.run(client.close())
-    runner.close()
+def suite_file(work: Work, folder: Path) -> Path:
+    case = CASE.replace("CALLS", ", ".join([CALL] * work.calls))
+    cases = "".join(case.replace("NUMBER", str(number)) for number in range(work.cases))
+    path = folder / "weather.toml"
+    path.write_text(SUITE.replace("ROUNDS", str(work.rounds)) + cases, encoding="utf-8")
+    return path
 
 
-async def _chain(client: AsyncOpenAI, rounds: int) -> None:
-    messages: Any = [{"role": "user", "content": "What is the weather in Oslo?"}]
-    for _ in range(rounds):
-        stream = await client.chat.completions.create(
-            model="test-model",
-            messages=messages,
-            tools=[TOOL],
-            stream=True,
-            stream_options={"include_usage": True},
+def run_command(suite: Path, server: Endpoint, folder: Path, *options: str) -> list[str]:
+    """`workbench run` with what a user has by default, and a history of its own."""
+    model = f"openai:test-model@{server.url}"
+    files = [f"--history={folder / 'history.db'}", "-o", str(folder / "report.json")]
+    limits = ["-q", f"--concurrency={AT_ONCE}"]
+    return [sys.executable, "-m", "workbench", "run", str(suite), "--model", model, *files, *limits, *options]
+
+
+def compare(work: Work, repeats: int) -> None:
+    """Each way in turn, `repeats` times after one that is not counted; prints the medians."""
+    with tempfile.TemporaryDirectory() as name, endpoint(work) as server:
+        suite = suite_file(work, Path(name))
+        loop = [sys.executable, "-m", "benchmarks.bare_loops"]
+        numbers = [server.url, str(work.cases), str(work.rounds), str(AT_ONCE)]
+        ways = {
+            "raw sockets": [*loop, "sockets", *numbers],
+            "openai SDK": [*loop, "sdk", *numbers],
+            "openai SDK, streamed": [*loop, "sdk-streamed", *numbers],
+            "workbench run": run_command(suite, server, Path(name)),
+        }
+        taken = [{way: measured(ways[way], work, server) for way in ways} for _ in range(repeats)]
+    print(f"\n{work.name}, {AT_ONCE} at a time; the ideal is {work.ideal_s:g} s")
+    print(f"  {'':<22} {'wire':>7} {'÷ ideal':>8} {'CPU/call':>9} {'÷ streamed':>11} {'process':>9} {'memory':>8}")
+    medians = {way: median_of([one[way] for one in taken]) for way in ways}
+    streamed = medians["openai SDK, streamed"]
+    for way, figures in medians.items():
+        cpu_ms = figures.cpu_s / work.cases / work.rounds * 1000
+        print(
+            f"  {way:<22} {figures.wire_s:5.2f} s {figures.wire_s / work.ideal_s:8.2f} {cpu_ms:6.2f} ms"
+            f" {figures.cpu_s / streamed.cpu_s:11.2f} {figures.wall_s:7.2f} s {figures.memory_mb:5.0f} MB"
         )
-        call_id, arguments = "", ""
-        async for chunk in stream:
-            for fragment in (chunk.choices[0].delta.tool_calls or ()) if chunk.choices else ():
-                call_id = fragment.id or call_id
-                arguments += (fragment.function.arguments or "") if fragment.function else ""
-        if not call_id:
-            break
-        assert json.loads(arguments) == {"city": "Oslo"}
-        function = {"name": "get_weather", "arguments": arguments}
-        call = {"id": call_id, "type": "function", "function": function}
-        messages.append({"role": "assistant", "content": None, "tool_calls": [call]})
-        messages.append({"role": "tool", "tool_call_id": call_id, "content": "Rain in Oslo"})
 
 
-def measured(work: Callable[[], None]) -> tuple[float, float]:
-    """Wall and CPU seconds."""
-    began, cpu = time.perf_counter(), time.process_time()
-    work()
-    return time.perf_counter() - began, time.process_time() - cpu
+def median_of(rounds: Sequence[Figures]) -> Figures:
+    return Figures(*map(statistics.median, zip(*map(astuple, rounds), strict=True)))
+
+
+def sizes() -> None:
+    """One run of each size: what grows with the number of cases."""
+    for cases in (100, 500, 2000, 10_000):
+        work = Work(f"{cases} one-call cases", cases, rounds=1, calls=1, latency_ms=5)
+        with tempfile.TemporaryDirectory() as name, endpoint(work) as server:
+            figures = measured(run_command(suite_file(work, Path(name)), server, Path(name)), work, server)
+            stored = (Path(name) / "history.db").stat().st_size / cases
+        per_case = f"{figures.wall_s / cases * 1000:.2f} ms, {figures.cpu_s / cases * 1000:.2f} ms CPU"
+        print(f"{cases:>6} cases: {per_case} each, {figures.memory_mb:.0f} MB, {stored:.0f} bytes of history each")
 
 
 def main() -> None:
-    for name, rounds, calls in (("one call", 1, 1), ("chain of four rounds", 4, 3)):
-        ideal_s = CASES / CONCURRENCY * LATENCY_S * rounds
-        with (
-            tempfile.TemporaryDirectory() as folder,
-            server(calls) as base_url,
-            engine(base_url, suite_of(rounds, calls), Path(folder)) as ours,
-            sdk_loop(base_url, rounds) as loop,
-        ):
-            ways = {"workbench": ours, "openai SDK loop": loop}
-            for work in ways.values():
-                work()
-            taken = [{way: measured(work) for way, work in ways.items()} for _ in range(REPEATS)]
-        print(f"{CASES} times {name}, {CONCURRENCY} at a time; the ideal is {ideal_s:g} s")
-        for way in ways:
-            wall_s = statistics.median(one[way][0] for one in taken)
-            cpu_ms = statistics.median(one[way][1] for one in taken) / CASES / rounds * 1000
-            print(
-                f"  {way:<16} {wall_s:6.3f} s wall, {wall_s / ideal_s:.2f} times the ideal, {cpu_ms:.2f} ms CPU a call"
-            )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sizes", action="store_true", help="how time and memory grow with the number of cases")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--quick", action="store_true", help="only the 200 one-call cases")
+    options = parser.parse_args()
+    if options.sizes:
+        sizes()
+        return
+    works = [
+        Work("200 one-call cases", 200, rounds=1, calls=1),
+        Work("200 chains of four rounds", 200, rounds=4, calls=3),
+        Work("2,000 one-call cases", 2000, rounds=1, calls=1),
+    ]
+    for work in works[: 1 if options.quick else None]:
+        compare(work, options.repeats)
 
 
 if __name__ == "__main__":

@@ -1,15 +1,28 @@
 """The server as a process of its own, for measurements: `python -m tests.providers.server --latency-ms 50`.
 
 Prints its base URL and serves Chat Completions until its input ends: `--rounds` answers that call `get_weather`, then
-one in words, counted by the tool results in the request.
+one in words, counted by the tool results in the request; streamed where the request asks for it. For each line of input
+it prints how many requests came since the last, and the seconds from the first to the last of them.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+import time
+from dataclasses import replace
 
-from tests.providers.server import Answer, Call, Pause, Request, Server, base_url_of, blocks_of
+from tests.providers.server import (
+    Answer,
+    Call,
+    Pause,
+    Request,
+    Server,
+    base_url_of,
+    blocks_of,
+    document,
+    whole_document,
+)
 
 
 def main() -> None:
@@ -18,20 +31,28 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=0)
     options = parser.parse_args()
     before = (Pause(options.latency_ms / 1000),)
-    calls = [
-        Answer(tuple(blocks_of("openai", calls=[Call("get_weather", {"city": "Oslo"}, f"call_{done}")])), before=before)
-        for done in range(options.rounds)
+    said = [([Call("get_weather", {"city": "Oslo"}, f"call_{done}")], "") for done in range(options.rounds)]
+    said.append(([], "It rains in Oslo today."))
+    streamed: list[Answer] = [
+        Answer(tuple(blocks_of("openai", text, calls=calls)), before=before) for calls, text in said
     ]
-    words = Answer(tuple(blocks_of("openai", "It rains in Oslo today.")), before=before)
+    whole: list[Answer] = [
+        replace(document(whole_document("openai", text, calls=calls)), before=before) for calls, text in said
+    ]
+    arrivals: list[float] = []
 
     def answer_to(request: Request) -> Answer:
-        done = request.body.count(b'"tool_call_id"')
-        return calls[done] if done < len(calls) else words
+        arrivals.append(time.perf_counter())
+        done = min(request.body.count(b'"tool_call_id"'), options.rounds)
+        answers: list[Answer] = streamed if b'"stream":true' in request.body.replace(b" ", b"") else whole
+        return answers[done]
 
     with Server(answer_to) as server:
-        sys.stdout.write(base_url_of(server, "openai") + "\n")
-        sys.stdout.flush()
-        sys.stdin.read()
+        print(base_url_of(server, "openai"), flush=True)  # noqa: T201
+        for _ in sys.stdin:
+            count = len(arrivals)
+            print(count, arrivals[-1] - arrivals[0] if count else 0.0, flush=True)  # noqa: T201
+            arrivals.clear()
 
 
 if __name__ == "__main__":
