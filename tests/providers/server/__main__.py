@@ -33,18 +33,14 @@ def main() -> None:
     before = (Pause(options.latency_ms / 1000),)
     said = [([Call("get_weather", {"city": "Oslo"}, f"call_{done}")], "") for done in range(options.rounds)]
     said.append(([], "It rains in Oslo today."))
-    streamed: list[Answer] = [
-        Answer(tuple(blocks_of("openai", text, calls=calls)), before=before) for calls, text in said
-    ]
-    whole: list[Answer] = [
-        replace(document(whole_document("openai", text, calls=calls)), before=before) for calls, text in said
-    ]
+    streamed = [Answer(tuple(blocks_of("openai", text, calls=calls)), before=before) for calls, text in said]
+    whole = [replace(document(whole_document("openai", text, calls=calls)), before=before) for calls, text in said]
     arrivals: list[float] = []
 
     def answer_to(request: Request) -> Answer:
         arrivals.append(time.perf_counter())
-        done = min(request.body.count(b'"tool_call_id"'), options.rounds)
-        answers: list[Answer] = streamed if b'"stream":true' in request.body.replace(b" ", b"") else whole
+        done: int = min(request.body.count(b'"tool_call_id"'), options.rounds)
+        answers = streamed if b'"stream":true' in request.body.replace(b" ", b"") else whole
         return answers[done]
 
     with Server(answer_to) as server:
