@@ -40,7 +40,7 @@ def test_the_four_recipes_are_there() -> None:
 
 
 def test_the_table_has_every_key_and_no_other() -> None:
-    table = PAGE[PAGE.index("| key | type |") : PAGE.index("Everything wrong with the file")]
+    table = PAGE[PAGE.index("| key | type |") : PAGE.index("All mistakes in the file")]
     assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == list(SETTINGS)
     assert all(f"`{provider}`" in table for provider in PROVIDERS)
     assert f"| {DEFAULT_READ_TIMEOUT_S:g} | seconds" in table
