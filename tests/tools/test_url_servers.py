@@ -279,7 +279,7 @@ async def test_so_it_is_over_sse(pool: ServerPool, what: str) -> None:
     with RawServer(ANSWERS[what][0]) as raw:
         error = await start_error(pool, f"{raw.url}/sse", transport="sse")
         said = {
-            "a web page": "sent what is no stream of events",
+            "a web page": "sent something that is not a stream of events",
             "a moved server": "answers with 307 Temporary Redirect",
         }
         assert error.startswith(f"server 'hosted' {said.get(what, ANSWERS[what][1])}")

@@ -224,7 +224,7 @@ class UrlConnection:
                 case httpx2.ConnectError():
                     return f"cannot be reached: {first_line(cause)}"
                 case httpx2.SSEError():
-                    return f"sent what is no stream of events: {first_line(cause)}"
+                    return f"sent something that is not a stream of events: {first_line(cause)}"
                 case httpx2.TransportError():
                     return f"closed the connection ({first_line(cause)})"
         return None
