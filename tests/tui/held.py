@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 from tests.tui.apps import Opened
+from tests.tui.settling import Gate
 
 
 class Held:
@@ -17,27 +17,25 @@ class Held:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._monkeypatch = monkeypatch
-        self._goes = threading.Event()
-        self._begun = threading.Event()
+        self._gate = Gate()
 
     def hold(self, module: object, name: str) -> None:
         """Hold back what is called by this name."""
         held = getattr(module, name)
 
         def wait(*arguments: Any, **named: Any) -> Any:
-            self._begun.set()
-            assert self._goes.wait(30)
+            self._gate.wait()
             return held(*arguments, **named)
 
         self._monkeypatch.setattr(module, name, wait)
 
     async def begun(self, app: Opened) -> None:
         """Wait until it was called."""
-        await until(app, self._begun.is_set)
+        await until(app, self._gate.is_reached)
 
     def let_go(self) -> None:
         """Let it do what it does, now and from now on."""
-        self._goes.set()
+        self._gate.open()
 
 
 @pytest.fixture

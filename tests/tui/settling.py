@@ -2,16 +2,18 @@
 
 Textual's pilot sleeps 20 ms or more after each key and asks whether the process used the processor meanwhile. Here the
 event loop is asked: nothing is ready, no timer is about to fire, and no thread works on something the app waits for.
+A thread that a test itself holds back, at a `Gate`, is not waited for; nor is anything in an app that has ended.
 """
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import textual.app
 import textual.pilot
+from textual._context import active_app
 
 SOON_S = 0.025
 """A timer that fires within this time belongs to what is under way: a frame, a key that is looked at later."""
@@ -20,6 +22,42 @@ CALM_ROUNDS = 3
 """How many rounds of the loop in a row must find nothing: messages go from queue to queue."""
 
 AWAITED_THREADS = frozenset(("worked out", "python of a suite", "schema"))
+
+
+class Gate:
+    """A place where threads stop until the test opens it."""
+
+    _threads: ClassVar[dict[int | None, Gate]] = {}
+    """At which gate a thread stands."""
+    _lock: ClassVar = threading.Lock()
+
+    def __init__(self) -> None:
+        self._reached = threading.Event()
+        self._opened = threading.Event()
+
+    def wait(self) -> None:
+        """Stop this thread until the gate is open. Raises AssertionError when it is not opened in half a minute."""
+        with self._lock:
+            if not self._opened.is_set():
+                self._threads[threading.get_ident()] = self
+        self._reached.set()
+        assert self._opened.wait(30)
+
+    def is_reached(self) -> bool:
+        """Whether a thread has come here."""
+        return self._reached.is_set()
+
+    def open(self) -> None:
+        """Let the threads go on that stand here and those that come later."""
+        with self._lock:
+            for thread in [thread for thread, gate in self._threads.items() if gate is self]:
+                del self._threads[thread]
+            self._opened.set()
+
+    @classmethod
+    def holds(cls, thread: threading.Thread) -> bool:
+        """Whether a thread stands at a closed gate."""
+        return thread.ident in cls._threads
 
 
 async def wait_until_calm(min_sleep: float = 0, max_sleep: float = 1) -> None:
@@ -34,6 +72,10 @@ async def wait_until_calm(min_sleep: float = 0, max_sleep: float = 1) -> None:
         await asyncio.sleep(0)
         if loop._ready:
             calm = 0
+        elif _app_ended():
+            # Its last screen goes on asking for frames that are never drawn.
+            await asyncio.sleep(THREAD_POLL_S)
+            return
         elif (due := _next_timer(loop)) is not None and due - now < SOON_S:
             await asyncio.sleep(max(0.0, due - now))
             calm = 0
@@ -49,12 +91,20 @@ def _next_timer(loop: Any) -> float | None:
     return min((handle._when for handle in loop._scheduled if not handle._cancelled), default=None)
 
 
+def _app_ended() -> bool:
+    """Whether the app under test was told to exit."""
+    app = active_app.get(None)
+    return app is not None and app._exit
+
+
 def _thread_works(loop: Any) -> bool:
     """Whether a thread works on something that a task of the loop waits for."""
     pool = loop._default_executor
-    if pool is not None and (pool._work_queue.qsize() or pool._idle_semaphore._value < len(pool._threads)):
-        return True
-    return any(thread.name in AWAITED_THREADS for thread in threading.enumerate())
+    if pool is not None:
+        held = sum(map(Gate.holds, pool._threads))
+        if pool._work_queue.qsize() or pool._idle_semaphore._value < len(pool._threads) - held:
+            return True
+    return any(thread.name in AWAITED_THREADS and not Gate.holds(thread) for thread in threading.enumerate())
 
 
 def settle_by_the_loop() -> None:

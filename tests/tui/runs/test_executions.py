@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from pathlib import Path
 
 import pytest
 
 from tests.tui.apps import SMART_HOME, Opened, opened, suites_in
+from tests.tui.settling import Gate
 from workbench.batches.plan import PlannedRun
 from workbench.trajectory.events import (
     ExecutionProgress,
@@ -232,16 +232,16 @@ async def test_only_the_suites_that_came_with_the_program_are_exempt(tmp_path: P
 async def test_no_question_comes_up_while_a_run_begins_that_may_itself_ask(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read = threading.Event()
+    disk = Gate()
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
         (run,) = await app.run("r")
-        monkeypatch.setattr(starting, "is_stale", lambda _: not read.wait(20))
+        monkeypatch.setattr(starting, "is_stale", lambda _: disk.wait() is not None)
         await app.press("down")
         await app.press("r")
         app.session.ask(run, SEND)
         await app.settle()
         assert isinstance(app.app.screen, MainScreen)
-        read.set()
+        disk.open()
         await app.until(lambda: isinstance(app.app.screen, ExecutionScreen))
         assert len(app.session.runs) == 2
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.tui.apps import SMART_HOME, Opened, ScriptedRuntime, opened, suites_in
+from tests.tui.settling import Gate
 from workbench.authoring.open_suite import OpenSuite
 from workbench.authoring.workspace import Workspace, is_stale, open_workspace, read_again
 from workbench.config.model_book import ModelBook
@@ -23,48 +24,36 @@ from workbench.tui.shell import workbench
 THEIRS = SMART_HOME.replace("Good night.", "Sleep well.")
 
 
-class Held:
-    """Something of another thread that comes to its end only when the test lets it."""
-
-    def __init__(self) -> None:
-        self.begun = threading.Event()
-        self.may_end = threading.Event()
-
-    def wait(self) -> None:
-        self.begun.set()
-        assert self.may_end.wait(20)
-
-
 @pytest.fixture
-def slow_disk(monkeypatch: pytest.MonkeyPatch) -> Held:
+def slow_disk(monkeypatch: pytest.MonkeyPatch) -> Gate:
     """What is read again was read before the test goes on, and arrives afterwards."""
-    held = Held()
+    gate = Gate()
 
     def read(workspace: Workspace, models: ModelBook) -> Workspace:
         found = read_again(workspace, models)
-        held.wait()
+        gate.wait()
         return found
 
     monkeypatch.setattr(reading, "read_again", read)
-    return held
+    return gate
 
 
-async def begun(app: Opened, held: Held) -> None:
+async def begun(app: Opened, gate: Gate) -> None:
     """Begin to read again, up to where the disk was read."""
     app.app.services.reader.read_soon()
     async with asyncio.timeout(20):
-        while not held.begun.is_set():
+        while not gate.is_reached():
             await app.pilot.pause()
 
 
-async def until(app: Opened, held: Held, suite: OpenSuite) -> None:
+async def until(app: Opened, gate: Gate, suite: OpenSuite) -> None:
     """Wait until a suite is saved, while something else is still held."""
     async with asyncio.timeout(20):
         while suite.dirty:
             await app.pilot.pause()
 
 
-async def test_what_was_saved_while_the_disk_was_read_is_not_taken_back(tmp_path: Path, slow_disk: Held) -> None:
+async def test_what_was_saved_while_the_disk_was_read_is_not_taken_back(tmp_path: Path, slow_disk: Gate) -> None:
     suites = suites_in(tmp_path, home=SMART_HOME)
     async with opened(suites) as app:
         suite = app.app.main.open_suites.suites[0]
@@ -72,24 +61,24 @@ async def test_what_was_saved_while_the_disk_was_read_is_not_taken_back(tmp_path
         await begun(app, slow_disk)
         await app.pilot.press("ctrl+s")
         await until(app, slow_disk, suite)
-        slow_disk.may_end.set()
+        slow_disk.open()
         await app.settle()
         assert 'name = "Our home"' in suite.document.text
         assert not suite.dirty
 
 
-async def test_a_suite_made_while_the_disk_was_read_stays_in_the_tree(tmp_path: Path, slow_disk: Held) -> None:
+async def test_a_suite_made_while_the_disk_was_read_stays_in_the_tree(tmp_path: Path, slow_disk: Gate) -> None:
     suites = suites_in(tmp_path, home=SMART_HOME)
     async with opened(suites, paths=[suites / "home.toml"]) as app:
         await begun(app, slow_disk)
         app.app.main.open_suites.add(OpenSuite.new(suites / "fresh.toml", SMART_HOME))
-        slow_disk.may_end.set()
+        slow_disk.open()
         await app.settle()
         assert [row.label for row in app.app.main.selection.tree.rows if row.key.kind == "suite"] == ["home", "fresh"]
         assert app.app.screen is app.app.main
 
 
-async def test_a_suite_deleted_while_the_disk_was_read_stays_away(tmp_path: Path, slow_disk: Held) -> None:
+async def test_a_suite_deleted_while_the_disk_was_read_stays_away(tmp_path: Path, slow_disk: Gate) -> None:
     suites = suites_in(tmp_path, home=SMART_HOME, other=SMART_HOME)
     async with opened(suites) as app:
         app.app.main.selection.select(suites / "other.toml")
@@ -98,7 +87,7 @@ async def test_a_suite_deleted_while_the_disk_was_read_stays_away(tmp_path: Path
         async with asyncio.timeout(20):
             while (suites / "other.toml").exists():
                 await app.pilot.press("d")
-        slow_disk.may_end.set()
+        slow_disk.open()
         await app.until(lambda: len(app.app.main.open_suites.suites) == 1)
         await app.settle()
         assert [suite.path.name for suite in app.app.main.open_suites.suites] == ["home.toml"]
@@ -107,10 +96,10 @@ async def test_a_suite_deleted_while_the_disk_was_read_stays_away(tmp_path: Path
 async def test_reading_again_before_the_suites_were_read_does_not_keep_them_away(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    held = Held()
+    gate = Gate()
 
     def slowly(paths: list[Path], models: ModelBook) -> Workspace:
-        held.wait()
+        gate.wait()
         return open_workspace(paths, models)
 
     monkeypatch.setattr(workbench, "open_workspace", slowly)
@@ -118,7 +107,7 @@ async def test_reading_again_before_the_suites_were_read_does_not_keep_them_away
     monkeypatch.setattr(Opened, "settle", _paused)
     async with opened(suites_in(tmp_path, home=SMART_HOME)) as app:
         await app.pilot.press("f5")
-        held.may_end.set()
+        gate.open()
         await app.until(lambda: bool(app.app.main.open_suites.suites))
 
 
@@ -162,49 +151,49 @@ async def test_each_letter_of_a_sentence_puts_off_when_a_question_takes_answers(
 
 
 async def test_two_keys_in_a_row_run_a_case_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    held = Held()
+    gate = Gate()
 
     def slowly(file: SuiteFile) -> bool:
-        held.wait()
+        gate.wait()
         return is_stale(file)
 
     monkeypatch.setattr(starting, "is_stale", slowly)
     async with opened(suites_in(tmp_path, home=SMART_HOME)) as app:
         await app.pilot.press("r", "r")
-        held.may_end.set()
+        gate.open()
         await app.until(lambda: bool(app._sessions) and not any(worker.group == "start" for worker in app.app.workers))
         assert [run.case.name for run in app.session.runs] == ["Movie night"]
 
 
 @pytest.fixture
-def slow_save(monkeypatch: pytest.MonkeyPatch) -> Held:
+def slow_save(monkeypatch: pytest.MonkeyPatch) -> Gate:
     """What is saved is on the disk before the test goes on, and known to be afterwards."""
-    held = Held()
+    gate = Gate()
 
     def write(path: Path, text: str, expected: FileState | None) -> FileState:
         state = save(path, text, expected)
-        held.wait()
+        gate.wait()
         return state
 
     monkeypatch.setattr(saving, "save", write)
-    return held
+    return gate
 
 
-async def test_a_suite_deleted_while_it_was_saved_stays_away(tmp_path: Path, slow_save: Held) -> None:
+async def test_a_suite_deleted_while_it_was_saved_stays_away(tmp_path: Path, slow_save: Gate) -> None:
     suites = suites_in(tmp_path, home=SMART_HOME, other=SMART_HOME)
     async with opened(suites) as app:
         main, suite = app.app.main, app.app.main.open_suites.suites[0]
         main.open_suites.change(suite, suite.document.with_header("name", "Our home"), "Typed")
         await app.pilot.press("ctrl+s")
-        await app.until(slow_save.begun.is_set)
+        await app.until(slow_save.is_reached)
         main.open_suites.close(suite)
-        slow_save.may_end.set()
+        slow_save.open()
         await app.until(lambda: "Saved in" in app.screen)
         assert [file.path.name for file in main.open_suites.workspace.files] == ["other.toml"]
 
 
 async def test_a_suite_that_is_typed_in_while_it_is_saved_is_read_off_the_loop(
-    tmp_path: Path, slow_save: Held, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, slow_save: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     threads: list[threading.Thread] = []
 
@@ -217,9 +206,9 @@ async def test_a_suite_that_is_typed_in_while_it_is_saved_is_read_off_the_loop(
         main, suite = app.app.main, app.app.main.open_suites.suites[0]
         main.open_suites.change(suite, suite.document.with_header("name", "Our home"), "Typed")
         await app.pilot.press("ctrl+s")
-        await app.until(slow_save.begun.is_set)
+        await app.until(slow_save.is_reached)
         main.open_suites.change(suite, suite.document.with_header("name", "Her home"), "Typed")
-        slow_save.may_end.set()
+        slow_save.open()
         await app.until(lambda: "Saved in" in app.screen)
         assert len(threads) == 1
         assert threads[0] is not threading.main_thread()

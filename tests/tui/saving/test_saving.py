@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from textual import events
 from textual.widgets import Input
 
 from tests.tui.apps import SMART_HOME, Opened, opened, suites_in
+from tests.tui.settling import Gate
 from workbench.authoring.open_suite import OpenSuite
 from workbench.config.resources import bundled
 from workbench.suite.loading import SuiteFile, load_suite
@@ -329,21 +329,21 @@ async def test_a_suite_that_is_saved_by_its_whole_path_stands_once_in_the_tree(
 
 
 @pytest.fixture
-def slow_disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
-    """Nothing is written before the event is set."""
-    free = threading.Event()
+def slow_disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
+    """Nothing is written before the gate is open."""
+    gate = Gate()
 
     def slowly(path: Path, text: str, expected: FileState | None) -> FileState:
-        assert free.wait(20)
+        gate.wait()
         return save(path, text, expected)
 
     monkeypatch.setattr("workbench.tui.saving.saver.save", slowly)
-    yield free
-    free.set()
+    yield gate
+    gate.open()
 
 
 async def test_what_is_typed_while_it_is_written_is_not_saved_and_stays_a_draft(
-    tmp_path: Path, slow_disk: threading.Event
+    tmp_path: Path, slow_disk: Gate
 ) -> None:
     suites = suites_in(tmp_path, smart_home=SMART_HOME)
     async with opened(suites) as app:
@@ -351,7 +351,7 @@ async def test_what_is_typed_while_it_is_written_is_not_saved_and_stays_a_draft(
         app.app.services.saver.save_soon([suite])
         await app.pilot.pause()
         edit(app, "Film night", "Cinema night")
-        slow_disk.set()
+        slow_disk.open()
         await app.until(lambda: "Saved in" in app.screen)
         assert (suites / "smart_home.toml").read_text() == suite.disk.text == MINE
         assert suite.dirty
@@ -359,7 +359,7 @@ async def test_what_is_typed_while_it_is_written_is_not_saved_and_stays_a_draft(
         assert len(drafts(tmp_path)) == 1
 
 
-async def test_what_is_typed_while_it_is_saved_elsewhere_goes_along(tmp_path: Path, slow_disk: threading.Event) -> None:
+async def test_what_is_typed_while_it_is_saved_elsewhere_goes_along(tmp_path: Path, slow_disk: Gate) -> None:
     suites = suites_in(tmp_path, smart_home=SMART_HOME)
     async with opened(suites) as app:
         new = OpenSuite.new(suites / "new.toml", MINE)
@@ -370,7 +370,7 @@ async def test_what_is_typed_while_it_is_saved_elsewhere_goes_along(tmp_path: Pa
         app.app.screen.query_one("#name", Input).value = str(suites / "other.toml")
         await app.press("enter")
         edit(app, "Film night", "Cinema night")
-        slow_disk.set()
+        slow_disk.open()
         await app.until(lambda: "Saved in" in app.screen)
         (suite,) = app.app.main.open_suites.dirty
         assert suite.path == suites / "other.toml"
