@@ -8,7 +8,9 @@ import pytest
 
 from tests.tui.apps import SMART_HOME, Opened, opened, suites_in
 from tests.tui.settling import Gate
+from workbench.authoring.workspace import is_stale
 from workbench.batches.plan import PlannedRun
+from workbench.suite.loading import SuiteFile
 from workbench.trajectory.events import (
     ExecutionProgress,
     ExecutionStarted,
@@ -233,9 +235,14 @@ async def test_no_question_comes_up_while_a_run_begins_that_may_itself_ask(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     disk = Gate()
+
+    def slowly(file: SuiteFile) -> bool:
+        disk.wait()
+        return is_stale(file)
+
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
         (run,) = await app.run("r")
-        monkeypatch.setattr(starting, "is_stale", lambda _: disk.wait() is not None)
+        monkeypatch.setattr(starting, "is_stale", slowly)
         await app.press("down")
         await app.press("r")
         app.session.ask(run, SEND)
