@@ -89,7 +89,7 @@ def test_the_limits_are_those_of_the_program() -> None:
     assert f"{DRAWS:,} random ways are drawn" in TEXT
     assert f"÷ {DRAWS + 1:,}" in TEXT
     assert f"in steps of 1 ÷ {STEPS:,}" in TEXT
-    assert f"none beyond {MOST_MORE_CASES:,} is told" in TEXT
+    assert f"none beyond {MOST_MORE_CASES:,} is given" in TEXT
 
 
 def _shares(cell: str) -> tuple[float, float]:
