@@ -175,6 +175,36 @@ def test_values_are_redacted_through_and_through_and_what_holds_no_secret_stays_
     assert secrets.redacted(same) is same
 
 
+SPELLING = st.text('ab1"\\/ü\n\x1bu0\ud800', min_size=2, max_size=14)
+
+
+def replaced_one_by_one(value: object, secrets: Secrets) -> object:
+    """Each text and each number of a JSON value by itself."""
+    if isinstance(value, dict):
+        items = ((replaced_one_by_one(key, secrets), item) for key, item in value.items())
+        return {key: replaced_one_by_one(item, secrets) for key, item in items}
+    if isinstance(value, list):
+        return [replaced_one_by_one(item, secrets) for item in value]
+    if isinstance(value, str):
+        return secrets.redact(value)
+    shown = secrets.redact(str(value))
+    return value if value in (None, True) or shown == str(value) else shown
+
+
+@given(st.lists(SPELLING | st.integers(10).map(str), min_size=1, max_size=3), st.data())
+def test_a_search_of_the_whole_finds_all_that_is_found_in_each_text(values: list[str], data: st.DataObject) -> None:
+    secrets = secrets_of(**{f"KEY_{number}": value for number, value in enumerate(values)})
+    spelling = st.sampled_from([value for _, value in secrets.values] or ["none"])
+    text = st.lists(spelling | st.text('ab1"\\ü\n\x1bm%\ud800', max_size=3), max_size=3).map("".join)
+    leaves = text | st.integers() | st.sampled_from([int(value) for value in values if value.isdecimal()] or [1])
+    json_value = st.recursive(leaves, lambda inner: st.lists(inner) | st.dictionaries(text, inner), max_leaves=6)
+    value = data.draw(json_value)
+    assert secrets.redacted(value) == replaced_one_by_one(value, secrets)
+    record = _Record(data.draw(text), "key-4711", (value,))
+    shown = secrets.redacted(record)
+    assert (shown.text, list(shown.inner)) == (secrets.redact(record.text), [replaced_one_by_one(value, secrets)])
+
+
 def test_half_a_million_small_strings_take_seconds_and_little_memory() -> None:
     secrets = secrets_of(**{f"KEY_{number}": f"sk-{number}-planted/value+{number * 7919}" for number in range(8)})
     value = {"items": [f"text {number % 997}" for number in range(500_000)]}

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 
 _LONG_TEXT = 2_048
-"""In a longer text each value is first searched by itself, which is the fastest way to find nothing."""
+"""In a longer text a few strings are searched first, which is the fastest way to find nothing."""
 
 _AS_WORD_BELOW = 8
 """A shorter value of letters and digits is found only as a word of its own."""
 
-LOOKS_BACK = 3
+LOOKS_BACK = 6
 """The number of characters before a value that decide whether it begins there."""
 
-_BEFORE_WORD = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrtbf])|(?<=%[0-9A-Fa-f]{2})|(?<=\[m)|(?<=[0-9]m))"
+_BEFORE_WORD = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrtbf])|(?<=\\u[0-9A-Fa-f]{4})|(?<=%[0-9A-Fa-f]{2})|(?<=\[m)|(?<=[0-9]m))"
 _AFTER_WORD = r"(?![A-Za-z0-9])"
+
+
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class Finder:
@@ -25,12 +30,8 @@ class Finder:
         self.replacements = replacements
         self.values = tuple(sorted(replacements, key=lambda value: (-len(value), value)))
         self.longest = len(self.values[0])
-        words = [value for value in self.values if _is_word(value)]
-        others = [value for value in self.values if not _is_word(value)]
-        found = [_alternatives(others)] if others else []
-        found += [f"{_BEFORE_WORD}{_alternatives(words)}{_AFTER_WORD}"] if words else []
-        self._pattern = re.compile("|".join(found))
-        self._words = frozenset(words)
+        self._pattern = _pattern_of(self.values)
+        self._words = frozenset(filter(_is_word, self.values))
         self._by_first: dict[str, list[str]] = {}
         for value in self.values:
             self._by_first.setdefault(value[0], []).append(value)
@@ -39,15 +40,20 @@ class Finder:
     def may_be_in(self, text: str) -> bool:
         """Returns whether any value is in a text, as a word or within one."""
         if len(text) > _LONG_TEXT:
-            return any(value in text for value in self.values)
+            return any(map(text.__contains__, self._needles))
         return self._pattern.search(text) is not None
+
+    def may_be_in_json(self, text: str) -> bool:
+        """Returns whether any value may be in a text or a number of a JSON text that leaves all but ASCII unescaped.
+        Takes next to no time where there is none."""
+        return any(map(text.__contains__, self._json_needles)) and self._json_pattern.search(text) is not None
 
     def replaced(self, text: str) -> str:
         """Returns the text with each value replaced: the same object if there is none."""
         if len(text) > _LONG_TEXT:
-            here = [value for value in self.values if value in text]
-            if not here:
+            if not self.may_be_in(text):
                 return text
+            here = [value for value in self.values if value in text]
             if len(here) < len(self.values):
                 return Finder({value: self.replacements[value] for value in here}).replaced(text)
         if self._pattern.search(text) is None:
@@ -76,6 +82,22 @@ class Finder:
                 until = first  # it may be the beginning of a longer one
         return until, [place for place in places if place[1] <= until]
 
+    @cached_property
+    def _needles(self) -> tuple[str, ...]:
+        return _needles_of(self.values)
+
+    @cached_property
+    def _json_needles(self) -> tuple[str, ...]:
+        return _needles_of(self._values_in_json)
+
+    @cached_property
+    def _json_pattern(self) -> re.Pattern[str]:
+        return _pattern_of(sorted(self._values_in_json, key=lambda value: (-len(value), value)))
+
+    @cached_property
+    def _values_in_json(self) -> frozenset[str]:
+        return frozenset(form for value in self.values for form in _in_json(value))
+
 
 class Pieces:
     """A text that comes in pieces. What may be the beginning of a value is held back until the next piece decides."""
@@ -102,6 +124,32 @@ class Pieces:
             at = last
         self._held, self._before = text[until:], text[max(until - LOOKS_BACK, 0) : until]
         return "".join((*shown, text[at:until]))
+
+
+def _in_json(value: str) -> tuple[str, ...]:
+    """Returns a value as it is within a string of a JSON text, with lone surrogates as they are and escaped."""
+    text = json.dumps(value, ensure_ascii=False)[1:-1]
+    return (text,) if text.isascii() else (text, _LONE_SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text))
+
+
+def _needles_of(values: Iterable[str]) -> tuple[str, ...]:
+    """Returns as few strings as possible of which at least one is in every text that holds one of the values: most
+    forms of a secret are part of its other forms."""
+    needles: list[str] = []
+    for value in sorted(values, key=len):
+        if not any(needle in value for needle in needles):
+            needles.append(value)
+    return tuple(needles)
+
+
+def _pattern_of(values: Iterable[str]) -> re.Pattern[str]:
+    """Returns a pattern for the longest of some values, which come longest first."""
+    values = tuple(values)
+    words = [value for value in values if _is_word(value)]
+    others = [value for value in values if not _is_word(value)]
+    found = [_alternatives(others)] if others else []
+    found += [f"{_BEFORE_WORD}{_alternatives(words)}{_AFTER_WORD}"] if words else []
+    return re.compile("|".join(found))
 
 
 def _beginning(first: str, values: Iterable[str]) -> str:

@@ -110,9 +110,8 @@ def forms_of(value: str) -> set[str]:
     characters on, percent-encoded and in base64, wherever it begins in the encoded bytes."""
     forms = {value, unquote(value)} if "%" in value else {value}
     if len(value) >= SHORTEST_ENCODED:
-        encoded = {quote(value, safe=""), quote(value), quote_plus(value)} | set(
-            _base64_forms(value.encode("utf-8", "surrogatepass"))
-        )
+        data = value.encode("utf-8", "surrogatepass")
+        encoded = {quote(data, safe=""), quote(data), quote_plus(data), *_base64_forms(data)}
         forms |= encoded | {re.sub("%[0-9A-F]{2}", lambda match: match[0].lower(), form) for form in encoded}
     lines = value.split("\n")
     if len(lines) > 1:  # for a key in several lines, each alone, and all in one line

@@ -103,10 +103,11 @@ class Secrets:
         in it redacted.
 
         Keys of objects are redacted too; names and words of our own are not. A number that is a secret becomes a text.
-        A value without secrets stays the same object, also as a part of the result.
+        A value without secrets stays the same object, also as a part of the result: most hold none, which one search
+        through their JSON text shows.
         """
         finder = self.finder
-        return value if finder is None else _Walk(finder).redacted(value)
+        return value if finder is None or not _may_hold(value, finder) else _Walk(finder).redacted(value)
 
 
 class _Walk:
@@ -150,15 +151,9 @@ class _Walk:
         """Search the JSON text of a list or an object at once: most hold no secret, and need not be walked."""
         known = self._known.get(id(value))
         if known is None:
-            known = self._known[id(value)] = (value, self._walked(value) if self._may_hold(value) else value)
+            may_hold = _may_hold(value, self._finder)
+            known = self._known[id(value)] = (value, self._walked(value) if may_hold else value)
         return known[1]
-
-    def _may_hold(self, value: Any) -> bool:
-        try:
-            text = json.dumps(value, ensure_ascii=False)
-        except (TypeError, ValueError, RecursionError):  # it holds records, or what JSON cannot express
-            return True
-        return self._finder.may_be_in(text)
 
     def _walked(self, value: Any) -> Any:
         kind = type(value)
@@ -171,6 +166,29 @@ class _Walk:
             items = [self._walked(item) for item in value]
             return value if _are_same(items, value) else items
         return self.redacted(value)
+
+
+def _may_hold(value: Any, finder: Finder) -> bool:
+    """Returns whether a value may hold a secret; true for one that JSON cannot express."""
+    try:
+        text = value if type(value) is str else _ENCODER.encode(value)
+    except (TypeError, ValueError, RecursionError):
+        return True
+    return finder.may_be_in(text) if text is value else finder.may_be_in_json(text)
+
+
+def _searched(value: Any) -> dict[str, Any]:
+    """Returns what of a record has to be searched. Raises TypeError for what is no record."""
+    kind: Any = type(value)
+    names = _text_fields(kind)
+    if names is not None:
+        return {name: getattr(value, name) for name in names}
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{type(value).__name__} is nothing that JSON has")
+
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False, default=_searched)
 
 
 def _are_same(items: Any, others: Any) -> bool:
