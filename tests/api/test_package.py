@@ -28,7 +28,7 @@ def test_importing_the_package_imports_nothing_else() -> None:
     own = {"workbench", "workbench.version"}
     assert imported_after("import workbench") == imported_after("import __future__") | own
     loaded = imported_after("import workbench; workbench.load")
-    assert not loaded & {"asyncio", "httpx2", "openai", "anthropic", "mcp", "textual", "sqlite3"}
+    assert not loaded & {"asyncio", "aiohttp", "httpx2", "openai", "anthropic", "mcp", "textual", "sqlite3"}
 
 
 def test_every_public_name_is_typed_and_there() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -176,9 +177,14 @@ def test_a_run_stepped_through_without_edits_says_what_an_unstepped_one_says(end
         request.json for request in endpoint.server.requests[-2:]
     ]
     assert without_times(stepped.result.trajectory) == without_times(plain.result.trajectory)
-    kinds = [type(event.payload) for event in stepped.events if not isinstance(event.payload, Paused | Resumed)]
-    assert kinds == [type(event.payload) for event in plain.events]
+    assert _kinds(stepped) == _kinds(plain)
     assert fold(stepped.events) == stepped.result.trajectory
+
+
+def _kinds(made: Stepped) -> list[type]:
+    """The kinds of a run's events but for its holds, pieces that came in several readings counted once."""
+    kinds = (type(event.payload) for event in made.events)
+    return [kind for kind, _ in groupby(kind for kind in kinds if kind not in (Paused, Resumed))]
 
 
 def test_a_chain_stepped_through_says_what_an_unstepped_one_says_and_what_was_added_behind_its_own_message(

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
 Provider = Literal["openai", "openai-responses", "anthropic"]
-"""A wire format and the SDK that speaks it: Chat Completions, Responses, Messages."""
+"""A wire format: Chat Completions, Responses, Messages."""
 
 PROVIDERS: tuple[Provider, ...] = get_args(Provider)
 

@@ -87,7 +87,7 @@ class Model(Protocol):
         ...
 
     async def start(self) -> None:
-        """Do what takes time before the first request, such as importing an SDK, so that it is not part of a run. May
+        """Do what takes time before the first request, such as imports, so that it is not part of a run. May
         be called more than once. Raises ModelError."""
         ...
 

@@ -35,7 +35,7 @@ from workbench.config.secrets import Secrets
 from workbench.providers.http.answers import kind_of
 from workbench.providers.http.endpoints import Endpoints
 from workbench.providers.model import AnswerFinished, ModelError
-from workbench.trajectory.events import CallFinished, TextDelta
+from workbench.trajectory.events import CallArgumentsDelta, CallFinished, CallStarted, TextDelta
 
 RAIN = "It rains in Tromsø."
 
@@ -90,6 +90,14 @@ async def test_what_is_not_counted_stays_uncounted(api: Api) -> None:
         answer = await ask(spec_of(server, api))
     assert isinstance(answer[-1], AnswerFinished)
     assert answer[-1].usage is None
+
+
+async def test_what_one_reading_brings_is_one_event_of_each_kind(api: Api) -> None:
+    calls = [Call("get_weather", {"city": city}) for city in ("Oslo", "Bergen")]
+    with serve(said(api, RAIN, calls=calls).in_pieces_of(10**6)) as server:
+        answer = await ask(spec_of(server, api))
+    kinds = [TextDelta, *[CallStarted, CallArgumentsDelta, CallFinished] * 2, AnswerFinished]
+    assert sorted(map(str, map(type, answer))) == sorted(map(str, kinds))
 
 
 async def test_broken_arguments_stay_visible(api: Api) -> None:

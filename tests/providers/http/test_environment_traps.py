@@ -97,9 +97,10 @@ async def test_the_vendor_itself_is_told_organisation_and_project(base_url: str,
     clients = Clients()
     client = await clients.client(spec, "sk-of-mine", EndpointErrors(spec, Secrets()))
     named = {name for name in client.headers if name.startswith(("openai-", "x-mine"))}
-    assert str(client.sdk.base_url) == f"{base_url}/"
-    assert named == (set() if leaves else {"openai-organization", "openai-project", "x-mine"})
-    assert all(type(client.headers[name]).__name__ == "Omit" for name in named)
+    assert str(client.base_url) == base_url
+    assert named == ({"openai-organization", "openai-project", "x-mine"} if leaves else set())
+    assert client.headers["authorization"] == "Bearer sk-of-mine"
+    assert client.headers["user-agent"].startswith("toolcall-workbench/")
     await clients.close()
 
 
@@ -122,10 +123,36 @@ async def test_others_are_asked_through_the_proxy_that_the_environment_names(
     assert proxy.requests[0].path.startswith("http://models.test/v1/")
 
 
-async def test_a_proxy_that_is_no_address_is_told_with_the_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("http_proxy", "nonsense://x")
-    with pytest.raises(ModelError, match=r"http://models.test/v1 cannot be asked: .*look at .*proxy"):
+@pytest.mark.parametrize("no_proxy", ["models.test", "other.test, .models.test", "*"])
+async def test_no_proxy_names_the_hosts_that_are_asked_without_one(
+    no_proxy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
+    monkeypatch.setenv("no_proxy", no_proxy)
+    with pytest.raises(ModelError, match=r"models\.test/v1 has an unknown host name"):
+        await ask(ModelSpec("m", "openai", "test-model", "http://api.models.test/v1"))
+
+
+@pytest.mark.parametrize("proxy", ["nonsense://x", "socks5://me:planted@127.0.0.1:1"])
+async def test_a_proxy_that_cannot_be_used_is_told_with_the_way_out(
+    proxy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("http_proxy", proxy)
+    with pytest.raises(ModelError, match=r"http://models.test/v1 cannot be asked: .*look at .*proxy") as raised:
         await ask(ModelSpec("m", "openai", "test-model", "http://models.test/v1"))
+    assert "planted" not in str(raised.value)
+
+
+async def test_a_proxy_gets_its_password_and_its_refusal_is_told_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    with serve(document({"error": "who?"}, 407)) as proxy:
+        monkeypatch.setenv("https_proxy", proxy.url.replace("http://", "http://me:planted@"))
+        with pytest.raises(ModelError) as raised:
+            await ask(ModelSpec("m", "openai", "test-model", "https://models.test/v1"))
+    assert proxy.requests[0].method == "CONNECT"
+    assert proxy.requests[0].headers["proxy-authorization"].startswith("Basic ")
+    assert "its proxy 127.0.0.1:" in str(raised.value)
+    assert "refuses to ask it (407 " in str(raised.value)
+    assert "planted" not in str(raised.value)
 
 
 @pytest.mark.parametrize("value", [None, "", "   "])

@@ -92,6 +92,11 @@ FAULTS = (
     Fault("only the end", lambda _: Answer((b"data: [DONE]\n\n",)), "held no answer", True),
     Fault("other text", lambda _: Answer((b"hello, world",), headers={}), "something that is not a model's answer"),
     Fault("binary", lambda _: Answer((b"\x00\x01 hello",), headers={}), "something that is not a model's answer", True),
+    Fault(
+        "not compressed",
+        lambda _: Answer((b"hello, world",), headers={"content-encoding": "gzip"}),
+        "sends a body that is not compressed as declared",
+    ),
     Fault("cut before the headers", lambda _: Answer(before=(CUT,)), "closed the connection before it answered", True),
     Fault("reset before the headers", lambda _: Answer(before=(RESET,)), "closed the connection before", True),
     Fault("cut in the stream", _half(CUT), "closed the connection in the middle of its answer", True),

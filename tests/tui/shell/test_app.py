@@ -214,7 +214,7 @@ def test_the_first_screen_loads_nothing_that_is_not_on_it(tmp_path: Path) -> Non
     screens = {name for name in loaded if name.startswith("workbench.tui.") and name.endswith("screen")}
     assert screens == {"workbench.tui.shell.main_screen"}
     assert not loaded & {
-        *("openai", "anthropic", "mcp", "httpx2", "jsonschema", "tomlkit", "rapidfuzz", "dateutil"),
+        *("openai", "anthropic", "mcp", "httpx2", "aiohttp", "jsonschema", "tomlkit", "rapidfuzz", "dateutil"),
         *("textual.widgets._text_area", "textual.document", "rich.syntax", "rich.markdown"),
         *("workbench.engine.run", "workbench.evaluation.runtime", "workbench.grading.critics", "workbench.analysis"),
         *("workbench.providers.built_in_models", "workbench.providers.http", "workbench.providers.offline"),

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing, suppress
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Literal
 
 from workbench.providers.http.errors import EndpointErrors
 from workbench.providers.model import MOST_STREAM_BYTES, AnswerFinished, TooMuchError
 from workbench.providers.wire.sse import SseParser
 from workbench.providers.wire.wire import AnswerReader, SseEvent
-from workbench.trajectory.events import ModelEvent
+from workbench.trajectory.events import CallArgumentsDelta, ModelEvent, ReasoningDelta, TextDelta
 from workbench.trajectory.messages import JsonValue
 
 if TYPE_CHECKING:
-    import httpx2
+    import aiohttp
 
 DRAIN_TIMEOUT_S = 0.2
 """How long a body may take to end after its last event before the connection is dropped, in seconds."""
@@ -30,44 +30,80 @@ Kind = Literal["events", "document", "page", "garbage"]
 
 
 async def read_answer(
-    response: httpx2.Response, reader: AnswerReader, errors: EndpointErrors
+    response: aiohttp.ClientResponse, reader: AnswerReader, errors: EndpointErrors
 ) -> AsyncGenerator[ModelEvent | AnswerFinished]:
-    """Yields the events of an answer piece by piece. It ends with the answer's last event, even when the connection
-    stays open.
+    """Yields the events of an answer as it comes: what one reading of the connection brings is one event of each kind.
+    It ends with the answer's last event, even when the connection stays open.
 
     Raises ModelError, and whatever the HTTP library raises.
     """
-    body_chunks = response.aiter_bytes() if "content-encoding" in response.headers else response.aiter_raw()
-    async with aclosing(body_chunks) as chunks:
-        kind, body = await _beginning(chunks, response.headers.get("content-type", ""))
-        if kind == "events":
-            async with aclosing(_events(body, chunks)) as events:
-                async for event in events:
-                    for said in reader.feed(event):
-                        yield said
-                    if reader.ended:
-                        await _drain(chunks)
-                        break
-        elif kind == "document":
-            body = await _rest(body, chunks, LARGEST_DOCUMENT_BYTES)
-            if len(body) > LARGEST_DOCUMENT_BYTES:
-                raise _too_much(LARGEST_DOCUMENT_BYTES)
-            for said in reader.feed_whole(_document(body, errors)):
+    content = response.content
+    kind, body = await _beginning(content, response.headers.get("content-type", ""))
+    if kind == "events":
+        parser = SseParser()
+        received = 0
+        while body and not reader.ended:
+            received += len(body)
+            if received > MOST_STREAM_BYTES:
+                raise _too_much(MOST_STREAM_BYTES)
+            for said in _read(reader, parser.feed(body)):
                 yield said
-        elif kind == "page":
-            raise errors.of_page(await _rest(body, chunks, LARGEST_PAGE_BYTES))
-        elif body.strip():
-            raise errors.of_garbage(body)
+            if not reader.ended:
+                body = await content.readany()
+        if reader.ended:
+            await _drain(content)
         else:
-            raise errors.of_nothing()
+            for said in _read(reader, parser.close()):
+                yield said
+    elif kind == "document":
+        body = await _rest(body, content, LARGEST_DOCUMENT_BYTES)
+        if len(body) > LARGEST_DOCUMENT_BYTES:
+            raise _too_much(LARGEST_DOCUMENT_BYTES)
+        for said in reader.feed_whole(_document(body, errors)):
+            yield said
+    elif kind == "page":
+        raise errors.of_page(await _rest(body, content, LARGEST_PAGE_BYTES))
+    elif body.strip():
+        raise errors.of_garbage(body)
+    else:
+        raise errors.of_nothing()
     for last in reader.finish():
         yield last
 
 
-async def _beginning(chunks: AsyncIterator[bytes], content_type: str) -> tuple[Kind | None, bytes]:
+def _read(reader: AnswerReader, events: list[SseEvent]) -> Iterator[ModelEvent]:
+    """Yields what some server-sent events say, neighbouring pieces of one text or of one call's arguments joined. When
+    the reader raises, what came before is yielded first."""
+    said: list[ModelEvent] = []
+    try:
+        for event in events:
+            for piece in reader.feed(event):
+                if not (said and _join(said, piece)):
+                    said.append(piece)
+            if reader.ended:
+                break
+    finally:
+        yield from said
+
+
+def _join(said: list[ModelEvent], piece: ModelEvent) -> bool:
+    """Append a piece to the last event. Returns whether they belong together."""
+    match piece, said[-1]:
+        case TextDelta(round, text), TextDelta(_, before):
+            said[-1] = TextDelta(round, before + text)
+        case ReasoningDelta(round, text), ReasoningDelta(_, before):
+            said[-1] = ReasoningDelta(round, before + text)
+        case CallArgumentsDelta(call_id, fragment), CallArgumentsDelta(last_id, before) if call_id == last_id:
+            said[-1] = CallArgumentsDelta(call_id, before + fragment)
+        case _:
+            return False
+    return True
+
+
+async def _beginning(content: aiohttp.StreamReader, content_type: str) -> tuple[Kind | None, bytes]:
     """Returns as much of a body as its kind requires, and the kind."""
     head = b""
-    async for chunk in chunks:
+    while chunk := await content.readany():
         head = (head + chunk).lstrip()  # some servers send blanks for as long as a model thinks
         kind = kind_of(head, content_type)
         if kind is not None:
@@ -75,37 +111,20 @@ async def _beginning(chunks: AsyncIterator[bytes], content_type: str) -> tuple[K
     return None, head
 
 
-async def _events(head: bytes, chunks: AsyncGenerator[bytes]) -> AsyncGenerator[SseEvent]:
-    parser = SseParser()
-    chunk: bytes | None = head
-    received = 0
-    while chunk is not None:
-        received += len(chunk)
-        if received > MOST_STREAM_BYTES:
-            raise _too_much(MOST_STREAM_BYTES)
-        for event in parser.feed(chunk):
-            yield event
-        chunk = await anext(chunks, None)
-    for event in parser.close():
-        yield event
-
-
-async def _drain(chunks: AsyncIterator[bytes]) -> None:
+async def _drain(content: aiohttp.StreamReader) -> None:
     """Read the rest of a body after its last event, so that its connection can be reused."""
-    import httpx2
+    import aiohttp
 
-    with suppress(TimeoutError, httpx2.HTTPError):
+    with suppress(TimeoutError, aiohttp.ClientError):
         async with asyncio.timeout(DRAIN_TIMEOUT_S):
-            async for _ in chunks:
+            while await content.readany():
                 pass
 
 
-async def _rest(head: bytes, chunks: AsyncIterator[bytes], largest: int) -> bytes:
+async def _rest(head: bytes, content: aiohttp.StreamReader, largest: int) -> bytes:
     body = bytearray(head)
-    async for chunk in chunks:
+    while len(body) <= largest and (chunk := await content.readany()):
         body += chunk
-        if len(body) > largest:
-            break
     return bytes(body)
 
 

@@ -1,7 +1,8 @@
-"""The vendors' SDK clients, one for each endpoint and key, made on first use and shielded from the environment.
+"""Connections to endpoints, one pool for each endpoint and key, made on first use and shielded from the environment.
 
-The SDKs read variables and files of their own: base URLs, profiles, further headers, proxies. Of these only proxies
-and, at the vendor's own address, further headers are let through; servers on this machine are reached without a proxy.
+Requests go out through aiohttp: the vendors' SDKs take several times the CPU for the same bytes. An SDK has its say
+where only it knows better: at its vendor's own address, it tells the headers that it takes from the environment, such
+as organisation and project. Other endpoints get none of these, and servers on this machine are reached without a proxy.
 """
 
 from __future__ import annotations
@@ -16,56 +17,69 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from workbench.config.models import OWN_URLS, ModelSpec, is_loopback
+from workbench.config.models import OWN_URLS, ModelSpec
 from workbench.providers.http.errors import EndpointErrors, Refused
-from workbench.providers.http.transport import CONNECT_TIMEOUT_S
+from workbench.providers.http.transport import CONNECT_TIMEOUT_S, proxy_for
 from workbench.version import __version__
 
 if TYPE_CHECKING:
-    import anthropic
-    import httpx2
-    import openai
+    import aiohttp
+    import yarl
 
 KEEP_ALIVE_S = 30.0
 LARGEST_ERROR_BYTES = 64 * 1024
+LARGEST_HEADER_BYTES = 64 * 1024
 ERROR_BODY_TIMEOUT_S = 5.0
 
 ANTHROPIC_VERSION = "2026-10-21"
 OLDER_ANTHROPIC_VERSION = "2023-06-01"
 
+_NOT_FROM_SDK = ("authorization", "x-api-key", "x-stainless-")
+
 
 @dataclass(frozen=True)
 class Client:
-    """An SDK's client for one endpoint. `errors` are the exceptions that its use can raise."""
+    """The connections to one endpoint. `errors` are the exceptions that its use can raise."""
 
-    sdk: openai.AsyncOpenAI | anthropic.AsyncAnthropic
-    stream_class: Any
-    headers: Mapping[str, Any] = field(repr=False)  # the key is in them
+    base_url: yarl.URL
+    headers: Mapping[str, str] = field(repr=False)  # the key is in them
     errors: tuple[type[Exception], ...]
+    session: aiohttp.ClientSession = field(repr=False)
+    proxy: str | None = field(repr=False)  # a password may be in it
 
-    async def post(self, path: str, body: bytes, read_timeout_s: float) -> httpx2.Response:
-        """Send a request and return the unread response. Raises one of `errors`; a refusal is `Refused`, possibly
-        wrapped."""
-        import httpx2
-
-        answer: httpx2.Response = await self.sdk.post(
-            path,
-            content=body,
-            cast_to=httpx2.Response,
-            options={"headers": self.headers, "timeout": _timeout(read_timeout_s)},
-            stream=True,
-            stream_cls=self.stream_class,
-        )
-        return answer
+    async def post(self, path: str, body: bytes, read_timeout_s: float) -> aiohttp.ClientResponse:
+        """Send a request and return the unread response. Raises one of `errors`; a refusal is `Refused`."""
+        return await self._ask("POST", path, read_timeout_s, body)
 
     async def get(self, path: str, read_timeout_s: float) -> bytes:
         """Returns the body at a path. Raises as `post`."""
-        import httpx2
+        async with await self._ask("GET", path, read_timeout_s) as response:
+            return await response.read()
 
-        answer = await self.sdk.get(
-            path, cast_to=httpx2.Response, options={"headers": self.headers, "timeout": _timeout(read_timeout_s)}
-        )
-        return answer.content
+    async def _ask(
+        self, method: str, path: str, read_timeout_s: float, body: bytes | None = None
+    ) -> aiohttp.ClientResponse:
+        import aiohttp
+        import yarl
+
+        # The read timeout begins when the body is written: the outer one is for endpoints that do not even read it.
+        async with asyncio.timeout(CONNECT_TIMEOUT_S + 2 * read_timeout_s):
+            response = await self.session.request(
+                method,
+                yarl.URL(f"{self.base_url}{path}", encoded=True),
+                data=body,
+                headers=self.headers,
+                allow_redirects=False,
+                proxy=self.proxy,
+                # The rate limiter counts requests, so no request ever waits for a place in the pool.
+                timeout=aiohttp.ClientTimeout(connect=CONNECT_TIMEOUT_S, sock_read=read_timeout_s),
+            )
+        if not 200 <= response.status < 300:
+            try:
+                raise await _refusal(response)
+            finally:
+                response.close()
+        return response
 
 
 class Clients:
@@ -79,13 +93,14 @@ class Clients:
 
     async def client(self, spec: ModelSpec, key: str | None, errors: EndpointErrors) -> Client:
         """Returns the client for a model's endpoint. Raises ModelError when none can be made."""
-        sdk = spec.provider.partition("-")[0]
-        place = (sdk, spec.base_url, key, spec.legacy_auth)
-        if place not in self._clients:
-            async with self._making:
-                if place not in self._clients:
-                    with self._starting(f"model {spec.name}"):
-                        self._clients[place] = await self._make(sdk, spec, key, errors)
+        place = (spec.provider, spec.base_url, key, spec.legacy_auth)
+        client = self._clients.get(place)
+        if client is not None:
+            return client
+        async with self._making:
+            if place not in self._clients:
+                with self._starting(f"model {spec.name}"):
+                    self._clients[place] = await self._make(spec, key, errors)
         return self._clients[place]
 
     async def close(self) -> None:
@@ -93,90 +108,103 @@ class Clients:
         clients = tuple(self._clients.values())
         self._clients.clear()
         for client in clients:
-            await client.sdk.close()
+            await client.session.close()
 
-    async def _make(self, sdk: str, spec: ModelSpec, key: str | None, errors: EndpointErrors) -> Client:
-        # Imports of a second and more, and reading certificates, must not delay other runs.
-        module = await asyncio.to_thread(importlib.import_module, sdk)
-        import anyio
-        import httpx2
+    async def _make(self, spec: ModelSpec, key: str | None, errors: EndpointErrors) -> Client:
+        # Imports of up to a second, and reading certificates, must not delay other runs.
+        aiohttp: Any = await asyncio.to_thread(importlib.import_module, "aiohttp")
+        import yarl
 
-        for name in ("openai", "anthropic", "httpx2"):
-            # OPENAI_LOG and ANTHROPIC_LOG would log whole requests.
-            logging.getLogger(name).setLevel(logging.WARNING)
         try:
-            if self._tls is None:
-                self._tls = await asyncio.to_thread(httpx2.create_ssl_context)
-            http = httpx2.AsyncClient(
-                verify=self._tls,
-                trust_env=not is_loopback(spec.base_url),
-                limits=httpx2.Limits(max_keepalive_connections=None, keepalive_expiry=KEEP_ALIVE_S),
-                event_hooks={"response": [_refuse_failures]},
-            )
-            client = _sdk_client(module, sdk, spec.base_url, key, http)
-        except (ValueError, OSError, ImportError, httpx2.InvalidURL) as error:
+            proxy = proxy_for(spec.base_url)
+            base_url = yarl.URL(spec.base_url.rstrip("/"), encoded=True)
+            headers = _headers(spec, key)
+            if _is_the_vendors(spec):
+                headers = await _from_sdk(spec, key) | headers
+            if base_url.scheme == "https" or (proxy or "").startswith("https:"):
+                self._tls = self._tls or await asyncio.to_thread(_tls)
+        except (ValueError, OSError, ImportError) as error:
             raise errors.of_settings(error) from error
-        headers = _headers(module, client.default_headers, sdk, spec, key)
-        vendor_error = module.OpenAIError if sdk == "openai" else module.AnthropicError
-        http_errors = (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, anyio.EndOfStream, OSError)
-        return Client(client, module.AsyncStream, headers, (vendor_error, *http_errors, Refused))
+        session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(
+                limit=0, keepalive_timeout=KEEP_ALIVE_S, ssl=self._tls or True, resolver=aiohttp.ThreadedResolver()
+            ),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            skip_auto_headers=("accept", "accept-encoding", "content-type", "user-agent"),
+            max_line_size=LARGEST_HEADER_BYTES,
+            max_field_size=LARGEST_HEADER_BYTES,
+        )
+        return Client(base_url, headers, (aiohttp.ClientError, OSError, Refused), session, proxy)
 
 
-def _sdk_client(module: Any, sdk: str, base_url: str, key: str | None, http: httpx2.AsyncClient) -> Any:
-    # Always with a key: without one the SDKs would look for another in the environment.
-    settings = {"base_url": base_url, "api_key": key or "none", "max_retries": 0, "http_client": http}
-    if sdk == "anthropic":
-        return module.AsyncAnthropic(**settings, open_telemetry=False)
-    return module.AsyncOpenAI(**settings)
+def _is_the_vendors(spec: ModelSpec) -> bool:
+    return urlsplit(spec.base_url).hostname == urlsplit(OWN_URLS[spec.provider]).hostname
 
 
-def _headers(
-    module: Any, defaults: Mapping[str, object], sdk: str, spec: ModelSpec, key: str | None
-) -> Mapping[str, Any]:
-    """Returns the headers of each request. The SDK's description of this machine is left out, and so is, for endpoints
-    other than its vendor's, what it took from the environment."""
-    to_vendor = urlsplit(spec.base_url).hostname == urlsplit(OWN_URLS[spec.provider]).hostname
-    headers: dict[str, Any] = {
-        name.lower(): module.omit
-        for name in (*defaults, "x-stainless-retry-count", "x-stainless-read-timeout", "x-stainless-timeout")
-        if name.lower().startswith("x-stainless-") or not to_vendor
-    }
-    headers |= {
+async def _from_sdk(spec: ModelSpec, key: str | None) -> dict[str, str]:
+    """Returns the headers that the vendor's SDK would send to the vendor, without the key and without its description
+    of this machine."""
+    sdk = spec.provider.partition("-")[0]
+    module = await asyncio.to_thread(importlib.import_module, sdk)
+    for name in ("openai", "anthropic", "httpx2"):
+        # OPENAI_LOG and ANTHROPIC_LOG would log what the SDKs do.
+        logging.getLogger(name).setLevel(logging.WARNING)
+
+    def make() -> Any:
+        # Always with a key: without one the SDKs would look for another in the environment.
+        settings = {"base_url": spec.base_url, "api_key": key or "none", "max_retries": 0}
+        if sdk == "anthropic":
+            return module.AsyncAnthropic(**settings, open_telemetry=False)
+        return module.AsyncOpenAI(**settings)
+
+    client = await asyncio.to_thread(make)
+    try:
+        return {
+            name.lower(): value
+            for name, value in client.default_headers.items()
+            if isinstance(value, str) and not name.lower().startswith(_NOT_FROM_SDK)
+        }
+    finally:
+        await client.close()
+
+
+def _headers(spec: ModelSpec, key: str | None) -> dict[str, str]:
+    """Returns the headers that a request to any endpoint needs, whatever an SDK says."""
+    headers = {
         "accept": "application/json",
         "accept-encoding": "identity",
-        "authorization": f"Bearer {key}" if key else module.omit,
         "content-type": "application/json",
         "user-agent": f"toolcall-workbench/{__version__}",
     }
-    if sdk == "anthropic":
+    if spec.provider == "anthropic":
         headers["anthropic-version"] = OLDER_ANTHROPIC_VERSION if spec.legacy_auth else ANTHROPIC_VERSION
-        if spec.legacy_auth and key:
-            headers["x-api-key"] = key
-            headers["authorization"] = module.omit
+    if key and spec.provider == "anthropic" and spec.legacy_auth:
+        headers["x-api-key"] = key
+    elif key:
+        headers["authorization"] = f"Bearer {key}"
     return headers
 
 
-async def _refuse_failures(response: httpx2.Response) -> None:
-    """Raise `Refused` for anything but success, with as much of the body as an error can need: the SDKs would read it
-    to its end, however long that takes."""
+def _tls() -> ssl.SSLContext:
+    """Returns what checks certificates: the authorities of the system, or those that SSL_CERT_FILE or SSL_CERT_DIR
+    names."""
     import httpx2
 
-    if response.is_success:
-        return
+    context = httpx2.create_ssl_context()
+    context.set_alpn_protocols(["http/1.1"])
+    return context
+
+
+async def _refusal(response: aiohttp.ClientResponse) -> Refused:
+    """Returns an answer other than success, with as much of its body as an error can need, and soon."""
+    import aiohttp
+
     body = bytearray()
     try:
         async with asyncio.timeout(ERROR_BODY_TIMEOUT_S):
-            async for chunk in response.aiter_bytes():
+            while len(body) <= LARGEST_ERROR_BYTES and (chunk := await response.content.readany()):
                 body += chunk
-                if len(body) > LARGEST_ERROR_BYTES:
-                    break
-    except (TimeoutError, httpx2.HTTPError):
+    except (TimeoutError, aiohttp.ClientError):
         pass  # the status is enough
-    raise Refused(response.status_code, dict(response.headers), bytes(body[:LARGEST_ERROR_BYTES]))
-
-
-def _timeout(read_timeout_s: float) -> httpx2.Timeout:
-    import httpx2
-
-    # The rate limiter counts requests, so no request ever waits for a place in the pool.
-    return httpx2.Timeout(read_timeout_s, connect=CONNECT_TIMEOUT_S, pool=None)
+    headers = {name.lower(): value for name, value in response.headers.items()}
+    return Refused(response.status, headers, bytes(body[:LARGEST_ERROR_BYTES]))

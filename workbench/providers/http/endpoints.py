@@ -23,7 +23,7 @@ class Endpoints:
     base URL and key, shared by all models there. Use it on one event loop.
 
     `clock` returns monotonic seconds and `sleep` waits seconds, for the rate limiters. `starting` wraps the start of a
-    model, such as the import of its SDK.
+    model, such as imports.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class Endpoints:
     def open(
         self, spec: ModelSpec, environment: Mapping[str, str], on_pause: Callable[[float], object] | None = None
     ) -> Model:
-        """Returns the model behind its endpoint; nothing is connected and no SDK imported before its first request.
+        """Returns the model behind its endpoint; nothing is connected or imported before its first request.
         `on_pause` is called with the seconds for which a request is delayed at the endpoint's request.
 
         Raises ModelError when the variable of its key is not set.

@@ -48,7 +48,7 @@ class EndpointErrors:
     def of_exception(
         self, error: Exception, *, path: str, began: bool = False, tool_at: Callable[[str], str | None] = lambda _: None
     ) -> ModelError:
-        """Returns the error for an exception of an SDK or the HTTP library. `path` was requested; `began` tells that
+        """Returns the error for an exception of the HTTP library. `path` was requested; `began` tells that
         part of an answer had come; `tool_at` finds the tool that an error's text complains about."""
         for cause in causes_of(error):
             if isinstance(cause, Refused):

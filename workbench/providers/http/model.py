@@ -39,7 +39,7 @@ class EndpointModel:
         self._errors = errors
 
     async def start(self) -> None:
-        """Import the SDK and make the client. Raises ModelError."""
+        """Import what speaks HTTP and make the client. Raises ModelError."""
         await self._clients.client(self.spec, self.key, self._errors)
 
     def turn(self) -> AbstractAsyncContextManager[None]:
@@ -67,7 +67,7 @@ class EndpointModel:
                     async for event in events:
                         yield event
             finally:
-                await response.aclose()
+                response.close()
         except TooMuchError:
             raise
         except ModelError as error:

@@ -15,14 +15,28 @@ CONNECT_TIMEOUT_S = 10.0
 
 
 def proxy_for(base_url: str) -> str | None:
-    """Returns the proxy that the environment names for an address, without a user and a password; `None` where it is
-    reached directly."""
+    """Returns the address of the proxy that the environment names for an endpoint; `None` where it is reached directly.
+
+    Raises ValueError for a proxy that cannot be used, without quoting a password.
+    """
     parts = urlsplit(base_url)
     proxies = getproxies()
     proxy = proxies.get(parts.scheme) or proxies.get("all")
     if not proxy or is_loopback(base_url) or proxy_bypass(parts.netloc):
         return None
-    return proxy.rpartition("@")[2].rpartition("://")[2].rstrip("/")
+    if "://" not in proxy:
+        proxy = f"http://{proxy}"
+    found = urlsplit(proxy)
+    if found.scheme not in ("http", "https") or not found.hostname:
+        raise ValueError(f"the proxy {shown_proxy(proxy)} has no address that begins with http:// or https://")
+    return proxy
+
+
+def shown_proxy(proxy: str) -> str:
+    """Returns the address of a proxy without a user and a password."""
+    scheme, _, rest = proxy.rpartition("://")
+    host = rest.rpartition("@")[2].rstrip("/")
+    return host if scheme in ("", "http") else f"{scheme}://{host}"
 
 
 _CERTIFICATE_PROBLEMS = {
@@ -44,7 +58,7 @@ class Broken:
 
 
 def causes_of(error: BaseException) -> Iterator[BaseException]:
-    """Yields an exception and everything that led to it, the SDK's wrapping first."""
+    """Yields an exception and everything that led to it, the outermost first."""
     waiting: list[BaseException] = [error]
     seen: set[int] = set()
     while waiting:
@@ -64,7 +78,8 @@ def broken_by(error: BaseException, spec: ModelSpec, *, began: bool) -> Broken |
     causes = tuple(causes_of(error))
     proxy = proxy_for(spec.base_url)
     if proxy is not None and (problem := _with_proxy(causes)):
-        return Broken(f"cannot be reached: its proxy {proxy} {problem}: look at HTTPS_PROXY, HTTP_PROXY and NO_PROXY")
+        way_out = "look at HTTPS_PROXY, HTTP_PROXY and NO_PROXY"
+        return Broken(f"cannot be reached: its proxy {shown_proxy(proxy)} {problem}: {way_out}")
     for found in (_before_connecting(causes), _timed_out(causes, spec), _broken_off(causes, spec, began)):
         if found is not None:
             return found
@@ -73,7 +88,7 @@ def broken_by(error: BaseException, spec: ModelSpec, *, began: bool) -> Broken |
 
 def _with_proxy(causes: tuple[BaseException, ...]) -> str | None:
     """Returns what is wrong with a proxy, to which every connection goes first."""
-    import httpx2
+    import aiohttp
 
     for cause in causes:
         match cause:
@@ -81,18 +96,20 @@ def _with_proxy(causes: tuple[BaseException, ...]) -> str | None:
                 return "refuses connections"
             case socket.gaierror():
                 return "has an unknown host name"
-            case httpx2.ConnectTimeout():
+            case aiohttp.ConnectionTimeoutError():
                 return f"accepts no connection within {CONNECT_TIMEOUT_S:g} s"
-            case httpx2.ProxyError():
-                return f"refuses to ask it ({cause})"
+            case aiohttp.ClientHttpProxyError():
+                return f"refuses to ask it ({cause.status} {cause.message})"
     return None
 
 
 def _before_connecting(causes: tuple[BaseException, ...]) -> Broken | None:
-    import httpx2
+    import aiohttp
 
     for cause in causes:
         match cause:
+            case aiohttp.ClientConnectorError():
+                continue  # wraps the error that tells what happened
             case ssl.SSLCertVerificationError():
                 problem, way_out = _CERTIFICATE_PROBLEMS.get(cause.verify_code, _UNTRUSTED)
                 return Broken(f"shows a certificate that {problem}: {way_out}")
@@ -104,43 +121,49 @@ def _before_connecting(causes: tuple[BaseException, ...]) -> Broken | None:
                 return Broken("has an unknown host name: correct base_url, or look at the network")
             case ConnectionRefusedError():
                 return Broken("refuses connections: start the server, or correct base_url")
-            case httpx2.UnsupportedProtocol() | httpx2.InvalidURL():
+            case aiohttp.InvalidURL() | aiohttp.NonHttpUrlClientError():
                 return Broken("is not a valid address: base_url must begin with http:// or https:// and a host")
-            case httpx2.ProxyError():
-                return Broken(f"cannot be reached through the proxy ({cause}): look at HTTPS_PROXY and NO_PROXY")
     return None
 
 
 def _timed_out(causes: tuple[BaseException, ...], spec: ModelSpec) -> Broken | None:
-    import httpx2
+    import aiohttp
 
     for cause in causes:
         match cause:
-            case httpx2.ConnectTimeout():
+            case aiohttp.ConnectionTimeoutError():
                 return Broken(f"accepts no connection within {CONNECT_TIMEOUT_S:g} s: look at base_url and the network")
-            case httpx2.ReadTimeout() | httpx2.WriteTimeout():
+            case TimeoutError():
                 way_out = "raise read_timeout_s of the model, or look at what the server does"
                 return Broken(f"was silent for {spec.read_timeout_s:g} s: {way_out}")
     return None
 
 
 def _broken_off(causes: tuple[BaseException, ...], spec: ModelSpec, began: bool) -> Broken | None:
-    import anyio
-    import httpx2
+    import aiohttp
+    from aiohttp import http_exceptions
 
     when = "in the middle of its answer" if began else "before it answered"
     if not began and spec.base_url.startswith("http:"):
         when += "; if it expects TLS, write https:// in base_url"
+    # What led to an error says more than the error: that a body is incomplete, for example, that it is no gzip.
+    for cause in reversed(causes):
+        match cause:
+            case http_exceptions.ContentEncodingError():
+                return Broken("sends a body that is not compressed as declared: look at the server or its proxy")
+            case http_exceptions.HttpProcessingError() if not _is_incomplete(cause):
+                return Broken("does not answer in HTTP: correct base_url, or look at what the server sends")
     for cause in causes:
         match cause:
-            case httpx2.ConnectError():
+            case aiohttp.ClientConnectorError():
                 return Broken("cannot be reached: look at base_url and the network")
-            case httpx2.LocalProtocolError():
-                return Broken("cannot be reached: its key or base_url contains characters that HTTP does not allow")
-            case httpx2.RemoteProtocolError() if not any(said in str(cause) for said in ("disconnected", "closed")):
-                return Broken("does not answer in HTTP: correct base_url, or look at what the server sends")
-            case httpx2.DecodingError():
-                return Broken("sends a body that is not compressed as declared: look at the server or its proxy")
-            case httpx2.TransportError() | httpx2.StreamError() | OSError() | anyio.EndOfStream():
+            case aiohttp.ClientError() | OSError():
                 return Broken(f"closed the connection {when}", retryable=True)
     return None
+
+
+def _is_incomplete(error: BaseException) -> bool:
+    """Returns whether an error in HTTP is only that the rest is missing."""
+    from aiohttp import http_exceptions
+
+    return isinstance(error, http_exceptions.PayloadEncodingError) and "Not enough data" in str(error)
