@@ -14,12 +14,21 @@ WAITING = """
 [[cases]]
 name = "Waiting"
 user = "What is the weather in Bergen?"
-mocks = [{ tool = "get_weather", result = "late", delay_ms = 3000 }]
+mocks = [{ tool = "get_weather", result = "late", delay_ms = 1 }]
 [[cases.ordered]]
 tool = "get_weather"
 args = { city = "Bergen" }
 """
-"""Long enough to be interrupted, and short enough to be waited for."""
+"""A case that comes to no end where mocks are `STUCK`, and is done at once where they are not."""
+
+STUCK = """
+from asyncio import Event
+from workbench.tools.mocks import Mocks
+async def never(_seconds):
+    await Event().wait()
+Mocks.__init__.__defaults__ = (never,)
+"""
+"""To begin a program with whose mocks with a delay never answer."""
 
 
 def interrupted(
@@ -27,12 +36,12 @@ def interrupted(
 ) -> subprocess.CompletedProcess[str]:
     """Run three cases one after the other, and end the program during the second one."""
     program.write("weather.toml", WEATHER + WAITING + WRONG)
-    running = program.start("run", "weather.toml", "--concurrency", "1", *words)
+    running = program.start("run", "weather.toml", "--concurrency", "1", *words, first=STUCK)
     said = read_until(running, 'get_weather(city="Bergen")')
     _wait_until_one_is_kept(program)
     running.send_signal(number)
-    rest, complaints = running.communicate(timeout=20)
-    return subprocess.CompletedProcess(words, running.returncode, said + rest, complaints)
+    rest, complaints = running.communicate()
+    return subprocess.CompletedProcess(words, running.wait(), said + rest, complaints)
 
 
 def _wait_until_one_is_kept(program: Program) -> None:

@@ -1,8 +1,11 @@
-"""Programs that start at once: a program that has imported all of `workbench` forks one for every call.
+"""Programs that start at once: a process that has imported all of `workbench` forks one for every request.
 
 Importing is most of what a short command costs, and the tests run hundreds of them. Each is a process of its own all
-the same, with the words, environment, folder and standard streams it is given, and it ends as a program ends. That the
-program also starts from nothing is tested wherever one is started, not run (`Program.start`, the tests in a terminal).
+the same, with the words, environment, folder and standard streams it is given. It ends as a program ends, but without
+taking apart what was imported, which would cost more than the program itself. That the program also starts from nothing
+and is taken apart at its end is tested wherever it is started as a command (`tests.cli.program.COMMAND`).
+
+All workers of one test run share one such process. It ends when the last of them has gone.
 """
 
 from __future__ import annotations
@@ -14,25 +17,24 @@ import gc
 import json
 import os
 import pkgutil
+import selectors
 import signal
 import socket
 import subprocess
 import sys
 import termios
+import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from tempfile import TemporaryFile
-from typing import Any
-
-import workbench
-from workbench.cli.main import main as run_workbench
+from types import TracebackType
+from typing import Any, Self
 
 ROOT = Path(__file__).parents[2]
-WITH_APP = "with app"
-"""The word by which a forking program imports the app too."""
+APP = "workbench.tui"
+"""Imported when the first program asks for it."""
 IMPORTED_WHEN_NEEDED = (
     "anthropic",
     "anyio._backends._asyncio",
@@ -45,53 +47,65 @@ IMPORTED_WHEN_NEEDED = (
 )
 RECEIVED_BYTES = 1 << 16
 NUMBER_BYTES = 12
-
-
-def run_forked(
-    words: Sequence[str], folder: Path, environment: Mapping[str, str], timeout_s: float
-) -> subprocess.CompletedProcess[str]:
-    """Run `workbench` with `words` to its end, without a terminal; it is killed when that takes longer.
-
-    Raises subprocess.TimeoutExpired.
-    """
-    request = {"words": words, "folder": str(folder), "environment": dict(environment)}
-    mine, its = socket.socketpair()
-    with mine, TemporaryFile("w+", encoding="utf-8") as output, TemporaryFile("w+", encoding="utf-8") as errors:
-        with its:
-            sent = json.dumps(request).encode() + b"\n"
-            socket.send_fds(_forker(), [sent], [its.fileno(), output.fileno(), errors.fileno()])
-        pid = int(mine.recv(NUMBER_BYTES, socket.MSG_WAITALL))
-        mine.settimeout(timeout_s)
-        try:
-            code = int(mine.recv(NUMBER_BYTES, socket.MSG_WAITALL))
-        except TimeoutError:
-            os.kill(pid, signal.SIGKILL)
-            raise subprocess.TimeoutExpired(["workbench", *words], timeout_s) from None
-        output.seek(0)
-        errors.seek(0)
-        return subprocess.CompletedProcess(["workbench", *words], code, output.read(), errors.read())
+READY = b"!"
 
 
 class ForkedProgram:
-    """`workbench` with `words` in a terminal that it leads, as a `subprocess.Popen` of it would be."""
+    """`workbench` with `words`, forked: a process like one of `subprocess.Popen`.
 
-    def __init__(self, words: Sequence[str], terminal: int, folder: Path, environment: Mapping[str, str]) -> None:
-        request = {"words": words, "folder": str(folder), "environment": dict(environment)}
+    `streams` are its standard input, output and errors, or a single terminal that it leads. It begins with `first`,
+    Python that may change the program. `with_app` imports the app before the fork.
+    """
+
+    def __init__(
+        self,
+        words: Sequence[str],
+        streams: Sequence[int],
+        folder: Path,
+        environment: Mapping[str, str],
+        *,
+        first: str = "",
+        with_app: bool = False,
+    ) -> None:
+        request = {
+            "words": list(words),
+            "folder": str(folder),
+            "environment": dict(environment),
+            "first": first,
+            "with app": with_app,
+        }
+        self.args = ["workbench", *words]
+        self.returncode: int | None = None
         self._answers, its = socket.socketpair()
         with its:
             sent = json.dumps(request).encode() + b"\n"
-            socket.send_fds(_forker(WITH_APP), [sent], [its.fileno(), terminal])
+            socket.send_fds(_forker(), [sent], [its.fileno(), *streams])
         self.pid = int(self._answers.recv(NUMBER_BYTES, socket.MSG_WAITALL))
-        self.returncode: int | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if error is not None:
+            self.kill()
+        self.wait()
 
     def poll(self) -> int | None:
         """Returns the exit code, `None` while the program goes on."""
         return self._ended(0)
 
-    def wait(self) -> int:
-        """Wait for the end of the program. Returns its exit code."""
-        code = self._ended(None)
-        assert code is not None
+    def wait(self, timeout_s: float | None = None) -> int:
+        """Wait for the end of the program. Returns its exit code.
+
+        Raises subprocess.TimeoutExpired, after killing it, when that takes longer than `timeout_s`.
+        """
+        code = self._ended(timeout_s)
+        if code is None:
+            assert timeout_s is not None
+            self.kill()
+            raise subprocess.TimeoutExpired(self.args, timeout_s)
         return code
 
     def _ended(self, timeout_s: float | None) -> int | None:
@@ -114,68 +128,147 @@ class ForkedProgram:
 
 
 @functools.cache
-def _forker(*words: str) -> socket.socket:
-    """Where the program that forks is asked; it ends when this one does."""
-    mine, its = socket.socketpair()
-    with its:
-        command = [sys.executable, "-X", "utf8", "-m", "tests.cli.forking", str(its.fileno()), *words]
-        forker = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, pass_fds=[its.fileno()])
-    atexit.register(forker.wait)
-    atexit.register(mine.close)  # comes first
-    return mine
-
-
-def main() -> int:
-    """Fork a program for every request: its number is the answer, and its exit code once it has ended."""
-    left_out = ("workbench.__main__",) if WITH_APP in sys.argv else ("workbench.__main__", "workbench.tui")
-    for module in pkgutil.walk_packages(workbench.__path__, "workbench."):
-        if not module.name.startswith(left_out):
-            import_module(module.name)
-    for name in IMPORTED_WHEN_NEEDED:
-        import_module(name)
-    gc.collect()
-    gc.freeze()
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those who wait for a program
-    requests = socket.socket(fileno=int(sys.argv[1]))
+def _forker() -> socket.socket:
+    """Returns a connection to the process that forks, which is started unless a worker of this test run has."""
+    run = os.environ.get("PYTEST_XDIST_TESTRUNUID", f"process {os.getpid()}")
+    address = f"\0workbench tests {run}"
     while True:
-        asked, descriptors, *_ = socket.recv_fds(requests, RECEIVED_BYTES, 3)
+        connection = socket.socket(socket.AF_UNIX)
+        try:
+            connection.connect(address)
+            if connection.recv(1) == READY:
+                atexit.register(connection.close)
+                return connection
+        except ConnectionError:
+            pass  # there is none yet, or it is about to end
+        connection.close()
+        with socket.socket(socket.AF_UNIX) as listener:
+            try:
+                listener.bind(address)
+            except OSError:
+                continue  # another worker starts it
+            listener.listen()
+            listener.set_inheritable(True)
+            command = [sys.executable, "-X", "utf8", "-m", "tests.cli.forking", str(listener.fileno())]
+            # Nobody waits for it: it may outlive this worker.
+            os.posix_spawn("/bin/sh", ["sh", "-c", 'cd "$0" && exec "$@" </dev/null', str(ROOT), *command], os.environ)
+
+
+class _Forker:
+    """Forks a program for every request: its number is the answer, and its exit code once it has ended."""
+
+    def __init__(self, listener: socket.socket) -> None:
+        self._listener = listener
+        self._watched = selectors.DefaultSelector()
+        self._workers = 0
+        self._has_app = False
+
+    def serve(self) -> None:
+        """Serve until the last worker has gone."""
+        self._watch(self._listener.fileno(), self._accept)
+        while True:
+            for key, _ in self._watched.select():
+                key.data()
+
+    def _watch(self, descriptor: int, react: Callable[[], None]) -> None:
+        self._watched.register(descriptor, selectors.EVENT_READ, react)
+
+    def _accept(self) -> None:
+        worker, _ = self._listener.accept()
+        self._workers += 1
+        self._watch(worker.fileno(), lambda: self._answer(worker))
+        worker.send(READY)
+
+    def _answer(self, worker: socket.socket) -> None:
+        asked, descriptors, *_ = socket.recv_fds(worker, RECEIVED_BYTES, 4)
         if not asked:
-            return 0
+            self._watched.unregister(worker.fileno())
+            worker.close()
+            self._workers -= 1
+            if not self._workers:
+                sys.exit()
+            return
         while not asked.endswith(b"\n"):
-            asked += requests.recv(RECEIVED_BYTES)
-        if os.fork() == 0:
-            requests.close()
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            answers, *streams = descriptors
-            if (pid := os.fork()) == 0:
-                os.close(answers)
-                return _program(json.loads(asked), *streams)
-            os.write(answers, b"%*d" % (NUMBER_BYTES, pid))
-            _, status = os.waitpid(pid, 0)
-            os.write(answers, b"%*d" % (NUMBER_BYTES, os.waitstatus_to_exitcode(status)))
-            os._exit(0)
-        for descriptor in descriptors:
+            asked += worker.recv(RECEIVED_BYTES)
+        request = json.loads(asked)
+        if request["with app"] and not self._has_app:
+            self._has_app = True
+            _import_all(APP)
+        answers, *streams = descriptors
+        pid = os.fork()
+        if pid == 0:
+            _become(request, streams)
+        for descriptor in streams:
             os.close(descriptor)
+        os.write(answers, b"%*d" % (NUMBER_BYTES, pid))
+        program = os.pidfd_open(pid)
+        self._watch(program, lambda: self._tell_end(pid, program, answers))
+
+    def _tell_end(self, pid: int, program: int, answers: int) -> None:
+        self._watched.unregister(program)
+        _, status = os.waitpid(pid, 0)
+        with suppress(BrokenPipeError):  # whoever started the program does not want to know
+            os.write(answers, b"%*d" % (NUMBER_BYTES, os.waitstatus_to_exitcode(status)))
+        os.close(program)
+        os.close(answers)
 
 
-def _program(asked: dict[str, Any], output: int, errors: int | None = None) -> int:
-    """What `python -m workbench` does, in this process. A single stream is the terminal that it leads."""
-    if errors is None:
+def _become(request: dict[str, Any], streams: Sequence[int]) -> None:
+    """Do what `python -m workbench` does, in this process, with the streams as its standard streams."""
+    if len(streams) == 1:
         os.setsid()
-        fcntl.ioctl(output, termios.TIOCSCTTY, 0)
-    for place, stream in enumerate((output,) * 3 if errors is None else (0, output, errors)):
+        fcntl.ioctl(streams[0], termios.TIOCSCTTY, 0)
+    for place, stream in enumerate(streams if len(streams) > 1 else [*streams] * 3):
         os.dup2(stream, place)
-    for stream in {output, errors or output}:
-        os.close(stream)
+    os.closerange(3, os.sysconf("SC_OPEN_MAX"))
     sys.stdin, sys.stdout = os.fdopen(0, encoding="utf-8"), os.fdopen(1, "w", encoding="utf-8")
     sys.stderr = os.fdopen(2, "w", encoding="utf-8", errors="backslashreplace", buffering=1)
     os.environ.clear()
-    os.environ.update(asked["environment"])
+    os.environ.update(request["environment"])
     time.tzset()
-    os.chdir(asked["folder"])
-    sys.argv = ["workbench", *asked["words"]]
-    return run_workbench()
+    os.chdir(request["folder"])
+    sys.argv = ["workbench", *request["words"]]
+    exec(request["first"], {})
+    from workbench.cli.main import main
+
+    _end(main)
+
+
+def _end(run: Callable[[], int]) -> None:
+    """Run a program to its end, with all that Python does there but taking modules apart."""
+    code: Any = 1
+    try:
+        code = run()
+    except SystemExit as exit_:
+        code = exit_.code or 0
+    finally:
+        if (error := sys.exception()) is not None:
+            sys.excepthook(type(error), error, error.__traceback__)
+        threading._shutdown()  # type: ignore[attr-defined]
+        atexit._run_exitfuncs()
+        for stream in (sys.stdout, sys.stderr):
+            try:
+                stream.flush()
+            except OSError:
+                code = 120
+        os._exit(code)
+
+
+def _import_all(package: str, but: tuple[str, ...] = ()) -> None:
+    for module in pkgutil.walk_packages(import_module(package).__path__, f"{package}."):
+        if not module.name.startswith(but):
+            import_module(module.name)
+    gc.collect()
+    gc.freeze()
+
+
+def main() -> None:
+    """Import what programs need, then fork one for every request of those who connect."""
+    for name in IMPORTED_WHEN_NEEDED:
+        import_module(name)
+    _import_all("workbench", ("workbench.__main__", APP))
+    _Forker(socket.socket(fileno=int(sys.argv[1]))).serve()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

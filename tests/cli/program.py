@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import fcntl
+import functools
 import os
+import pty
+import struct
 import subprocess
 import sys
-from collections.abc import Mapping
+import termios
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryFile
+from threading import Timer
+from typing import Any
 
-from tests.cli.forking import run_forked
+from tests.cli.forking import ForkedProgram
 
 COMMAND = [sys.executable, "-m", "workbench"]
 _FOLDERS = {"XDG_STATE_HOME": "state", "XDG_CONFIG_HOME": "config", "XDG_DATA_HOME": "data"}
@@ -28,21 +37,22 @@ class Program:
         own = {name: str(self.folder / folder) for name, folder in _FOLDERS.items()}
         return kept | own | {"TERM": "xterm-256color", "PYTHONUTF8": "1"} | dict(self.variables)
 
-    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
-        """Run to the end, without a terminal."""
-        return run_forked(words, self.folder, self.environment, timeout_s=60)
+    def run(self, *words: str, first: str = "") -> subprocess.CompletedProcess[str]:
+        """Run to the end, without a terminal. `first` is Python to begin with, as for `ForkedProgram`."""
+        with TemporaryFile("w+", encoding="utf-8") as output, TemporaryFile("w+", encoding="utf-8") as errors:
+            streams = [_nothing(), output.fileno(), errors.fileno()]
+            code = ForkedProgram(words, streams, self.folder, self.environment, first=first).wait(60)
+            output.seek(0)
+            errors.seek(0)
+            return subprocess.CompletedProcess(["workbench", *words], code, output.read(), errors.read())
 
-    def start(self, *words: str) -> subprocess.Popen[str]:
-        """Start and return at once."""
-        return subprocess.Popen(
-            [*COMMAND, *words],
-            cwd=self.folder,
-            env=self.environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            encoding="utf-8",
-        )
+    def start(self, *words: str, first: str = "") -> StartedProgram:
+        """Start without a terminal, and return at once."""
+        return StartedProgram(words, self.folder, self.environment, first)
+
+    def ask(self, *words: str) -> Dialogue:
+        """Start on a terminal, and return at once."""
+        return Dialogue(words, self.folder, self.environment)
 
     def write(self, name: str, text: str) -> Path:
         file = self.folder / name
@@ -51,9 +61,86 @@ class Program:
         return file
 
 
-def read_until(running: subprocess.Popen[str], text: str) -> str:
+class StartedProgram(ForkedProgram):
+    """The program while it runs, without a terminal; what it prints can be read meanwhile."""
+
+    def __init__(self, words: Sequence[str], folder: Path, environment: Mapping[str, str], first: str) -> None:
+        reading, writing = os.pipe()
+        self._errors = TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115 (closed with the program)
+        super().__init__(words, [_nothing(), writing, self._errors.fileno()], folder, environment, first=first)
+        os.close(writing)
+        self.stdout = os.fdopen(reading, encoding="utf-8")
+
+    def __exit__(self, *error: Any) -> None:
+        super().__exit__(*error)
+        self.stdout.close()
+        self._errors.close()
+
+    def communicate(self) -> tuple[str, str]:
+        """Read until the program has ended. Returns the rest of what it prints, and all that it complains of."""
+        with self, killed_in_time(self):
+            rest = self.stdout.read()
+            self.wait()
+            self._errors.seek(0)
+            return rest, self._errors.read()
+
+
+class Dialogue(ForkedProgram):
+    """The program on a wide terminal of its own, where a person answers what it asks."""
+
+    def __init__(self, words: Sequence[str], folder: Path, environment: Mapping[str, str]) -> None:
+        self._terminal, its = pty.openpty()
+        fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 300, 0, 0))
+        super().__init__(words, [its], folder, environment)
+        os.close(its)
+        self._said = b""
+
+    def wait_for(self, text: str) -> None:
+        """Read until the program has said something. Raises AssertionError when it ends before that."""
+        with killed_in_time(self):
+            while text.encode() not in self._said:
+                assert self._read(), f"the program ended before it said {text!r}: {self._said.decode()}"
+
+    def answer(self, line: str) -> None:
+        """Type a line."""
+        os.write(self._terminal, f"{line}\n".encode())
+
+    def end(self) -> str:
+        """Read until the program has ended. Returns all that was on the terminal."""
+        with killed_in_time(self):
+            while self._read():
+                pass
+            self.wait()
+        os.close(self._terminal)
+        return self._said.decode()
+
+    def _read(self) -> bool:
+        try:
+            said = os.read(self._terminal, 1 << 16)
+        except OSError:  # nobody has the terminal any more
+            return False
+        self._said += said
+        return bool(said)
+
+
+@contextmanager
+def killed_in_time(program: ForkedProgram) -> Iterator[None]:
+    """Kill the program when what is done meanwhile does not end."""
+    too_late = Timer(60, program.kill)
+    too_late.start()
+    try:
+        yield
+    finally:
+        too_late.cancel()
+
+
+@functools.cache
+def _nothing() -> int:
+    return os.open(os.devnull, os.O_RDONLY)
+
+
+def read_until(running: StartedProgram, text: str) -> str:
     """What a program prints up to the line with `text`; raises AssertionError when it ends before that."""
-    assert running.stdout is not None
     said = ""
     while text not in said:
         line = running.stdout.readline()

@@ -163,7 +163,7 @@ def test_an_interrupted_comparison_says_what_is_done_and_how_it_goes_on(program:
         running = program.start("compare", "weather.toml", "--trust", "--model", "offline", "--model", "stuck")
         asked.wait(20)
         running.send_signal(signal.SIGINT)
-        rest, complaints = running.communicate(timeout=20)
+        rest, complaints = running.communicate()
     assert running.returncode == 130
     assert "stopped" in rest
     assert complaints.splitlines() == ["stopping; finished runs are kept", GO_ON]
@@ -207,7 +207,7 @@ def test_the_report_of_an_interrupted_comparison_says_so_and_which_batch_it_is(
         )
         asked.wait(20)
         running.send_signal(signal.SIGINT)
-        rest, _ = running.communicate(timeout=20)
+        rest, _ = running.communicate()
     assert said in rest
     assert rest.endswith(last)
 
@@ -225,7 +225,7 @@ def test_an_interrupted_comparison_goes_on_with_what_is_missing_and_compares_all
         running = program.start("compare", "weather.toml", "--trust", "--model", "slow", "--model", "offline")
         asked.wait(20)
         running.send_signal(signal.SIGINT)
-        running.communicate(timeout=20)
+        running.communicate()
         free.append(True)
         done = program.run("compare", "--resume", "--trust", "--model", "slow", "--format", "json")
     report = json.loads(done.stdout)

@@ -6,10 +6,9 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 
-import pexpect
 import pytest
 
-from tests.cli.program import COMMAND, Program
+from tests.cli.program import Program
 from tests.cli.suites import WEATHER
 from tests.providers.server import Server, said, serve
 from workbench.suite.loading import load_suite
@@ -225,15 +224,12 @@ def test_a_yes_on_a_terminal_is_remembered_until_the_address_changes(program: Pr
     program.write("workbench.toml", settings(server))
     program.write("suite.toml", bare("local"))
     for answer, asked in (("yes", True), ("", False)):
-        words = [*COMMAND[1:], "run", "suite.toml"]
-        child = pexpect.spawn(COMMAND[0], words, cwd=program.folder, env=program.environment, timeout=30)
+        dialogue = program.ask("run", "suite.toml")
         if asked:
-            child.expect("Trust suite.toml and remember it")
-            child.sendline(answer)
-        child.expect("1 passed")
-        child.expect(pexpect.EOF)
-        child.close()
-        assert child.exitstatus == 0
+            dialogue.wait_for("Trust suite.toml and remember it")
+            dialogue.answer(answer)
+        assert "1 passed" in dialogue.end()
+        assert dialogue.wait() == 0
     program.write("workbench.toml", settings(server, 'api_key_env = "OPENAI_API_KEY"'))
     assert program.run("run", "suite.toml").returncode == 2
 
@@ -263,12 +259,9 @@ def test_mocks_are_an_answer_where_the_tools_are_remembered(program: Program) ->
     listings = Listings(program.folder / "state" / "toolcall-workbench" / "listings")
     city: dict[str, JsonValue] = {"type": "object", "required": ["city"], "properties": {"city": {"type": "string"}}}
     listings.remember(path, suite.servers[0], (ToolDefinition("get_weather", "Weather of a city.", city, {}, "home"),))
-    words = [*COMMAND[1:], "run", "suite.toml", "--execute"]
-    child = pexpect.spawn(COMMAND[0], words, cwd=program.folder, env=program.environment, timeout=30)
-    child.expect("yes/no/mocks")
-    child.sendline("mocks")
-    child.expect("1 passed")
-    child.expect(pexpect.EOF)
-    child.close()
-    assert child.exitstatus == 0
+    dialogue = program.ask("run", "suite.toml", "--execute")
+    dialogue.wait_for("yes/no/mocks")
+    dialogue.answer("mocks")
+    assert "1 passed" in dialogue.end()
+    assert dialogue.wait() == 0
     assert program.run("run", "suite.toml").returncode == 2

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import resource
 import signal
-import subprocess
 from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests.cli.program import COMMAND, Program, read_until
+from tests.cli.program import Program, read_until
 from tests.cli.suites import SLOW, TOO_LATE, WEATHER, WRONG
 from workbench.trajectory.recording import Recording, read_recording
 from workbench.trajectory.trajectory import Trajectory
@@ -190,16 +188,8 @@ def test_what_cannot_be_recorded_is_said_before_anything_runs(program: Program, 
 
 def test_a_disk_without_room_costs_the_recording_and_not_the_report(program: Program) -> None:
     program.write("weather.toml", WEATHER)
-    done = subprocess.run(
-        [*COMMAND, "run", "weather.toml", "--record", "out"],
-        cwd=program.folder,
-        env=program.environment | {"PYTHONDONTWRITEBYTECODE": "1"},  # which would be cut short, and read by others
-        capture_output=True,
-        encoding="utf-8",
-        timeout=60,
-        check=False,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000)),  # as if that were all there is
-    )
+    limited = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))"  # as if that were all there is
+    done = program.run("run", "weather.toml", "--record", "out", first=limited)
     assert done.returncode == 2
     assert "1 run: 1 passed, 0 failed" in done.stdout
     history = program.folder / "data" / "toolcall-workbench" / "history.sqlite3"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.batches import WAITING, interrupted
+from tests.cli.batches import STUCK, WAITING, interrupted
 from tests.cli.program import Program, read_until
 from tests.cli.suites import WEATHER
 from tests.history.foreign import HEAD, ONE_CASE, foreign_history, starting
@@ -54,12 +54,12 @@ def test_a_suite_that_changed_meanwhile_is_run_as_it_was_and_that_is_said(progra
 
 
 def test_a_batch_that_goes_on_elsewhere_is_left_alone(program: Program) -> None:
-    program.write("weather.toml", WEATHER + WAITING.replace("3000", "60000"))
-    running = program.start("run", "weather.toml", "--concurrency", "1")
+    program.write("weather.toml", WEATHER + WAITING)
+    running = program.start("run", "weather.toml", "--concurrency", "1", first=STUCK)
     read_until(running, "Bergen")
     done = program.run("run", "--resume", "1")
     running.send_signal(signal.SIGINT)
-    running.communicate(timeout=20)
+    running.communicate()
     assert done.returncode == 2
     assert done.stderr.startswith("nothing was run: batch 1 is running in another program")
 

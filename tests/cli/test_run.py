@@ -10,9 +10,9 @@ import subprocess
 from pathlib import Path
 
 import jsonschema
-import pexpect
 import pytest
 
+from tests.cli.forking import ForkedProgram
 from tests.cli.program import COMMAND, Program, read_until
 from tests.cli.suites import SLOW, TOO_LATE, WEATHER, WRONG
 
@@ -208,7 +208,7 @@ def test_an_interrupted_batch_reports_what_is_done(program: Program, number: sig
     running = program.start("run", "weather.toml", "--concurrency", "1", "--verbose")
     read_until(running, 'get_weather(city="Bergen")')
     running.send_signal(number)
-    rest, complaints = running.communicate(timeout=20)
+    rest, complaints = running.communicate()
     assert running.returncode == 130
     assert "3 runs: 1 passed, 0 failed, 2 stopped" in rest
     assert complaints.splitlines() == ["stopping; finished runs are kept", "to resume: workbench run --resume 1"]
@@ -216,14 +216,11 @@ def test_an_interrupted_batch_reports_what_is_done(program: Program, number: sig
 
 def test_what_the_caller_ignores_stays_ignored(program: Program) -> None:
     program.write("weather.toml", WEATHER + SLOW.replace("60000", "500"))
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    try:
-        running = program.start("run", "weather.toml")
-    finally:
-        signal.signal(signal.SIGHUP, before)
+    ignoring = "import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN)"
+    running = program.start("run", "weather.toml", first=ignoring)
     read_until(running, 'get_weather(city="Bergen")')
     running.send_signal(signal.SIGHUP)
-    rest, complaints = running.communicate(timeout=20)
+    rest, complaints = running.communicate()
     assert (running.returncode, complaints) == (0, "")
     assert "2 runs: 2 passed" in rest
 
@@ -237,7 +234,7 @@ def test_a_signal_while_servers_are_closed_costs_no_report_and_leaves_no_server(
     running = program.start("run", "served.toml", "--trust")
     read_until(running, "passed 1.00")
     running.send_signal(number)
-    rest, _ = running.communicate(timeout=20)
+    rest, _ = running.communicate()
     assert running.returncode in (0, 130)
     assert "1 run: 1 passed, 0 failed" in rest
     left = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
@@ -262,20 +259,26 @@ def test_a_wrong_number_is_refused_in_plain_words(program: Program, option: tupl
     assert f", not '{option[1]}'" in done.stderr
 
 
-@pytest.mark.parametrize("words", [["run", "weather.toml"], ["validate", "weather.toml"]])
-def test_closed_and_full_outputs_are_no_crash(program: Program, words: list[str]) -> None:
+FULL = (2, "cannot continue: [Errno 28] No space left on device\n")
+
+
+def test_closed_and_full_outputs_are_no_crash(program: Program) -> None:
     program.write("weather.toml", WEATHER)
 
-    def run(redirection: str) -> subprocess.CompletedProcess[str]:
-        line = f'"$@" {redirection}'
-        shell = ["sh", "-c", line, "sh", *COMMAND, *words]
-        return subprocess.run(
-            shell, cwd=program.folder, env=program.environment, capture_output=True, text=True, check=False
+    def validate(redirection: str) -> tuple[int, str]:
+        words = ["sh", "-c", f'"$@" {redirection}', "sh", *COMMAND, "validate", "weather.toml"]
+        done = subprocess.run(
+            words, cwd=program.folder, env=program.environment, capture_output=True, text=True, check=False
         )
+        return done.returncode, done.stderr
 
-    assert (run(">&-").returncode, run(">&- 2>&-").returncode) == (0, 0)
-    full = run(">/dev/full")
-    assert (full.returncode, full.stderr) == (2, "cannot continue: [Errno 28] No space left on device\n")
+    assert (validate(">&-")[0], validate(">&- 2>&-")[0]) == (0, 0)
+    assert validate(">/dev/full") == FULL
+    for closed in (("stdout",), ("stdout", "stderr")):
+        first = "".join(f"import sys; sys.{name}.close(); sys.{name} = None\n" for name in closed)
+        assert program.run("run", "weather.toml", first=first).returncode == 0
+    full = program.run("run", "weather.toml", first="import os; os.dup2(os.open('/dev/full', os.O_WRONLY), 1)")
+    assert (full.returncode, full.stderr) == FULL
 
 
 def test_a_reader_that_goes_away_is_no_crash(program: Program) -> None:
@@ -314,54 +317,33 @@ def test_a_trusted_server_that_is_missing_is_an_error_in_one_sentence(program: P
 def test_trust_is_asked_once_on_a_terminal_and_again_when_the_command_changes(program: Program) -> None:
     suite = program.write("served.toml", SERVED)
 
-    def ask(answer: str | None) -> str:
-        child = pexpect.spawn(
-            COMMAND[0],
-            [*COMMAND[1:], "run", "served.toml"],
-            cwd=str(program.folder),
-            env=program.environment,
-            encoding="utf-8",
-            timeout=30,
-        )
+    def ask(answer: str | None) -> int:
+        dialogue = program.ask("run", "served.toml")
         if answer is not None:
-            child.expect_exact("[yes/no] ")
-            child.sendline(answer)
-        child.expect(pexpect.EOF)
-        child.close()
-        said: str = child.before or ""
-        return f"{child.exitstatus} {said}"
+            dialogue.wait_for("[yes/no] ")
+            dialogue.answer(answer)
+        dialogue.end()
+        return dialogue.wait()
 
-    assert ask("no").startswith("2 ")
-    assert ask("yes").startswith("3 ")
-    assert ask(None).startswith("3 ")
+    assert ask("no") == 2
+    assert ask("yes") == 3
+    assert ask(None) == 3
     suite.write_text(SERVED.replace("--flag", "--other"), encoding="utf-8")
-    assert ask("no").startswith("2 ")
+    assert ask("no") == 2
 
 
 def test_colour_is_for_terminals_only(program: Program) -> None:
     program.write("weather.toml", WEATHER)
     controller, terminal = pty.openpty()
-    try:
-        done = subprocess.run(
-            [*COMMAND, "run", "weather.toml"],
-            cwd=program.folder,
-            env=program.environment | {"NO_COLOR": "1"},
-            stdout=terminal,
-            check=False,
-        )
-        plain = os.read(controller, 65536)
-        subprocess.run(
-            [*COMMAND, "run", "weather.toml"],
-            cwd=program.folder,
-            env=program.environment,
-            stdout=terminal,
-            check=False,
-        )
-        coloured = os.read(controller, 65536)
-    finally:
-        os.close(controller)
-        os.close(terminal)
-    assert done.returncode == 0
+    shown = []
+    for variables in ({"NO_COLOR": "1"}, {}):
+        streams = [0, terminal, 2]
+        running = ForkedProgram(["run", "weather.toml"], streams, program.folder, program.environment | variables)
+        assert running.wait(60) == 0
+        shown.append(os.read(controller, 65536))
+    os.close(controller)
+    os.close(terminal)
+    plain, coloured = shown
     assert b"\x1b" not in plain
     assert b"\x1b[32m" in coloured
 

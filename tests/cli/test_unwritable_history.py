@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -18,13 +17,10 @@ from tests.providers.server import Answer, Call, Request, Server, said
 from workbench.history.history import History
 
 IMPATIENT = """
-import sys
-from workbench.cli.main import main
 from workbench.history import database
 database.BUSY_TIMEOUT_S = 0.05
-sys.exit(main(sys.argv[1:]))
 """
-"""The program, but that it waits for another program's lock for a moment only."""
+"""To begin a program with that waits for another program's lock for a moment only."""
 
 LACKING = 2
 
@@ -54,15 +50,7 @@ class Model:
 
 
 def run(program: Program, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", IMPATIENT, "run", *words, "--model", "local", "--trust", "--quiet"],
-        cwd=program.folder,
-        env=program.environment,
-        capture_output=True,
-        encoding="utf-8",
-        timeout=60,
-        check=False,
-    )
+    return program.run("run", *words, "--model", "local", "--trust", "--quiet", first=IMPATIENT)
 
 
 @pytest.fixture

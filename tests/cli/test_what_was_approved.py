@@ -6,10 +6,9 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-import pexpect
 import pytest
 
-from tests.cli.program import COMMAND, Program
+from tests.cli.program import Dialogue, Program
 from tests.providers.server import Server, said
 
 APPROVED, LATER = "approved-key-4711", "later-key-0815"
@@ -72,26 +71,16 @@ def settings(server: Server) -> str:
     return f'[models.local]\nprovider = "openai"\nbase_url = "{server.url}/v1"\napi_key_env = "KEY"\n'
 
 
-def on_terminal(program: Program, *words: str) -> pexpect.spawn[str]:
-    child: pexpect.spawn[str] = pexpect.spawn(
-        COMMAND[0],
-        [*COMMAND[1:], *words],
-        cwd=str(program.folder),
-        env=program.environment,
-        encoding="utf-8",
-        timeout=30,
-        dimensions=(50, 300),
-    )
-    child.expect_exact("[yes/no")
-    return child
+def on_terminal(program: Program, *words: str) -> Dialogue:
+    """Start the program, up to its question."""
+    dialogue = program.ask(*words)
+    dialogue.wait_for("[yes/no")
+    return dialogue
 
 
-def answered_yes(child: pexpect.spawn[str]) -> str:
-    child.sendline("yes")
-    child.expect(pexpect.EOF)
-    child.close()
-    shown: str = child.before or ""
-    return shown
+def answered_yes(dialogue: Dialogue) -> str:
+    dialogue.answer("yes")
+    return dialogue.end()
 
 
 def write_all(program: Program, server: Server, key: str, word: str) -> None:
@@ -106,10 +95,10 @@ def test_nothing_that_is_rewritten_while_the_question_stands_is_used(
     approved, other = servers
     program.write("notes.py", NOTES)
     write_all(program, approved, APPROVED, "approved")
-    child = on_terminal(program, "run", "suite.toml")
+    dialogue = on_terminal(program, "run", "suite.toml")
     write_all(program, other, LATER, "later")
-    shown = answered_yes(child)
-    assert child.exitstatus == 0, shown
+    shown = answered_yes(dialogue)
+    assert dialogue.wait() == 0, shown
     assert other.requests == []
     assert [request.headers["authorization"] for request in approved.requests] == [f"Bearer {APPROVED}"]
     assert (program.folder / "started").read_text() == f"approved {APPROVED}"
@@ -121,18 +110,18 @@ def test_nothing_that_is_rewritten_while_the_question_stands_is_used(
 def test_a_call_by_hand_uses_what_was_approved(program: Program, servers: tuple[Server, Server]) -> None:
     program.write("notes.py", NOTES)
     write_all(program, servers[0], APPROVED, "approved")
-    child = on_terminal(program, "tools", "suite.toml", "--call", "note")
+    dialogue = on_terminal(program, "tools", "suite.toml", "--call", "note")
     write_all(program, servers[1], LATER, "later")
-    assert "noted" in answered_yes(child)
+    assert "noted" in answered_yes(dialogue)
     assert (program.folder / "started").read_text() == f"approved {APPROVED}"
 
 
 def test_checked_endpoints_are_those_that_were_shown(program: Program, servers: tuple[Server, Server]) -> None:
     approved, other = servers
     write_all(program, approved, APPROVED, "approved")
-    child = on_terminal(program, "models", "--check")
+    dialogue = on_terminal(program, "models", "--check")
     write_all(program, other, LATER, "later")
-    answered_yes(child)
+    answered_yes(dialogue)
     assert (other.requests, other.listings) == ([], [])
     assert APPROVED in json.dumps([dict(request.headers) for request in (*approved.listings, *approved.requests)])
 
@@ -147,9 +136,9 @@ def test_code_that_changes_while_the_question_stands_is_not_imported(
         program.run("run", "suite.toml", "--trust", "--record", "runs")
         if command[0] == "grade":  # the functions of a recording are looked for beside it
             rules = program.write("runs/rules.py", rules.read_text())
-    child = on_terminal(program, *command)
+    dialogue = on_terminal(program, *command)
     rules.write_text(f"from pathlib import Path\nPath({str(program.folder / 'ran')!r}).touch()\n{rules.read_text()}")
-    shown = answered_yes(child)
+    shown = answered_yes(dialogue)
     assert "has changed since it was approved and is not imported" in " ".join(shown.split())
     assert not Path(program.folder / "ran").exists()
-    assert child.exitstatus == 3
+    assert dialogue.wait() == 3

@@ -69,7 +69,7 @@ class Terminal:
         }
         self.process: ForkedProgram | subprocess.Popen[bytes]
         if program is WORKBENCH and not starts and "PYTHONPATH" not in (environment or {}):
-            self.process = ForkedProgram(arguments, slave, folder or Path.cwd(), terminal)
+            self.process = ForkedProgram(arguments, [slave], folder or Path.cwd(), terminal, with_app=True)
         else:
             self.process = subprocess.Popen(
                 [*program, *arguments],
