@@ -13,7 +13,7 @@ from tests.chains import chain_run
 from tests.grading.cases import call
 from tests.trajectories import CallSpec, trajectory_of
 from workbench.grading.dimensions import SHARES
-from workbench.grading.explaining import Explanation, disagreement, explain, reason_of
+from workbench.grading.explaining import Explanation, disagreement, explain
 from workbench.grading.facets import facets
 from workbench.grading.formulas import (
     Amount,
@@ -28,7 +28,7 @@ from workbench.grading.formulas import (
     in_numbers,
     in_words,
 )
-from workbench.grading.grade import Grade, GradingError
+from workbench.grading.grade import Grade, GradingError, reason_of
 from workbench.grading.graders import GRADERS
 from workbench.grading.run import grade_run
 from workbench.suite.model import Case, Suite

@@ -14,8 +14,7 @@ from tests.strategies import checks, json_values
 from tests.trajectories import CallSpec
 from workbench.checks.describe import CheckError
 from workbench.checks.evaluate import EMPTY_CONTEXT, CheckContext
-from workbench.grading.explaining import reason_of
-from workbench.grading.grade import StepGrade
+from workbench.grading.grade import StepGrade, reason_of
 from workbench.grading.graders import GRADERS, graded_whole
 from workbench.grading.judgements import JudgementNeededError
 from workbench.grading.run import grade_run_and_steps, graded_by

@@ -10,8 +10,7 @@ from functools import cached_property
 from workbench.analysis.causes import CAUSES, NEVER_ALONE, Cause, Subject, first_advice
 from workbench.analysis.confusion import Confusion, confusion_of
 from workbench.checks.describe import describe_value
-from workbench.grading.explaining import reason_of
-from workbench.grading.grade import GRADED, Issue, IssueKind, RunResult, StepGrade
+from workbench.grading.grade import GRADED, Issue, IssueKind, RunResult, StepGrade, reason_of
 from workbench.grading.tool_names import same_tool
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall, tool_text
 from workbench.trajectory.trajectory import Trajectory

@@ -6,24 +6,15 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable
 from functools import lru_cache
 
 from pydantic import JsonValue
-from rapidfuzz import fuzz
 
 from workbench.suite.checks import SimilarityMetric
 
 _TOKEN = re.compile(r"\w\w+")
 _ONE_SIDED_IDF = math.log(3 / 2) + 1
 """ln((1 + n) / (1 + df)) + 1 over n = 2 texts for a token in one of them; a shared token weighs 1."""
-
-_RAPIDFUZZ: dict[SimilarityMetric, Callable[[str, str], float]] = {
-    "ratio": fuzz.ratio,
-    "partial_ratio": fuzz.partial_ratio,
-    "token_sort_ratio": fuzz.token_sort_ratio,
-    "token_set_ratio": fuzz.token_set_ratio,
-}
 
 
 def as_text(value: JsonValue) -> str:
@@ -43,7 +34,15 @@ def similarity(expected: str, actual: str, metric: SimilarityMetric = "cosine") 
         return 1.0 if not expected.strip() and not actual.strip() else 0.0
     if metric == "cosine":
         return cosine(expected, actual)
-    return _RAPIDFUZZ[metric](expected, actual) / 100
+    from rapidfuzz import fuzz  # on use: by default similarity is the cosine
+
+    by_metric = {
+        "ratio": fuzz.ratio,
+        "partial_ratio": fuzz.partial_ratio,
+        "token_sort_ratio": fuzz.token_sort_ratio,
+        "token_set_ratio": fuzz.token_set_ratio,
+    }
+    return by_metric[metric](expected, actual) / 100
 
 
 def cosine(left: str, right: str) -> float:

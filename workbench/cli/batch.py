@@ -6,6 +6,7 @@ import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from workbench.cli.door import begin_program, json_report, redacted, warn
 from workbench.cli.live import Live
@@ -13,13 +14,15 @@ from workbench.cli.making import Record, make_runs, planned
 from workbench.cli.report_output import Output, report_width
 from workbench.cli.step_printer import Show
 from workbench.config.program import Program
-from workbench.evaluation.baseline import Baseline, baseline_of
 from workbench.evaluation.exit_codes import USAGE
 from workbench.evaluation.options import RunOptions
 from workbench.evaluation.plan import Plan
 from workbench.history.records import HistoryError
-from workbench.reports.baseline import FailOn
 from workbench.reports.paint import paint_for
+
+if TYPE_CHECKING:
+    from workbench.evaluation.baseline import Baseline
+    from workbench.reports.baseline import FailOn
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,8 @@ def _reported(live: Live, plan: Plan, baseline: Baseline | None, output: Output)
 
 
 def _baseline(options: BaselineOptions, plan: Plan) -> Baseline:
+    from workbench.evaluation.baseline import baseline_of  # on use: few runs have a baseline
+
     baseline, notices = baseline_of(options.batch, options.history, plan, options.fail_on)
     for notice in notices:
         warn(notice)

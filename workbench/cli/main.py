@@ -26,6 +26,8 @@ COMMANDS = {
 """Every command and what it does; its code is the module of that name, with `add_arguments` and `execute`.
 Without a command, `workbench.cli.app` opens the app."""
 
+_OBJECTS_BETWEEN_COLLECTIONS = 50_000
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code (`workbench.evaluation.exit_codes`)."""
@@ -68,6 +70,9 @@ def _prepare_output() -> None:
 
 
 def _run_command(name: str, words: list[str]) -> int:
+    # Imports and events make many objects and hardly any cycles: looking for these as often as Python does by default
+    # would be a tenth of a short command.
+    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
     code: int = import_module(f"workbench.cli.{name}").execute(parser_of(name).parse_args(words))
     return code
 

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from typing import Any, TextIO, cast
 
 from rich.cells import cell_len
-from rich.text import Text
 
 from workbench.reports.paint import paint_for
 from workbench.reports.progress import Progress, progress_line
@@ -117,6 +116,8 @@ class ProgressBar:
         """Return what removes the line, with all rows into which a terminal that became narrower has broken it."""
         if not self._shown or not self._rewraps:
             return _CLEAR if self._shown else ""
+        from rich.text import Text  # on use: only where a terminal has become narrower
+
         rows = -(-cell_len(Text.from_ansi(self._shown).plain) // self._columns())
         return _CLEAR if rows <= 1 else f"{_CLEAR}\x1b[{rows - 1}A\x1b[J"
 

@@ -43,7 +43,7 @@ _POSITIVE = Field(gt=0, allow_inf_nan=False)
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)
 
 
 class _Price(_Strict):

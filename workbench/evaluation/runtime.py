@@ -11,9 +11,10 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import count
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from workbench.batches.batch import Batch, LaneOf
 from workbench.batches.events import (
@@ -47,12 +48,14 @@ from workbench.evaluation.approval import Approval
 from workbench.evaluation.plan import Plan
 from workbench.history.writing import BatchHandle, HistoryWriter
 from workbench.providers.built_in_models import BuiltInModels
-from workbench.providers.http.endpoints import Endpoints
 from workbench.providers.model import Model, ModelError, ModelWithNotices
 from workbench.suite.trust import needs_trust
 from workbench.tools.audit import AuditLog
 from workbench.tools.pool import ServerPool
 from workbench.trajectory.events import RetryScheduled
+
+if TYPE_CHECKING:
+    from workbench.providers.http.endpoints import Endpoints
 
 _logger = logging.getLogger(__name__)
 
@@ -89,15 +92,15 @@ class Runtime:
         self._retries = retries
         self._ask = self._asked if asks else None
         self._questions: dict[tuple[str, str], asyncio.Future[bool]] = {}
-        start_ups = StartUps(listener)
-        self._endpoints = Endpoints(program.secrets, starting=start_ups.watch)
+        self._start_ups = StartUps(listener)
+        self._connected = False
         self._judgements = JudgementCache(program.folders.judgements, program.secrets, anew=judge_anew)
         self._history = HistoryWriter(history, lambda text: listener(HistorySaid(text))) if history else None
         self._handles: dict[str, BatchHandle] = {}
         self._batches: dict[Batch, asyncio.Task[None]] = {}
         self._steppers = Steppers()
         self._batch_numbers = count(1)
-        self._servers = ServerPool(program, starting=start_ups.watch)
+        self._servers = ServerPool(program, starting=self._start_ups.watch)
         self._engine = EngineThread()
         self.serving = Serving(self._servers, self._engine, program)
         """Starts, stops and calls servers by hand."""
@@ -282,7 +285,15 @@ class Runtime:
         await self._stop(None)
         await asyncio.gather(*self._batches.values())
         await self._servers.close()
-        await self._endpoints.close()
+        if self._connected:
+            await self._endpoints.close()
+
+    @cached_property
+    def _endpoints(self) -> Endpoints:
+        from workbench.providers.http.endpoints import Endpoints  # on use: built-in models need no HTTP
+
+        self._connected = True
+        return Endpoints(self._program.secrets, starting=self._start_ups.watch)
 
     async def _asked(self, question: ExecutionQuestion) -> bool:
         key = (question.run_id, question.call.id)

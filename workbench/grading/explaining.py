@@ -5,22 +5,14 @@ Scores are the graders' own; nothing is computed again here. Tests check that th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from workbench.grading.formulas import Term, in_words
 from workbench.grading.grade import Grade, Issue, Status, disagree
+from workbench.grading.graders import SYSTEMS
 from workbench.grading.readings import READINGS, Account
 from workbench.suite.settings import Grading
-
-SYSTEMS: Mapping[str, str] = {
-    "critics": "Arcade evals",
-    "decision": "Toolvaluator",
-    "accuracy": "Evalite toolCallAccuracy",
-    "trajectory": "Apple Evaluations",
-    "dimensions": "the five-dimension evaluator",
-}
-"""The published system that each grader follows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,21 +50,6 @@ def explain(grade: Grade, grading: Grading) -> Explanation:
         reading.more,
         reading.accounts if formula is not None else (None,) * len(grade.pairings),
     )
-
-
-def reason_of(grade: Grade) -> str:
-    """Returns in one line why the run ends with its status under a grade: the grader's reason, or the issue that fails
-    it whatever the score is."""
-    deciding = [issue for issue in grade.issues if issue.decides]
-    if grade.verdict not in ("passed", "warned", "not applicable") or not deciding:
-        return grade.reason
-    first = deciding[0]
-    about = ".".join(filter(None, (first.tool, first.argument))) or f"expected {first.expected}"
-    if first.kind == "failed step":
-        about = first.why
-    others = f" and {len(deciding) - 1} more" if len(deciding) > 1 else ""
-    what = f"{first.kind}: {about}{others}"
-    return f"{what}; {grade.reason}" if grade.verdict == "not applicable" else what
 
 
 def disagreement(grades: Iterable[Grade]) -> tuple[tuple[Status, tuple[Grade, ...]], ...]:

@@ -256,3 +256,18 @@ def disagree(grades: Iterable[Grade]) -> bool:
     """Returns whether one grader would let the run pass, or warn, and another would fail it."""
     statuses = {grade.status for grade in grades if grade.verdict not in ("not applicable", "error")}
     return "failed" in statuses and len(statuses) > 1
+
+
+def reason_of(grade: Grade) -> str:
+    """Returns in one line why the run ends with its status under a grade: the grader's reason, or the issue that fails
+    it whatever the score is."""
+    deciding = [issue for issue in grade.issues if issue.decides]
+    if grade.verdict not in ("passed", "warned", "not applicable") or not deciding:
+        return grade.reason
+    first = deciding[0]
+    about = ".".join(filter(None, (first.tool, first.argument))) or f"expected {first.expected}"
+    if first.kind == "failed step":
+        about = first.why
+    others = f" and {len(deciding) - 1} more" if len(deciding) > 1 else ""
+    what = f"{first.kind}: {about}{others}"
+    return f"{what}; {grade.reason}" if grade.verdict == "not applicable" else what

@@ -3,7 +3,7 @@ of chains are graded elsewhere."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from workbench.checks.equality import EqualsRule, by_json, by_python
@@ -54,6 +54,15 @@ GRADERS: dict[GraderName, Grader] = {
     ),
 }
 """Every grader, in the order in which they are shown."""
+
+SYSTEMS: Mapping[str, str] = {
+    "critics": "Arcade evals",
+    "decision": "Toolvaluator",
+    "accuracy": "Evalite toolCallAccuracy",
+    "trajectory": "Apple Evaluations",
+    "dimensions": "the five-dimension evaluator",
+}
+"""The published system that each grader follows."""
 
 
 def graded_whole(

@@ -10,8 +10,7 @@ from dataclasses import replace
 
 from workbench.checks.describe import CheckError
 from workbench.checks.evaluate import EMPTY_CONTEXT, CheckContext
-from workbench.grading.explaining import reason_of
-from workbench.grading.grade import Grade, GradingError, Issue, Status, StepGrade
+from workbench.grading.grade import Grade, GradingError, Issue, Status, StepGrade, reason_of
 from workbench.grading.graders import graded_whole
 from workbench.grading.step_rounds import StepRound, rounds_of_steps
 from workbench.suite.by_identity import ByIdentity

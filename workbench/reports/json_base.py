@@ -37,4 +37,6 @@ class ReportModel(BaseModel):
     """Immutable; made from the program's own data classes where the names agree. Its schema allows further keys,
     because later reports may have them."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", from_attributes=True, json_schema_extra=_open)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", from_attributes=True, json_schema_extra=_open, defer_build=True
+    )

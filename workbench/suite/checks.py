@@ -108,7 +108,7 @@ class CheckBase(BaseModel):
     """What every check has: its share of the call's score, whether the argument may be left out, and whether the run
     fails when the check does not hold (`required`; `None` leaves that to the grader)."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
     kind: ClassVar[str]
 
     weight: Weight | None = None
@@ -374,9 +374,6 @@ Check = Annotated[
 
 Checks = dict[str, Check]
 """Argument name to check."""
-
-AllOf.model_rebuild()
-AnyOf.model_rebuild()
 
 
 def with_parts(check: Check) -> Iterator[Check]:

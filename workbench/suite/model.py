@@ -47,7 +47,9 @@ MOST_REPEATS = 1_000
 class Frozen(BaseModel):
     """Immutable, strictly typed, and without unknown keys."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
+    # Deferred: a whole suite is validated by one validator, built when the first suite is read. For the same reason
+    # defaults are constructed, which needs no validator of their own.
 
 
 class LimitsTable(Frozen):
@@ -91,9 +93,9 @@ class GradingTable(Frozen):
     fail_threshold: Unit | None = None
     warn_threshold: Unit | None = None
     repeat_rule: RepeatRule | None = None
-    critics: CriticsTable = CriticsTable()
-    accuracy: AccuracyTable = AccuracyTable()
-    dimensions: DimensionsTable = DimensionsTable()
+    critics: CriticsTable = CriticsTable.model_construct()
+    accuracy: AccuracyTable = AccuracyTable.model_construct()
+    dimensions: DimensionsTable = DimensionsTable.model_construct()
 
 
 GatePer = Literal["model", "batch"]
@@ -131,8 +133,8 @@ class Aggregate(Frozen):
     tags: Items[str] = ()
     per: GatePer = "model"
     statistics: Items[Statistic] = ("mean", "median", "mode", "minimum", "maximum", "spread")
-    at_least: StatisticsTable = StatisticsTable()
-    above: StatisticsTable = StatisticsTable()
+    at_least: StatisticsTable = StatisticsTable.model_construct()
+    above: StatisticsTable = StatisticsTable.model_construct()
 
 
 class Server(Frozen):
@@ -185,7 +187,7 @@ class Tool(Frozen):
     name: NonEmpty
     description: str = ""
     parameters: Annotated[dict[str, JsonValue], BeforeValidator(_json_schema)] = Field(default_factory=_empty_schema)
-    annotations: Annotations = Annotations()
+    annotations: Annotations = Annotations.model_construct()
 
 
 class Mock(Frozen):
@@ -345,8 +347,8 @@ class Case(Frozen):
     models: Items[NonEmpty] | None = None
     execute: bool | None = None
     mocks: Items[Mock] = ()
-    limits: LimitsTable = LimitsTable()
-    grading: GradingTable = GradingTable()
+    limits: LimitsTable = LimitsTable.model_construct()
+    grading: GradingTable = GradingTable.model_construct()
 
     @model_validator(mode="before")
     @classmethod
@@ -426,9 +428,9 @@ class Suite(Frozen):
     models: Items[NonEmpty] = ("offline",)
     tags: Items[str] = ()
     execute: bool = False
-    limits: LimitsTable = LimitsTable()
-    grading: GradingTable = GradingTable()
-    gate: Gate = Gate()
+    limits: LimitsTable = LimitsTable.model_construct()
+    grading: GradingTable = GradingTable.model_construct()
+    gate: Gate = Gate.model_construct()
     aggregates: Items[Aggregate] = ()
     servers: Items[Server] = ()
     tools: Items[Tool] = ()

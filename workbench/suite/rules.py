@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from workbench.suite.checks import CHECK_CLASSES, OPTION_NAMES, CheckBase, check_names_in
 from workbench.suite.model import GRADERS, GraderName, Statistic
+from workbench.suite.plain_schemas import is_plainly_valid
 from workbench.suite.problems import Finding, Place, code, described, did_you_mean, quoted, table, tables, warning
 from workbench.suite.references import has_stray_dollar, is_module_name
 
@@ -196,7 +197,9 @@ def _schema_rules(schema: dict[str, object], place: Place) -> Iterator[Finding]:
         yield Finding(place, "the schema must have a type", 'write type = "object"')
     elif schema["type"] != "object" and schema["type"] in _SCHEMA_TYPES:
         yield Finding((*place, "type"), 'must be "object", because arguments have names', 'write type = "object"')
-    from jsonschema import Draft202012Validator as Validator
+    if is_plainly_valid(schema):
+        return
+    from jsonschema import Draft202012Validator as Validator  # on use: most schemas are plain
 
     checking = Validator(Validator.META_SCHEMA, format_checker=Validator.FORMAT_CHECKER)
     seen: set[Place] = set()

@@ -56,9 +56,9 @@ class Grading(Frozen):
     fail_threshold: float = 0.8
     warn_threshold: float = 0.9
     repeat_rule: RepeatRule = "last"
-    critics: CriticsOptions = CriticsOptions()
-    accuracy: AccuracyOptions = AccuracyOptions()
-    dimensions: DimensionsOptions = DimensionsOptions()
+    critics: CriticsOptions = CriticsOptions.model_construct()
+    accuracy: AccuracyOptions = AccuracyOptions.model_construct()
+    dimensions: DimensionsOptions = DimensionsOptions.model_construct()
 
 
 @dataclass(frozen=True)

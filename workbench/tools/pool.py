@@ -8,23 +8,23 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from workbench.config.program import Program
 from workbench.suite.model import Case, Server, Suite
 from workbench.tools.answer import ServerError, UntrustedError
 from workbench.tools.code_files import FoundCode
-from workbench.tools.command import CommandConnection
 from workbench.tools.connection import Connection, ServerStatus, TimeLimits
 from workbench.tools.environment import learn_written
 from workbench.tools.grant import Grant
-from workbench.tools.in_memory import ModuleConnection
 from workbench.tools.listings import DamagedListingError, Listing, Listings, definitions_for, digest, readable_name
 from workbench.tools.mocks import Mocks
 from workbench.tools.python_reference import PythonFunctions
-from workbench.tools.servers import McpServer
 from workbench.tools.toolbox import Toolbox, offered
-from workbench.tools.url import UrlConnection
 from workbench.trajectory.messages import ToolDefinition
+
+if TYPE_CHECKING:
+    from workbench.tools.servers import McpServer
 
 
 @dataclass(frozen=True)
@@ -180,6 +180,8 @@ class ServerPool:
         return _Listed(listing.tools, notice=f"tools of server {server.name!r} as listed on {moment}: {why}")
 
     def _begin(self, suite_file: Path, definition: Server, grant: Grant) -> _Started:
+        from workbench.tools.servers import McpServer  # on use: most suites have no server
+
         server = McpServer(
             definition, self._connection(suite_file, definition, grant), self._program.secrets, self._limits
         )
@@ -197,11 +199,17 @@ class ServerPool:
         folder, secrets = suite_file.parent, self._program.secrets
         learn_written(server, secrets)
         if server.module is not None:
+            from workbench.tools.in_memory import ModuleConnection
+
             return ModuleConnection(server.module, server.object or "mcp", grant.code, self._limits)
         environment = grant.variables(server)
         if server.url is not None:
+            from workbench.tools.url import UrlConnection
+
             return UrlConnection(server, server.url, environment, secrets, self._limits)
         if server.command is not None:
+            from workbench.tools.command import CommandConnection
+
             log_file = self._log_file(suite_file, server)
             return CommandConnection(server, server.command, folder, log_file, environment, secrets, self._limits)
         raise ServerError(f"server {server.name!r} has neither a command nor a url nor a module")

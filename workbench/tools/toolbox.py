@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from workbench.checks.evaluate import CallPython
 from workbench.suite.model import Case, Suite
 from workbench.suite.tool_names import KnownNames, names_for_all, unknown_mocks, unknown_names
 from workbench.tools.answer import OnProgress, ToolAnswer, ToolsError, UnknownToolError
 from workbench.tools.mocks import AskJudge, Mocks, PlannedAnswer, default_answer, mock_answer
-from workbench.tools.servers import McpServer
 from workbench.trajectory.messages import JsonValue, ResultSource, ToolCall, ToolDefinition
+
+if TYPE_CHECKING:
+    from workbench.tools.servers import McpServer
 
 _MOST_NAMED = 3
 """Unknown tools that an error names."""

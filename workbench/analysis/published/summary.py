@@ -12,8 +12,8 @@ from workbench.analysis.published.decision import DECISION
 from workbench.analysis.published.dimensions import DIMENSIONS
 from workbench.analysis.published.system import Summary, System
 from workbench.analysis.published.trajectory import TRAJECTORY
-from workbench.grading.explaining import SYSTEMS as NAMES
 from workbench.grading.grade import RunResult
+from workbench.grading.graders import SYSTEMS as NAMES
 from workbench.suite.model import Case
 
 SYSTEMS: dict[str, System] = {

@@ -10,8 +10,6 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Literal
 
-from dateutil import parser as date_parser
-
 from workbench.providers.offline.words import NUMBER_WORDS, REQUEST_VERBS, STOPWORDS, operation_of, word_set
 
 Kind = Literal["quoted", "url", "email", "date", "datetime", "time", "handle", "pair", "path", "id", "number", "name"]
@@ -164,6 +162,8 @@ def _read(kind: Kind, match: re.Match[str]) -> Evidence | None:
 
 
 def _moment(kind: Kind, text: str, start: int, end: int) -> Evidence | None:
+    from dateutil import parser as date_parser  # on use: few texts name a moment
+
     try:
         moment = date_parser.parse(text, default=_NO_CLOCK)
     except (ValueError, OverflowError):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from workbench.grading.explaining import Explanation, disagreement, reason_of
+from workbench.grading.explaining import Explanation, disagreement
 from workbench.grading.facets import facets
 from workbench.grading.formulas import evaluate, in_numbers
-from workbench.grading.grade import Grade, Status, disagree
+from workbench.grading.grade import Grade, Status, disagree, reason_of
 from workbench.grading.scoring import ROUNDING_SLACK
 from workbench.reports.grade_text import issue_text
 from workbench.reports.visible import one_line

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from workbench.grading.explaining import SYSTEMS, Explanation, explain
+from workbench.grading.explaining import Explanation, explain
 from workbench.grading.grade import CallPairing, Grade, Issue, RunResult, Status
+from workbench.grading.graders import SYSTEMS
 from workbench.grading.step_rounds import rounds_of_steps
 from workbench.reports.visible import one_line
 from workbench.suite.model import AnyOrder, Case
