@@ -89,6 +89,7 @@ def evaluate(
     by: GraderName | None = None,
     min_score: float | None = None,
     concurrency: int = DEFAULT_CONCURRENCY,
+    processes: int = 1,
     execute: bool | None = None,
     execute_all: bool = False,
     judge: str | None = None,
@@ -117,7 +118,8 @@ def evaluate(
 
     How it is done:
     - `by` names the grader that decides, `min_score` the mean score to reach instead of the suites' own gates.
-    - `concurrency` is how many runs are under way at a time on each endpoint.
+    - `concurrency` is how many runs are under way at a time on each endpoint. `processes` spreads the runs over so many
+      processes, each with servers of its own; models then have to be given by name.
     - `execute=True` really executes tools marked read-only on their servers, `execute_all=True` all tools.
     - `judge` names the model that judges where a check names none; `judge_anew` asks it about known values again.
     - `own_pace` plays the recordings of `replay:` models as fast as they were made, and not at once.
@@ -162,6 +164,7 @@ def evaluate(
             by=by,
             min_score=min_score,
             concurrency=concurrency,
+            processes=processes,
             execute=execute,
             execute_all=execute_all,
             judge=judge,
@@ -194,6 +197,7 @@ async def evaluate_async(
     by: GraderName | None = None,
     min_score: float | None = None,
     concurrency: int = DEFAULT_CONCURRENCY,
+    processes: int = 1,
     execute: bool | None = None,
     execute_all: bool = False,
     judge: str | None = None,
@@ -241,6 +245,7 @@ async def evaluate_async(
             by=by,
             min_score=min_score,
             concurrency=concurrency,
+            processes=processes,
             execute=execute,
             execute_all=execute_all,
             judge=judge,

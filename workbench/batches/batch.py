@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from workbench.batches.cost import cost_of
@@ -45,9 +45,13 @@ def lanes_of(runs: Iterable[PlannedRun], lane_of: Callable[[PlannedRun], LaneOf]
     return tuple(lanes.values())
 
 
+MakeRun = Callable[[PlannedRun, RunContext], Awaitable[None]]
+"""Makes one run and tells the context's listener about it, as `make_run` does."""
+
+
 class Batch:
     """Runs that are started together. Workers pull runs from the lane of an endpoint, so that ten thousand runs do not
-    need ten thousand tasks."""
+    need ten thousand tasks. `make` makes each run, here or in another process."""
 
     def __init__(
         self,
@@ -55,12 +59,14 @@ class Batch:
         runs: Sequence[PlannedRun],
         lane_of: Callable[[PlannedRun], LaneOf],
         context: RunContext,
+        make: MakeRun = make_run,
     ) -> None:
         self.name = name
         self.runs = tuple(runs)
         self._context = context
+        self._make = make
         self._lanes = lanes_of(runs, lane_of)
-        self._running: dict[str, asyncio.Task[None]] = {}
+        self._running: dict[str, asyncio.Future[None]] = {}
 
     async def run(self) -> None:
         """Make all runs. Each ends in exactly one `RunDone`, whatever happens."""
@@ -86,18 +92,22 @@ class Batch:
     async def _work(self, lane: Lane) -> None:
         while lane.waiting:
             planned = lane.waiting.popleft()
-            task = asyncio.create_task(make_run(planned, self._context))
-            self._running[planned.run_id] = task
-            await asyncio.wait([task])
-            del self._running[planned.run_id]
-            if task.cancelled():
-                self._without_trajectory(planned, "stopped")
-            elif (error := task.exception()) is not None:
-                _logger.error("run %s of case %s broke", planned.run_id, planned.case.id, exc_info=error)
-                broken = f"unexpected {type(error).__name__}: {error}; the log holds the details"
-                self._without_trajectory(planned, "error", broken)
+            await self.make(planned)
             if lane.waiting:
                 await self._context.stored(planned.run_id)
+
+    async def make(self, planned: PlannedRun) -> None:
+        """Make one run to its end, which is exactly one `RunDone`, whatever happens."""
+        task = asyncio.ensure_future(self._make(planned, self._context))
+        self._running[planned.run_id] = task
+        await asyncio.wait([task])
+        del self._running[planned.run_id]
+        if task.cancelled():
+            self._without_trajectory(planned, "stopped")
+        elif (error := task.exception()) is not None:
+            _logger.error("run %s of case %s broke", planned.run_id, planned.case.id, exc_info=error)
+            broken = f"unexpected {type(error).__name__}: {error}; the log holds the details"
+            self._without_trajectory(planned, "error", broken)
 
     def _without_trajectory(self, planned: PlannedRun, status: Status, error: str | None = None) -> None:
         trajectory = Trajectory(planned.run_id)

@@ -132,11 +132,13 @@ def in_turn(*listeners: BatchListener) -> BatchListener:
 def timed(listener: BatchListener, now_ms: Callable[[], float] = lambda: time.time() * 1000) -> BatchListener:
     """A listener that puts into each `RunDone` when the first event of the run came and when it was over, and passes
     everything on. `now_ms` is the time since 1970. It stands before all others on the engine's thread, so that neither
-    a slow screen nor a slow disk is in these times."""
+    a slow screen nor a slow disk is in these times. A run that was timed where it was made keeps its times."""
     began_ms: dict[str, float] = {}
 
     def tell(event: BatchEvent) -> None:
-        if isinstance(event, RunEvent):
+        if isinstance(event, RunDone) and event.began_ms is not None:
+            began_ms.pop(event.result.run_id, None)
+        elif isinstance(event, RunEvent):
             began_ms.setdefault(event.event.run_id, now_ms())
         elif isinstance(event, RunDone):
             ended_ms = now_ms()

@@ -45,6 +45,9 @@ def compare(
         warn(f"nothing to compare: {plan.models[0]} is the only model; give --model at least twice", program.secrets)
         return USAGE
     if _opens_app(output):
+        if options.processes > 1:
+            warn("the app runs in one process: leave --processes out, or ask for a report with --format or --output")
+            return USAGE
         begin = Begin(options, opens="compare", only_differences=only_differences)
         return show_app(app, program, begin=begin, left=partial(_print_summary, options, program))
     return comparing.run_and_report(plan, record, trust=app.trust)

@@ -90,6 +90,7 @@ _OF_REPORTS = (
     ("format", "--format"),
     ("output", "--output"),
     ("min_score", "--min-score"),
+    ("processes", "--processes"),
     ("baseline", "--baseline"),
     ("fail_on", "--fail-on"),
     ("record_failed", "--record-failed"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -45,6 +46,12 @@ def add_case_options(parser: argparse.ArgumentParser) -> None:
         default=DEFAULT_CONCURRENCY,
         metavar="N",
         help="runs at the same time (default %(default)s)",
+    )
+    parser.add_argument(
+        "--processes",
+        type=_processes,
+        metavar="N",
+        help="spread the runs over this many processes, or 'auto' for one on each core (default 1)",
     )
 
 
@@ -114,6 +121,7 @@ def run_options(arguments: argparse.Namespace, *, compares: bool) -> RunOptions 
                 repeats=arguments.repeats,
                 by=arguments.by,
                 concurrency=arguments.concurrency,
+                processes=arguments.processes or 1,
                 execute=True if arguments.execute else None,
                 execute_all=arguments.execute_all,
                 judge=arguments.judge,
@@ -137,6 +145,13 @@ def _repeats(text: str) -> int:
     if not text.isdecimal() or not 1 <= int(text) <= MOST_REPEATS:
         raise argparse.ArgumentTypeError(f"must be a whole number from 1 to {MOST_REPEATS:,}, not {text!r}")
     return int(text)
+
+
+def _processes(text: str) -> int:
+    if text != "auto":
+        return _positive(text)
+    # The cores that this process may use, where the system tells.
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _positive(text: str) -> int:

@@ -34,6 +34,10 @@ class Environment:
         for name, value in own.items():
             secrets.guess(name, value)
 
+    def __getstate__(self) -> dict[str, object]:
+        """For worker processes, which get the variables as they are now."""
+        return {**self.__dict__, "own": dict(self.own)}
+
     def of(self, folder: Path) -> Mapping[str, str]:
         """Returns the variables for the suites in a folder: the process's own, then those of the folder's `.env`, then
         those of the one next to its `workbench.toml`.

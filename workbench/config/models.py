@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ipaddress
 import json
+import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 from urllib.parse import urlsplit
@@ -78,6 +79,16 @@ class ModelSpec:
         """How the model is reached, in one line: its name there, the address, and the key's variable."""
         key = f"the key in {self.api_key_env}" if self.api_key_env else "no key"
         return f"{self.model} at {self.base_url} with {key}"
+
+    def shared_by(self, processes: int, concurrency: int) -> ModelSpec:
+        """Return the spec with the part of its limits that one of some processes has; `concurrency` is the limit where
+        the spec has none."""
+        per_minute = self.requests_per_minute
+        return replace(
+            self,
+            concurrency=math.ceil((self.concurrency or concurrency) / processes),
+            requests_per_minute=per_minute / processes if per_minute is not None else None,
+        )
 
 
 @dataclass(frozen=True, slots=True)

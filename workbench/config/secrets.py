@@ -7,7 +7,7 @@ Inside the program everything is unredacted. Everything that leaves it passes on
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass, replace
 from functools import cache
 from threading import Lock
@@ -29,6 +29,8 @@ _OURS = frozenset(
     | {"verdict", "workbench"}
 )
 """Fields of our own records that hold our own words although their type is only text."""
+
+_NONE: Mapping[str, str] = {}
 
 _Value = TypeVar("_Value")
 
@@ -93,6 +95,19 @@ class Secrets:
                 self._known |= new
                 self.finder = Finder(dict(self._known))
 
+    @property
+    def replacements(self) -> Mapping[str, str]:
+        """What stands in place of each value, in every form; another object whenever a value was added."""
+        return self.finder.replacements if self.finder is not None else _NONE
+
+    def take(self, replacements: Mapping[str, str]) -> None:
+        """Add what another process has learned: values and what stands in their place."""
+        self._remember(replacements)
+
+    def __reduce__(self) -> tuple[Callable[[Mapping[str, str]], Secrets], tuple[Mapping[str, str]]]:
+        """For the worker processes that this one starts, over a pipe that nobody else reads."""
+        return _with_replacements, (self.replacements,)
+
     def redact(self, text: str) -> str:
         """Returns the text with `$NAME` in place of every secret value; the same object if there is none in it."""
         finder = self.finder
@@ -108,6 +123,12 @@ class Secrets:
         """
         finder = self.finder
         return value if finder is None or not _may_hold(value, finder) else _Walk(finder).redacted(value)
+
+
+def _with_replacements(replacements: Mapping[str, str]) -> Secrets:
+    secrets = Secrets()
+    secrets.take(replacements)
+    return secrets
 
 
 class _Walk:

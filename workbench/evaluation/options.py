@@ -76,6 +76,8 @@ class RunOptions:
     """The grader that decides, whatever the cases say."""
     concurrency: int = DEFAULT_CONCURRENCY
     """How many runs are under way at a time on each endpoint whose model does not say."""
+    processes: int = 1
+    """How many processes make the runs. More than one where the interpreter, and not the endpoint, sets the pace."""
     execute: bool | None = None
     """Whether tools marked read-only are really executed; `None` is as each case says."""
     execute_all: bool = False
@@ -135,6 +137,10 @@ class RunOptions:
             yield f"repeats must be a whole number from 1 to {MOST_REPEATS:,}, not {self.repeats}"
         if self.concurrency < 1:
             yield f"concurrency must be a whole number of at least 1, not {self.concurrency}"
+        if self.processes < 1:
+            yield f"processes must be a whole number of at least 1, not {self.processes}"
+        elif self.processes > 1 and self.own_models:
+            yield f"{next(iter(self.own_models))!r} is a model of this process: several processes need models by name"
         if self.min_score is not None and not 0 <= self.min_score <= 1:
             yield f"a score to reach must be a number from 0 to 1, not {self.min_score}"
         try:

@@ -76,6 +76,8 @@ class Plan:
     """The suites of the runs."""
     execution: Execution = AS_CASES_SAY
     concurrency: int = DEFAULT_CONCURRENCY
+    processes: int = 1
+    """How many processes make the runs."""
     compares: bool = False
     specs: Specs | None = field(default=None, repr=False)
     """How models are reached, as far as that was found out already."""

@@ -65,6 +65,7 @@ def plan(options: RunOptions, program: Program) -> Plan:
         files=files,
         execution=execution_of(options, program.folders),
         concurrency=options.concurrency,
+        processes=options.processes,
         compares=options.compares,
         specs=specs,
         min_score=options.min_score,

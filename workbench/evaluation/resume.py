@@ -105,6 +105,7 @@ def _plan_of(
         files=tuple(files[suite] for suite in batch.suites if suite in files),
         execution=Execution(resumption.execute, resumption.execute_all, trust_store(program.folders).is_exempt),
         concurrency=options.concurrency if options.concurrency != DEFAULT_CONCURRENCY else resumption.concurrency,
+        processes=options.processes,
         compares=options.compares,
         specs=resumption.specs,
         resumed=ResumedBatch(

@@ -33,7 +33,7 @@ from workbench.batches.judging import Asking, Questions, RunJudge
 from workbench.batches.plan import PlannedRun
 from workbench.batches.recordings import Recordings
 from workbench.batches.serving import Serving
-from workbench.batches.single import RunContext, nothing_to_await
+from workbench.batches.single import RunContext, make_run, nothing_to_await
 from workbench.batches.specs import Specs
 from workbench.batches.stepping import Steppers
 from workbench.config.models import ConfigError, ModelSpec
@@ -55,6 +55,7 @@ from workbench.tools.pool import ServerPool
 from workbench.trajectory.events import RetryScheduled
 
 if TYPE_CHECKING:
+    from workbench.evaluation.worker_pool import WorkerPool
     from workbench.providers.http.endpoints import Endpoints
 
 _logger = logging.getLogger(__name__)
@@ -71,6 +72,9 @@ class Runtime:
     0 is as fast as it goes. `own_pace` plays recordings as fast as they were made. With `asks`, real executions that
     nothing covers are asked about by the event `ExecutionAsked`; without it they are refused. With `judge_anew`, judges
     are asked about what they judged before. `history` is the file in which all batches are recorded.
+
+    In a worker process, `share` is how many of them divide the limits of endpoints, and `on_hold` is called with base
+    URL, model and seconds when an endpoint asks for a pause.
     """
 
     def __init__(
@@ -84,8 +88,11 @@ class Runtime:
         judge_anew: bool = False,
         retries: RetryPolicy = DEFAULT_RETRIES,
         history: Path | None = None,
+        share: int = 1,
+        on_hold: Callable[[str, str, float], object] = lambda _url, _model, _seconds: None,
     ) -> None:
         self._listener = listener
+        self._share = share
         self._program = program
         self._pace_ms = pace_ms
         self._own_pace = own_pace
@@ -94,6 +101,7 @@ class Runtime:
         self._questions: dict[tuple[str, str], asyncio.Future[bool]] = {}
         self._start_ups = StartUps(listener)
         self._connected = False
+        self._on_hold = on_hold
         self._judgements = JudgementCache(program.folders.judgements, program.secrets, anew=judge_anew)
         self._history = HistoryWriter(history, lambda text: listener(HistorySaid(text))) if history else None
         self._handles: dict[str, BatchHandle] = {}
@@ -124,30 +132,58 @@ class Runtime:
         written. Blocks for that.
         """
         name = f"batch-{next(self._batch_numbers)}"
-        specs, execution, concurrency = approval.specs, plan.execution, plan.concurrency
-        built_in = BuiltInModels(pace_ms=self._pace_ms, own_pace=self._own_pace)
-        recorder = self._history_recorder(plan, specs)
+        recorder = self._history_recorder(plan, approval.specs)
         if recorder is not None:
             self._handles[name] = recorder.handle
-        context = RunContext(
-            listener=self._listeners(plan, recorder, record, listener),
-            servers=self._servers,
-            open_model=lambda planned: self._open_model(planned, plan, approval, built_in),
-            grant_of=approval.grant,
-            execution=execution,
-            ask=self._ask,
-            audit=AuditLog(self._program.folders.audit_log, self._program.secrets),
-            retries=self._retries,
-            price_of=specs.price_of,
-            judge_of=self._judges(approval, concurrency),
-            control_of=self._steppers.begin if self._ask is not None else lambda _planned, _grading: None,
+        context = replace(
+            self._context(plan, approval, self._listeners(plan, recorder, record, listener)),
             # A program that is killed after the first run leaves the plan behind.
             ready=lambda: asyncio.to_thread(self.settle_history),
             stored=recorder.stored if recorder is not None else nothing_to_await,
         )
-        batch = Batch(name, plan.runs, lambda planned: _lane_of(planned, specs, concurrency), context)
-        self._engine.submit(self._run(batch, until))
+        workers = self._workers(plan, approval)
+        make = make_run if workers is None else workers.make
+        batch = Batch(
+            name, plan.runs, lambda planned: _lane_of(planned, approval.specs, plan.concurrency), context, make
+        )
+        self._engine.submit(self._run(batch, until, workers))
         return name
+
+    def open(self, plan: Plan, approval: Approval) -> Batch:
+        """Return a batch that waits for `make`. Its history, if it has one, is the business of who asks for runs."""
+        return Batch("", (), lambda planned: LaneOf("", 1), self._context(plan, approval, timed(self._listener)))
+
+    def make(self, batch: Batch, planned: PlannedRun) -> Future[None]:
+        """Begin one run of an open batch. Returns at once; the run ends in one `RunDone`."""
+        return self._engine.submit(batch.make(planned))
+
+    def _context(self, plan: Plan, approval: Approval, listener: BatchListener) -> RunContext:
+        """What the runs of a plan share."""
+        built_in = BuiltInModels(pace_ms=self._pace_ms, own_pace=self._own_pace)
+        return RunContext(
+            listener=listener,
+            servers=self._servers,
+            open_model=lambda planned: self._open_model(planned, plan, approval, built_in),
+            grant_of=approval.grant,
+            execution=plan.execution,
+            ask=self._ask,
+            audit=AuditLog(self._program.folders.audit_log, self._program.secrets),
+            retries=self._retries,
+            price_of=approval.specs.price_of,
+            judge_of=self._judges(approval, plan.concurrency),
+            control_of=self._steppers.begin if self._ask is not None else lambda _planned, _grading: None,
+        )
+
+    def _workers(self, plan: Plan, approval: Approval) -> WorkerPool | None:
+        """The worker processes for a plan that is to be spread over some."""
+        processes = min(plan.processes, len(plan.runs))
+        if processes < 2:
+            return None
+        from workbench.evaluation.worker_messages import Setup  # on use: most evaluations have one process
+        from workbench.evaluation.worker_pool import WorkerPool
+
+        setup = Setup(replace(plan, resumed=None, specs=None), approval, processes, self._retries)
+        return WorkerPool(setup, processes, self._listener, self._program.secrets)
 
     def _listeners(
         self,
@@ -218,6 +254,22 @@ class Runtime:
         """Stop every run of every batch. Returns at once."""
         self._stop_soon(None)
 
+    def stop_run(self, batch: Batch, run_id: str | None) -> None:
+        """Stop one run of an open batch, or all of them. Returns at once."""
+
+        async def stop() -> None:
+            batch.stop(run_id)
+
+        self._engine.submit(stop())
+
+    def hold_endpoint(self, base_url: str, model: str, seconds: float) -> None:
+        """Ask a model nothing for this time: its endpoint has told another process to wait. Returns at once."""
+
+        async def hold() -> None:
+            self._endpoints.hold(base_url, model, seconds)
+
+        self._engine.submit(hold())
+
     def allow(self, run_id: str, call_id: str, allowed: bool) -> None:
         """Answer `ExecutionAsked`. Returns at once. Does nothing when the question is no longer open."""
         if self._engine.alive:
@@ -263,7 +315,7 @@ class Runtime:
             if self._history is not None:
                 self._history.close()
 
-    async def _run(self, batch: Batch, until: Until) -> None:
+    async def _run(self, batch: Batch, until: Until, workers: WorkerPool | None) -> None:
         task = asyncio.current_task()
         assert task is not None
         self._steppers.expect(batch.runs, until)
@@ -274,6 +326,8 @@ class Runtime:
             # A listener that raises: nobody waits for this task, and closing must still come to the servers.
             _logger.exception("%s broke", batch.name)
         finally:
+            if workers is not None:
+                await workers.close()
             del self._batches[batch]
 
     async def _stop(self, run_id: str | None, name: str | None = None) -> None:
@@ -293,7 +347,7 @@ class Runtime:
         from workbench.providers.http.endpoints import Endpoints  # on use: built-in models need no HTTP
 
         self._connected = True
-        return Endpoints(self._program.secrets, starting=self._start_ups.watch)
+        return Endpoints(self._program.secrets, starting=self._start_ups.watch, on_hold=self._on_hold)
 
     async def _asked(self, question: ExecutionQuestion) -> bool:
         key = (question.run_id, question.call.id)
@@ -348,7 +402,8 @@ class Runtime:
         why_not = approval.why_not_asked(planned.file.path, spec)
         if why_not is not None:
             raise ModelError(why_not)
-        return self._endpoints.open(replace(spec, concurrency=spec.concurrency or concurrency), environment, put_off)
+        limits = spec.shared_by(self._share, concurrency)
+        return self._endpoints.open(limits, environment, put_off)
 
     def _judges(self, approval: Approval, concurrency: int) -> Callable[[PlannedRun], RunJudge]:
         """Return what gives each run of a batch its judge."""

@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 
 from workbench.config.models import DEFAULT_CONCURRENCY, ModelSpec
 from workbench.config.secrets import Secrets
@@ -23,7 +24,8 @@ class Endpoints:
     base URL and key, shared by all models there. Use it on one event loop.
 
     `clock` returns monotonic seconds and `sleep` waits seconds, for the rate limiters. `starting` wraps the start of a
-    model, such as imports.
+    model, such as imports. `on_hold` is called with base URL, model and seconds when an endpoint asks all requests to
+    wait.
     """
 
     def __init__(
@@ -33,10 +35,12 @@ class Endpoints:
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
         starting: Callable[[str], AbstractContextManager[None]] = lambda _what: nullcontext(),
+        on_hold: Callable[[str, str, float], object] = lambda _url, _model, _seconds: None,
     ) -> None:
         self._secrets = secrets
         self._clock = clock
         self._sleep = sleep
+        self._on_hold = on_hold
         self._limiters: dict[tuple[str, str], RateLimiter] = {}
         self._models: dict[str, EndpointModel] = {}
         self._clients = Clients(starting)
@@ -57,13 +61,23 @@ class Endpoints:
         known = self._models.get(spec.name)
         if known is not None and known.spec == spec and known.key == key:
             return known
-        limiter = self._limiters.setdefault((spec.base_url, spec.model), RateLimiter(self._clock, self._sleep))
+        limiter = self._limiter(spec.base_url, spec.model)
         limiter.limit(spec.name, spec.concurrency or DEFAULT_CONCURRENCY, spec.requests_per_minute)
         model = EndpointModel(
             spec, key, wire_of(spec, self._secrets), limiter, self._clients, EndpointErrors(spec, self._secrets)
         )
         self._models[spec.name] = model
         return model
+
+    def hold(self, base_url: str, model: str, seconds: float) -> None:
+        """Let no request through to a model for this time: another process was asked to wait."""
+        self._limiter(base_url, model).hold_too(seconds)
+
+    def _limiter(self, base_url: str, model: str) -> RateLimiter:
+        if (base_url, model) not in self._limiters:
+            on_hold = partial(self._on_hold, base_url, model)
+            self._limiters[base_url, model] = RateLimiter(self._clock, self._sleep, on_hold)
+        return self._limiters[base_url, model]
 
     async def check(self, spec: ModelSpec, environment: Mapping[str, str]) -> CheckResult:
         """Check whether the endpoint answers, accepts the key and has the model, without asking the model. Raises

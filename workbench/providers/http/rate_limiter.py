@@ -18,13 +18,17 @@ program."""
 
 class RateLimiter:
     """Lets requests through in the order in which they came. `clock` returns monotonic seconds, `sleep` waits
-    seconds."""
+    seconds. `on_hold` is called with the seconds of each pause that the endpoint asks for."""
 
     def __init__(
-        self, clock: Callable[[], float] = time.monotonic, sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
+        self,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+        on_hold: Callable[[float], object] = lambda _seconds: None,
     ) -> None:
         self._clock = clock
         self._sleep = sleep
+        self._on_hold = on_hold
         self._limits: dict[str, tuple[int, float]] = {}
         self._concurrency = 1
         self._interval_s = SPACING_S
@@ -45,7 +49,12 @@ class RateLimiter:
         self._admit()
 
     def hold(self, seconds: float) -> None:
-        """Let no further request through for this time, at most `LONGEST_HOLD_S`."""
+        """Let no further request through for this time, at most `LONGEST_HOLD_S`: the endpoint asks for it."""
+        self._on_hold(seconds)
+        self.hold_too(seconds)
+
+    def hold_too(self, seconds: float) -> None:
+        """As `hold`, because another process was asked to."""
         until_s = self._clock() + min(seconds, LONGEST_HOLD_S)
         if until_s > self._held_until_s:
             self._held_until_s = until_s

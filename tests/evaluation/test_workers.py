@@ -1,0 +1,145 @@
+"""Runs spread over worker processes come to what one process comes to, and outlive a worker that dies."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.program import Program as CommandLine
+from tests.cli.suites import SLOW, WEATHER, WRONG
+from tests.evaluation.test_one_door import shown
+from tests.programs import program_of
+from tests.providers.server import Answer, Request, Server, Signal, base_url_of, document, error_document, said
+from workbench.batches.events import RequestPutOff, RunDone, RunEvent
+from workbench.evaluation.approval import needs
+from workbench.evaluation.options import OptionsError, RunOptions
+from workbench.evaluation.planning import plan
+from workbench.evaluation.report import Report
+from workbench.evaluation.run import Evaluation
+
+CHECKED = """
+[[cases]]
+name = "Checked"
+user = "What is the weather in Oslo?"
+ordered = [{ tool = "get_weather", args = { city = { python = "checks:check" } } }]
+"""
+
+
+async def evaluated(folder: Path, processes: int, suite: str = "weather.toml", **options: Any) -> Report:
+    """The report on a suite, of which everything is approved."""
+    program = program_of(folder / "home", {"OPENAI_API_KEY": "sk-0123456789abcdef"})
+    history = folder / f"history-{processes}.db"
+    options = {"suites": (folder / suite,), "history": history, "processes": processes, **options}
+    planned = plan(RunOptions(**options), program)
+    async with Evaluation(planned, needs(planned).approved()) as going:
+        return await going.report()
+
+
+def stored(history: Path) -> list[tuple[int, str]]:
+    with sqlite3.connect(history) as database:
+        return database.execute("SELECT place, status FROM runs ORDER BY place").fetchall()
+
+
+async def test_two_processes_come_to_the_same_report_and_history_as_one(tmp_path: Path) -> None:
+    (tmp_path / "checks.py").write_text("def check(value): print('noise'); return value == 'Oslo'\n", encoding="utf-8")
+    (tmp_path / "weather.toml").write_text(WEATHER + WRONG + CHECKED, encoding="utf-8")
+    one, two = [await evaluated(tmp_path, processes, repeats=3) for processes in (1, 2)]
+    assert shown(two) == shown(one) and two.totals.passed == 6
+    assert stored(tmp_path / "history-2.db") == stored(tmp_path / "history-1.db")
+
+
+async def test_all_events_of_a_run_come_when_it_is_over_with_its_times(tmp_path: Path) -> None:
+    (tmp_path / "weather.toml").write_text(WEATHER, encoding="utf-8")
+    options = RunOptions(suites=(tmp_path / "weather.toml",), repeats=2, processes=2)
+    planned = plan(options, program_of(tmp_path / "home"))
+    async with Evaluation(planned, needs(planned).approved()) as going:
+        events = [event async for event in going]
+    runs = [event.event.run_id if isinstance(event, RunEvent) else "" for event in events]
+    for place, done in enumerate(events):
+        if isinstance(done, RunDone):
+            of_run = runs.count(done.result.run_id)
+            assert runs[place - of_run : place] == [done.result.run_id] * of_run and of_run > 5
+            assert done.began_ms is not None and done.ended_ms is not None and done.began_ms < done.ended_ms
+
+
+async def test_a_run_whose_worker_dies_is_made_again_and_one_that_kills_each_worker_is_an_error(tmp_path: Path) -> None:
+    kills = "import os\nfrom pathlib import Path\ndef check(value):\n    {unless}os.kill(os.getpid(), 9)\n"
+    once = (
+        "if Path(__file__).with_name('died').exists(): return True\n    Path(__file__).with_name('died').touch()\n    "
+    )
+    (tmp_path / "weather.toml").write_text(WEATHER + WRONG + CHECKED, encoding="utf-8")
+    (tmp_path / "checks.py").write_text(kills.format(unless=once), encoding="utf-8")
+    report = await evaluated(tmp_path, 2, repeats=2)
+    assert [result.status for result in report.results] == ["passed", "passed", "failed", "failed", "passed", "passed"]
+    assert [place for place, _ in stored(tmp_path / "history-2.db")] == [0, 1, 2, 3, 4, 5], "each run once"
+
+    (tmp_path / "checks.py").write_text(kills.format(unless=""), encoding="utf-8")
+    report = await evaluated(tmp_path, 3, cases=["checked"], repeats=2)
+    assert {result.status for result in report.results} == {"error"}
+    assert report.results[0].error == (
+        "the worker process that made it ended (signal SIGKILL), and so did one for this run alone: "
+        "look at what the suite imports"
+    )
+
+
+async def test_stopping_stops_the_runs_of_all_workers_and_ends_them(tmp_path: Path) -> None:
+    (tmp_path / "weather.toml").write_text(WEATHER[: WEATHER.index("[[cases]]")] + SLOW, encoding="utf-8")
+    planned = plan(
+        RunOptions(suites=(tmp_path / "weather.toml",), repeats=4, processes=2, concurrency=3), program_of(tmp_path)
+    )
+    async with Evaluation(planned, needs(planned).approved()) as going:
+        going.stop()
+        report = await going.report()
+    assert [result.status for result in report.results] == ["stopped"] * 4
+
+
+async def test_workers_share_the_limits_of_an_endpoint_and_the_pauses_it_asks_for(tmp_path: Path) -> None:
+    (tmp_path / "weather.toml").write_text(WEATHER + "[limits]\nmax_rounds = 1\n", encoding="utf-8")
+    both = Signal()
+
+    def answer_to(_request: Request) -> Answer:
+        if len(server.requests) == 1:  # waits for the other worker to be there, then asks for a pause
+            refusal = document(error_document("openai", "slow down"), 429, {"retry-after": "2"})
+            return replace(refusal, before=(both,))
+        both.set()
+        return said("openai", "Rain.")
+
+    put_off = []
+    with Server(answer_to) as server:
+        model = f"openai:test@{base_url_of(server, 'openai')}"
+        options = RunOptions(
+            suites=(tmp_path / "weather.toml",), models=(model,), repeats=8, processes=2, concurrency=2
+        )
+        planned = plan(options, program_of(tmp_path, {"OPENAI_API_KEY": "sk-0123456789abcdef"}))
+        async with Evaluation(planned, needs(planned).approved()) as going:
+            async for event in going:
+                if isinstance(event, RequestPutOff):
+                    put_off.append(event.run_id)
+            report = await going.report()
+    assert report.totals.errors == 0 and len(server.requests) == 9
+    assert server.most_at_once == 2
+    # The first run waits by itself; the other worker can only have heard of the pause.
+    assert put_off and report.results[0].run_id not in put_off
+
+
+def test_the_command_line_takes_a_number_or_auto_and_prints_the_same(tmp_path: Path) -> None:
+    (tmp_path / "weather.toml").write_text(WEATHER + WRONG, encoding="utf-8")
+    program = CommandLine(tmp_path)
+    spread = program.run("run", "weather.toml", "--processes", "2", "--no-history")
+    assert spread.returncode == 1 and "2 runs: 1 passed, 1 failed" in spread.stdout, spread.stderr
+    for wrong in ("0", "many"):
+        refused = program.run("run", "weather.toml", "--processes", wrong)
+        assert refused.returncode == 2 and f"must be a whole number of at least 1, not '{wrong}'" in refused.stderr
+    with pytest.raises(OptionsError, match="several processes need models by name"):
+        RunOptions(suites=("weather.toml",), models=(Own(),), processes=2)
+
+
+class Own:
+    name = "mine"
+
+    def open(self, planned: object) -> Any:
+        raise AssertionError

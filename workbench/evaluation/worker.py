@@ -1,0 +1,124 @@
+"""A worker process: makes runs of a plan as the program that started it asks, and sends back what happened."""
+
+from __future__ import annotations
+
+import pickle
+import signal
+import socket
+from collections.abc import Mapping
+from concurrent.futures import Future, wait
+from threading import Lock
+
+from workbench.batches.events import BatchDone, BatchEvent, BatchStarted, RunDone, RunEvent
+from workbench.config.logs import log_to
+from workbench.evaluation.runtime import Runtime
+from workbench.evaluation.worker_messages import (
+    LENGTH,
+    Happened,
+    Hold,
+    Learned,
+    Made,
+    Make,
+    Message,
+    Setup,
+    Stop,
+    packed,
+)
+
+
+def main(descriptor: int) -> None:
+    """Serve the program at the other end of this socket until it closes it."""
+    # Ctrl+C and a closed terminal reach the whole group: the program decides what they mean for runs.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    channel = _Channel(socket.socket(fileno=descriptor))
+    setup = channel.receive()
+    if isinstance(setup, Setup):
+        log_to(setup.plan.program.folders.log, setup.plan.program.secrets)
+        _Worker(channel, setup).serve()
+
+
+class _Channel:
+    """Sends from any thread; one thread receives."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._sending = Lock()
+        self._incoming = connection.makefile("rb")
+
+    def send(self, *messages: Message) -> None:
+        """Send messages, one right after the other. A program that is gone hears nothing."""
+        data = b"".join(map(packed, messages))
+        with self._sending:
+            try:
+                self._connection.sendall(data)
+            except (BrokenPipeError, ConnectionResetError):
+                return
+
+    def receive(self) -> Message | None:
+        """Return the next message; `None` once there is none to come."""
+        head = self._incoming.read(LENGTH.size)
+        if len(head) < LENGTH.size:
+            return None
+        (length,) = LENGTH.unpack(head)
+        content = self._incoming.read(length)
+        if len(content) < length:
+            return None
+        message: Message = pickle.loads(content)
+        return message
+
+
+class _Worker:
+    """Makes the runs of one plan."""
+
+    def __init__(self, channel: _Channel, setup: Setup) -> None:
+        plan = setup.plan
+        self._channel = channel
+        self._secrets = plan.program.secrets
+        self._known: Mapping[str, str] = self._secrets.replacements
+        self._events: dict[str, list[RunEvent]] = {}
+        self._runs = {run.run_id: run for run in plan.runs}
+        self._runtime = Runtime(
+            self._take,
+            plan.program,
+            own_pace=plan.own_pace,
+            judge_anew=plan.judge_anew,
+            retries=setup.retries,
+            share=setup.share,
+            on_hold=lambda url, model, seconds: channel.send(Hold(url, model, seconds)),
+        )
+        self._batch = self._runtime.open(plan, setup.approval)
+
+    def serve(self) -> None:
+        """Do what is asked until nothing more is, then stop what still runs."""
+        made: set[Future[None]] = set()
+        while (message := self._channel.receive()) is not None:
+            match message:
+                case Make(run_id):
+                    future = self._runtime.make(self._batch, self._runs[run_id])
+                    made.add(future)
+                    future.add_done_callback(made.discard)
+                case Stop(run_id):
+                    self._runtime.stop_run(self._batch, run_id)
+                case Hold(base_url, model, seconds):
+                    self._runtime.hold_endpoint(base_url, model, seconds)
+                case _:
+                    raise TypeError(f"no message to a worker: {message}")
+        self._runtime.stop_run(self._batch, None)
+        wait(tuple(made), timeout=5.0)
+        self._runtime.close()
+
+    def _take(self, event: BatchEvent) -> None:
+        match event:
+            case RunEvent(event=happened):
+                self._events.setdefault(happened.run_id, []).append(event)
+            case RunDone(result=result):
+                made = Made(tuple(self._events.pop(result.run_id, ())), event)
+                known = self._secrets.replacements
+                learned = () if known is self._known else (Learned(known),)
+                self._known = known
+                self._channel.send(*learned, made)
+            case BatchStarted() | BatchDone():
+                pass
+            case _:
+                self._channel.send(Happened(event))

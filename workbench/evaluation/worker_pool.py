@@ -1,0 +1,186 @@
+"""Spreads the runs of a plan over worker processes: one interpreter makes only so many runs a second."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import pickle
+import signal
+import socket
+import sys
+from dataclasses import dataclass, field, replace
+from itertools import count
+
+from workbench.batches.events import BatchListener, RunDone, StartUp
+from workbench.batches.plan import PlannedRun
+from workbench.batches.single import RunContext, result_of
+from workbench.config.secrets import Secrets
+from workbench.evaluation.worker_messages import (
+    LENGTH,
+    Happened,
+    Hold,
+    Learned,
+    Made,
+    Make,
+    Message,
+    Setup,
+    Stop,
+    packed,
+)
+from workbench.trajectory.trajectory import Trajectory
+
+_logger = logging.getLogger(__name__)
+
+CLOSE_TIMEOUT_S = 6.0
+"""How long a worker may take to stop its runs and close its servers."""
+
+
+class WorkerLostError(Exception):
+    """A worker process ended while it made a run; the message says how."""
+
+
+@dataclass(eq=False)
+class _Worker:
+    process: asyncio.subprocess.Process
+    writer: asyncio.StreamWriter
+    making: dict[str, asyncio.Future[Made]] = field(default_factory=dict)
+    """The runs that it makes, by their ids."""
+    start_ups: dict[int, int] = field(default_factory=dict)
+    """The numbers of its start-ups, as they are numbered here."""
+    alone: bool = False
+    """Whether it is there for one run only."""
+
+    def send(self, message: Message) -> None:
+        self.writer.write(packed(message))
+
+
+class WorkerPool:
+    """Makes runs in up to `processes` worker processes, each with endpoints and servers of its own. A worker is started
+    when all others are busy. Use it on one event loop.
+
+    `listener` hears what is not about one run, such as the start of servers. What workers learn to be secret goes into
+    `secrets`.
+    """
+
+    def __init__(self, setup: Setup, processes: int, listener: BatchListener, secrets: Secrets) -> None:
+        self._setup = packed(setup)
+        self._processes = processes
+        self._listener = listener
+        self._secrets = secrets
+        self._workers: list[_Worker] = []
+        self._readers: set[asyncio.Task[None]] = set()
+        self._starting = asyncio.Lock()
+        self._numbers = count(1)
+
+    async def make(self, planned: PlannedRun, context: RunContext) -> None:
+        """Make one run in a worker, and if that dies once more in a worker for this run alone: another run may have
+        killed the first one. Then tell the listener all of its events. Cancelling the awaiting task stops the run."""
+        try:
+            made = await self._made_by(await self._free_worker(), planned.run_id)
+        except WorkerLostError as error:
+            _logger.error("run %s of case %s: %s", planned.run_id, planned.case.id, error)
+            alone = await self._started(alone=True)
+            try:
+                made = await self._made_by(alone, planned.run_id)
+            except WorkerLostError as again:
+                broken = f"{again}, and so did one for this run alone: look at what the suite imports"
+                made = Made((), RunDone(result_of(planned, "error", Trajectory(planned.run_id), error=broken)))
+            finally:
+                alone.writer.close()
+        for event in made.events:
+            context.listener(event)
+        context.listener(made.done)
+
+    async def close(self) -> None:
+        """End all workers, by force those that do not end in time."""
+        for worker in self._workers:
+            worker.writer.close()
+        if not self._readers:
+            return
+        _, late = await asyncio.wait(self._readers, timeout=CLOSE_TIMEOUT_S)
+        for worker in self._workers if late else ():
+            _logger.error("worker process %d did not end within %g s", worker.process.pid, CLOSE_TIMEOUT_S)
+            worker.process.kill()
+        await asyncio.gather(*late)
+
+    async def _made_by(self, worker: _Worker, run_id: str) -> Made:
+        made: asyncio.Future[Made] = asyncio.get_running_loop().create_future()
+        worker.making[run_id] = made
+        worker.send(Make(run_id))
+        try:
+            return await asyncio.shield(made)
+        except asyncio.CancelledError:
+            worker.send(Stop(run_id))
+            try:
+                return await made
+            except WorkerLostError:
+                raise asyncio.CancelledError from None
+
+    async def _free_worker(self) -> _Worker:
+        """The worker with the fewest runs, a new one while all are busy and there may be more."""
+        async with self._starting:
+            shared = [worker for worker in self._workers if not worker.alone]
+            least = min(shared, key=lambda worker: len(worker.making), default=None)
+            if least is None or (least.making and len(shared) < self._processes):
+                least = await self._started()
+            return least
+
+    async def _started(self, *, alone: bool = False) -> _Worker:
+        ours, theirs = socket.socketpair()
+        # The same modules as here, wherever they came from; `-P` because the current folder is none of theirs.
+        begin = f"from workbench.evaluation.worker import main; main({theirs.fileno()})"
+        with theirs:
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-P", "-c", f"import sys; sys.path[:] = {sys.path!r}; {begin}"),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=2,  # what Python code of a suite prints must not spoil a report
+                pass_fds=[theirs.fileno()],
+            )
+        reader, writer = await asyncio.open_connection(sock=ours)
+        worker = _Worker(process, writer, alone=alone)
+        writer.write(self._setup)
+        self._workers.append(worker)
+        task = asyncio.create_task(self._read(worker, reader))
+        self._readers.add(task)
+        task.add_done_callback(self._readers.discard)
+        return worker
+
+    async def _read(self, worker: _Worker, reader: asyncio.StreamReader) -> None:
+        """Take what a worker sends, up to its end."""
+        try:
+            while True:
+                (length,) = LENGTH.unpack(await reader.readexactly(LENGTH.size))
+                message: Message = pickle.loads(await reader.readexactly(length))
+                self._take(worker, message)
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass
+        finally:
+            self._workers.remove(worker)
+            worker.writer.close()
+        code = await worker.process.wait()
+        lost = WorkerLostError(f"the worker process that made it ended ({_how(code)})")
+        for made in worker.making.values():
+            made.set_exception(lost)
+
+    def _take(self, worker: _Worker, message: Message) -> None:
+        match message:
+            case Made(done=done):
+                worker.making.pop(done.result.run_id).set_result(message)
+            case Learned(secrets):
+                self._secrets.take(secrets)
+            case Hold():
+                for other in self._workers:
+                    if other is not worker:
+                        other.send(message)
+            case Happened(StartUp(number=number) as event):
+                if number not in worker.start_ups:
+                    worker.start_ups[number] = next(self._numbers)
+                self._listener(replace(event, number=worker.start_ups[number]))
+            case Happened(event):
+                self._listener(event)
+            case _:
+                raise TypeError(f"no message from a worker: {message}")
+
+
+def _how(code: int) -> str:
+    return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
