@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from workbench.analysis.demanded import runs_per
+from workbench.dataclasses import dataclass
 from workbench.grading.grade import GRADED, RunResult
 from workbench.grading.scoring import Scored, counted_score, counts_zero, mean
 from workbench.suite.model import Aggregate, Statistic, Suite

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Literal, TypeVar
 
 from workbench.analysis.divergence import identity_of_answer, identity_of_call, same_answer, same_call
+from workbench.dataclasses import dataclass
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
 
 Kind = Literal["system", "said", "round", "text", "call", "result", "end"]

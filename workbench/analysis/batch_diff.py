@@ -20,12 +20,12 @@ or stopped now: it is `left_out`.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
 from workbench.analysis.comparison import Cell, CellKey, cells_of, scores_differ
 from workbench.analysis.deciders import DecidedBy, cases_by_deciders
+from workbench.dataclasses import dataclass
 from workbench.grading.run_summary import RunSummary
 from workbench.history.records import SameSuites
 from workbench.suite.numerals import decimals

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal, get_args
+
+from workbench.dataclasses import dataclass
 
 Cause = Literal[
     "sent too much",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
 
@@ -13,6 +12,7 @@ from workbench.analysis.intervals import Interval, wilson
 from workbench.analysis.passing import Passing, passing
 from workbench.analysis.quality import GateResult, gates_of
 from workbench.analysis.totals import Latency, cost_of_runs, latency_of
+from workbench.dataclasses import dataclass
 from workbench.grading.grade import GRADED, Status
 from workbench.grading.repeats import BROKEN_OFF, Joined, joined
 from workbench.grading.run_summary import RunSummary

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
+from workbench.dataclasses import dataclass
 from workbench.grading.tool_names import normalised_name
 
 Pair = tuple[str | None, str | None]

@@ -4,11 +4,12 @@ because a person changed something."""
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import zip_longest
 from typing import Literal
 
 from workbench.checks.equality import json_equal
+from workbench.dataclasses import dataclass
 from workbench.trajectory.events import ResultReceived
 from workbench.trajectory.messages import JsonValue, ToolCall
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 from workbench.analysis.causes import CAUSES, NEVER_ALONE, Cause, Subject, first_advice
 from workbench.analysis.confusion import Confusion, confusion_of
 from workbench.checks.describe import describe_value
+from workbench.dataclasses import dataclass
 from workbench.grading.grade import GRADED, Issue, IssueKind, RunResult, StepGrade, reason_of
 from workbench.grading.tool_names import same_tool
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall, tool_text

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from statistics import NormalDist
 
 from workbench.analysis.comparison import Cell, scores_differ
 from workbench.analysis.significance import LEVEL, holm, mcnemar, p_text, permutation
+from workbench.dataclasses import dataclass
 from workbench.grading.scoring import mean
 from workbench.suite.numerals import decimals
 

@@ -4,11 +4,12 @@ cases."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal, Protocol
 
 from workbench.analysis.aggregates import SLACK, AggregateResult
 from workbench.analysis.demanded import RunOfModel, runs_per
+from workbench.dataclasses import dataclass
 from workbench.grading.grade import GRADED, RunResult, Status
 from workbench.grading.repeats import CaseResult, case_results, path_of_suite
 from workbench.grading.scoring import Scored, counted_score, counts_zero, mean

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from itertools import chain, islice
 
+from workbench.dataclasses import dataclass
 from workbench.trajectory.json_schema import (
     ALTERNATIVES,
     Schema,

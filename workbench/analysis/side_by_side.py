@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 
 from workbench.analysis.comparison import (
@@ -16,6 +15,7 @@ from workbench.analysis.comparison import (
     scores_differ,
 )
 from workbench.analysis.paired import Paired, paired, together
+from workbench.dataclasses import dataclass
 from workbench.suite.model import Gate, RepeatRule
 
 ALL_PAIRS_MAX = 3

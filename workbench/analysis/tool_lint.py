@@ -6,7 +6,7 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from itertools import combinations
 from typing import Literal
@@ -14,6 +14,7 @@ from typing import Literal
 from rapidfuzz import fuzz
 
 from workbench.analysis.schemas import Parameter, parameters_of, type_text
+from workbench.dataclasses import dataclass
 from workbench.suite.model import Suite
 from workbench.suite.problems import Severity
 from workbench.tools.argument_check import BrokenSchemaError, argument_problems

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
+from workbench.dataclasses import dataclass
 from workbench.grading.grade import GRADED, RunResult
 from workbench.grading.judgements import NOBODY_ASKED, JudgeUse
 from workbench.grading.scoring import mean

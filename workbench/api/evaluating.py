@@ -6,7 +6,7 @@ import asyncio
 import os
 import warnings
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -21,6 +21,7 @@ from workbench.config.history_file import history_file
 from workbench.config.models import DEFAULT_CONCURRENCY
 from workbench.config.program import program_in
 from workbench.config.secrets import Secrets
+from workbench.dataclasses import dataclass
 from workbench.engine.thread import EngineThread
 from workbench.evaluation.approval import needs
 from workbench.evaluation.options import OptionsError, OwnModel, Resume, RunOptions

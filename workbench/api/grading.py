@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from workbench.api.approving import Approve, approval_for, approve_nothing
 from workbench.api.suites import SuiteCase
@@ -17,6 +17,7 @@ from workbench.config.folders import user_folders
 from workbench.config.models import ConfigError
 from workbench.config.program import program_in
 from workbench.config.secrets import Secrets
+from workbench.dataclasses import dataclass
 from workbench.engine.arguments import usable
 from workbench.engine.conversation import opening_messages
 from workbench.evaluation.approval import Needs

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from pathlib import Path
 
 from workbench.api.errors import UsageError, WorkbenchError
+from workbench.dataclasses import dataclass
 from workbench.suite.loading import SuiteFile, load_suite
 from workbench.suite.model import Case, Suite
 from workbench.suite.problems import Problem, did_you_mean

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 from workbench.authoring.document import HEAD, CaseOutline, Document
 from workbench.authoring.open_suite import OpenSuite
 from workbench.batches.plan import PlannedRun, same_value
+from workbench.dataclasses import dataclass
 from workbench.grading.grade import RunResult
 from workbench.suite.loading import SuiteFile
 from workbench.suite.model import ANY_TOOL, Case, Suite, derived_id

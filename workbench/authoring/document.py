@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from itertools import chain, islice, zip_longest
 from pathlib import Path
 from types import MappingProxyType
 
+from workbench.dataclasses import dataclass
 from workbench.suite.loading import SuiteFile, parse_suite
 from workbench.suite.model import Case, derived_id
 from workbench.suite.problems import Problem, written

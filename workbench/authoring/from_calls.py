@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from workbench.authoring.accepting.run import accept_call
 from workbench.authoring.form.tables import items_at, value_at, with_item, with_value
 from workbench.checks.describe import CheckError
+from workbench.dataclasses import dataclass
 from workbench.grading.critics import grade_critics
 from workbench.grading.grade import CallPairing, GradingError
 from workbench.suite.checks import OPTION_NAMES, check_names_in

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from workbench.authoring.document import HEAD, CaseOutline, Document, outline_of, with_unparsed
+from workbench.dataclasses import dataclass
 from workbench.suite.loading import SuiteFile, parse_suite
 from workbench.suite.problems import Problem, written
 from workbench.suite.rereading import reread

@@ -6,7 +6,7 @@ Anything that needs to know about changes follows them, in a fixed order: see `O
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -14,6 +14,7 @@ from workbench.authoring.case_list import CaseKey, CaseNow, read_now
 from workbench.authoring.document import Document
 from workbench.authoring.open_suite import Change, OpenSuite
 from workbench.authoring.workspace import Workspace
+from workbench.dataclasses import dataclass
 from workbench.suite.loading import SuiteFile
 
 

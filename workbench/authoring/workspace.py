@@ -6,7 +6,6 @@ import gc
 import hashlib
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from workbench.batches.plan import PlannedRun
@@ -15,6 +14,7 @@ from workbench.batches.recordings import UNFINISHED
 from workbench.config.model_book import ModelBook
 from workbench.config.models import ConfigError
 from workbench.config.resources import bundled
+from workbench.dataclasses import dataclass
 from workbench.grading.grade import RunResult
 from workbench.providers.built_in import OFFLINE
 from workbench.suite.disk import shown_name

@@ -6,12 +6,13 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from workbench.batches.cost import cost_of
 from workbench.batches.events import BatchDone, BatchStarted, RunDone
 from workbench.batches.plan import PlannedRun
 from workbench.batches.single import RunContext, make_run, result_of
+from workbench.dataclasses import dataclass
 from workbench.grading.grade import Status
 from workbench.trajectory.trajectory import Trajectory
 

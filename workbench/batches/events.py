@@ -6,11 +6,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import count
 from typing import Generic, TypeVar
 
 from workbench.batches.plan import PlannedRun
+from workbench.dataclasses import dataclass
 from workbench.engine.permission import ExecutionQuestion
 from workbench.grading.grade import RunResult
 from workbench.trajectory.events import Event, RetryScheduled

@@ -6,7 +6,7 @@ import asyncio
 import threading
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeVar
 
 from workbench.batches.cost import cost_of
@@ -14,6 +14,7 @@ from workbench.batches.judgement_cache import JudgementCache
 from workbench.checks.describe import CheckError
 from workbench.checks.evaluate import CheckVerdict, Judge
 from workbench.config.models import ConfigError, ModelSpec
+from workbench.dataclasses import dataclass
 from workbench.engine.judging import JUDGE_TIMEOUT_S, JudgeError, ask_judge
 from workbench.engine.retries import DEFAULT_RETRIES, RetryPolicy
 from workbench.grading.grade import GradingError

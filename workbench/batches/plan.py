@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import count
 from types import MappingProxyType
 
+from workbench.dataclasses import dataclass
 from workbench.engine.fork import Fork
 from workbench.providers.model import Model
 from workbench.suite.loading import SuiteFile

@@ -6,10 +6,11 @@ import re
 import tomllib
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from workbench.config.finding import LOOKS_BACK, Finder
 from workbench.config.secrets import Secrets
+from workbench.dataclasses import dataclass
 from workbench.grading.grade import RunResult
 from workbench.grading.redacted import redacted_places
 from workbench.suite.model import Case

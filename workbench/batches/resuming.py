@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 
 from workbench.batches.history_recorder import (
@@ -25,6 +25,7 @@ from workbench.batches.plan import (
 from workbench.batches.specs import Specs
 from workbench.config.models import DEFAULT_CONCURRENCY
 from workbench.config.program import Program
+from workbench.dataclasses import dataclass
 from workbench.history.claims import claim
 from workbench.history.history import History
 from workbench.history.records import BatchRow, HistoryError, RunRow, SuiteRef

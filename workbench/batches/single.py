@@ -6,7 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -18,6 +18,7 @@ from workbench.checks.describe import CheckError
 from workbench.checks.evaluate import CallPython, CheckContext, Judge, VerdictCache
 from workbench.checks.patterns import SpentTime
 from workbench.config.models import Price
+from workbench.dataclasses import dataclass
 from workbench.engine.agent_loop import StepNotJudgedError
 from workbench.engine.checkpoint import RunControl
 from workbench.engine.executing import Audit

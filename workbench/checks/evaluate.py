@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from pydantic import JsonValue
@@ -14,6 +14,7 @@ from workbench.checks.describe import CheckError, FunctionRaisedError, describe,
 from workbench.checks.equality import EqualsRule, by_json, json_equal
 from workbench.checks.patterns import SpentTime, found
 from workbench.checks.similarity import as_text, similarity
+from workbench.dataclasses import dataclass
 from workbench.suite.checks import (
     AllOf,
     AnyOf,

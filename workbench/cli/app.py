@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.cli.model_options import add_judge_option, add_model_options, model_options
 from workbench.cli.parser import Parser, add_history_options, history_of
+from workbench.dataclasses import dataclass
 from workbench.evaluation.exit_codes import USAGE
 from workbench.version import __version__
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ from workbench.cli.making import Record, make_runs, planned
 from workbench.cli.report_output import Output, report_width
 from workbench.cli.step_printer import Show
 from workbench.config.program import Program
+from workbench.dataclasses import dataclass
 from workbench.evaluation.exit_codes import USAGE
 from workbench.evaluation.options import RunOptions
 from workbench.evaluation.plan import Plan

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ from workbench.config.history_file import history_option
 from workbench.config.model_book import ModelOptions
 from workbench.config.models import ConfigError
 from workbench.config.program import Program
+from workbench.dataclasses import dataclass
 from workbench.evaluation.exit_codes import USAGE
 from workbench.history.claims import claimed
 from workbench.history.history import History

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from workbench.analysis.batch_diff import batch_diff
 from workbench.analysis.batch_tests import tests_of
 from workbench.analysis.comparison import CellKey
 from workbench.cli.history_command import HistoryCommand, grading_of, newest
 from workbench.config.history_file import history_option
+from workbench.dataclasses import dataclass
 from workbench.evaluation.exit_codes import OK
 from workbench.grading.run_summary import RunSummary
 from workbench.history.history import History

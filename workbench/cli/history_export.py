@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from workbench.analysis.aggregates import aggregates_of
@@ -14,6 +14,7 @@ from workbench.batches.recordings import export_recording
 from workbench.cli.door import json_report
 from workbench.cli.history_command import HistoryCommand, grading_of
 from workbench.cli.report_output import can_record_in, is_named_as_report
+from workbench.dataclasses import dataclass
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, QUALITY_MISSED, USAGE
 from workbench.grading.grade import RunResult
 from workbench.history.database import Say

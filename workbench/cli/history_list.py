@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from workbench.analysis.trends import trends_of
 from workbench.cli.history_command import HistoryCommand
 from workbench.config.history_file import history_option
+from workbench.dataclasses import dataclass
 from workbench.evaluation.exit_codes import OK, USAGE
 from workbench.history.database import bytes_on_disk
 from workbench.history.records import BatchRow, SuiteRef

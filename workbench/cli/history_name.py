@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from workbench.cli.history_command import HistoryCommand
+from workbench.dataclasses import dataclass
 from workbench.evaluation.exit_codes import OK
 from workbench.history.editing import name_batch
 from workbench.reports.visible import one_line

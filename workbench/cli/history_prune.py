@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from workbench.cli.door import ask
 from workbench.cli.history_command import HistoryCommand
 from workbench.cli.history_list import batches_text, bytes_text
+from workbench.dataclasses import dataclass
 from workbench.evaluation.exit_codes import OK, USAGE
 from workbench.history.database import bytes_on_disk
 from workbench.history.editing import remove_batches

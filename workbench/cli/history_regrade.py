@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -12,6 +11,7 @@ from pathlib import Path
 from workbench.cli.door import printing_to, warn_of_problems
 from workbench.cli.history_command import HistoryCommand
 from workbench.cli.trust import approved, judge_is_known
+from workbench.dataclasses import dataclass
 from workbench.evaluation.approval import Needs
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, OK, USAGE
 from workbench.evaluation.regrade import (

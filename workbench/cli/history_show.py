@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from difflib import get_close_matches
 
 from workbench.batches.recorded import result_of_recording
 from workbench.batches.redacting import EventDoor, SuiteParts, shown_result
 from workbench.cli.history_command import HistoryCommand, grading_of, newest
 from workbench.config.history_file import history_option
+from workbench.dataclasses import dataclass
 from workbench.evaluation.exit_codes import OK, USAGE
 from workbench.history.history import History
 from workbench.history.records import BatchRow, DamagedError, HistoryError, Regrade

@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from workbench.batches.events import (
     BatchDone,
@@ -25,6 +25,7 @@ from workbench.batches.recordings import RecordingLines, Recordings
 from workbench.cli.door import printing_to, warn
 from workbench.cli.progress import ProgressBar
 from workbench.cli.step_printer import EventStream, Show, StepPrinter
+from workbench.dataclasses import dataclass
 from workbench.evaluation.approval import Approval
 from workbench.evaluation.plan import Plan
 from workbench.evaluation.progress import BatchProgress

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from workbench.batches.recordings import Recordings, recording_lines
@@ -14,6 +14,7 @@ from workbench.cli.step_printer import Show
 from workbench.cli.trust import approved
 from workbench.config.history_file import history_option
 from workbench.config.program import Program
+from workbench.dataclasses import dataclass
 from workbench.evaluation.approval import needs
 from workbench.evaluation.options import RunOptions
 from workbench.evaluation.plan import Notice, Plan, PlanError

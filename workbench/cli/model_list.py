@@ -6,11 +6,11 @@ import asyncio
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from workbench.cli.door import ask, know_suites, warn, write, write_json
 from workbench.config.program import Program
+from workbench.dataclasses import dataclass
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, OK, USAGE
 from workbench.evaluation.model_list import (
     FoundModels,

@@ -8,11 +8,11 @@ import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
 from workbench.cli.door import warn, write_redacted
+from workbench.dataclasses import dataclass
 from workbench.reports.paint import Paint, paint_for
 from workbench.reports.text import PLAIN_WIDTH, Amount
 

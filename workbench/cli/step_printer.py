@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TextIO
 
@@ -16,6 +15,7 @@ from workbench.batches.recordings import RecordingLines
 from workbench.batches.redacting import EventDoor, SuiteParts, shown_result
 from workbench.cli.door import warn, write, write_redacted
 from workbench.config.secrets import NO_SECRETS, Secrets
+from workbench.dataclasses import dataclass
 from workbench.evaluation.plan import Plan
 from workbench.grading.grade import RunResult
 from workbench.reports.grade_text import result_text, step_lines

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TextIO
 
 from workbench.cli.door import redacted, warn, write, write_json
 from workbench.config.program import Program
+from workbench.dataclasses import dataclass
 from workbench.evaluation.approval import Approval
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, OK, QUALITY_MISSED, USAGE
 from workbench.evaluation.tool_listing import NoSuchToolError, callable_tool

@@ -7,7 +7,6 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TextIO
 
 from workbench.cli.door import begin_program, know_suites, printing_to, warn, warn_of_problems, write, write_json
@@ -15,6 +14,7 @@ from workbench.cli.report_output import report_width
 from workbench.cli.tool_call import ByHand, call_by_hand, parsed_arguments
 from workbench.cli.trust import approved
 from workbench.config.program import Program
+from workbench.dataclasses import dataclass
 from workbench.evaluation.approval import Approval, Needs
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, QUALITY_MISSED, USAGE
 from workbench.evaluation.suites import NoSuitesError, load_suites

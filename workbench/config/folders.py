@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import platformdirs
+
+from workbench.dataclasses import dataclass
 
 APP_NAME = "toolcall-workbench"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -28,6 +28,7 @@ from workbench.config.models import (
     usual_key_variable,
 )
 from workbench.config.project import SETTINGS_NAME, project_file
+from workbench.dataclasses import dataclass
 
 _WITH_URL = re.compile(r"(?P<model>.+)@(?P<url>https?://.*)", re.DOTALL | re.IGNORECASE)
 

@@ -7,10 +7,12 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 from urllib.parse import urlsplit
+
+from workbench.dataclasses import dataclass
 
 if TYPE_CHECKING:
     from pydantic import JsonValue

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from workbench.config.environment import Environment
 from workbench.config.folders import Folders, home_in
 from workbench.config.model_book import NOTHING_SAID, ModelBook, ModelOptions
 from workbench.config.secrets import Secrets
+from workbench.dataclasses import dataclass
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
+from workbench.dataclasses import dataclass
 from workbench.suite.checks import Checks
 
 BreakOn = Literal["tool", "error", "failed-check", "round", "not-read-only"]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal, Protocol
 
+from workbench.dataclasses import dataclass
 from workbench.engine.arguments import problem_of
 from workbench.engine.recorder import Recorder
 from workbench.engine.time_limit import TimeLimit

@@ -3,9 +3,8 @@ is written to the audit log."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from workbench.checks.evaluate import CheckVerdict
+from workbench.dataclasses import dataclass
 from workbench.engine.permission import ExecutionQuestion, ExecutionRefusedError, Permission
 from workbench.engine.progress import ProgressReports
 from workbench.engine.recorder import Recorder

@@ -13,8 +13,8 @@ import re
 import time
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from workbench.dataclasses import dataclass
 from workbench.engine.asking import ask
 from workbench.engine.recorder import Clock, EventListener, Recorder
 from workbench.engine.retries import DEFAULT_RETRIES, RetryPolicy

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 
+from workbench.dataclasses import dataclass
 from workbench.tools.answer import ToolsError
 from workbench.tools.audit import Allowed
 from workbench.trajectory.messages import ToolCall, ToolDefinition

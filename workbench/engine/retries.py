@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+
+from workbench.dataclasses import dataclass
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import dataclass
 from typing import Literal
 
+from workbench.dataclasses import dataclass
 from workbench.engine.agent_loop import AgentLoop, StepFailed, StepNotJudgedError
 from workbench.engine.checkpoint import Checkpoint, RunControl
 from workbench.engine.conversation import opening_messages

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
+from workbench.dataclasses import dataclass
 from workbench.suite.model import Case, Step
 from workbench.trajectory.events import FinishReason
 from workbench.trajectory.trajectory import Round

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -17,6 +17,7 @@ from workbench.batches.plan import PlannedRun
 from workbench.batches.specs import Specs
 from workbench.config.models import ConfigError, ModelSpec
 from workbench.config.program import Program
+from workbench.dataclasses import dataclass
 from workbench.evaluation.plan import Plan
 from workbench.suite.loading import SuiteFile
 from workbench.suite.model import Case, Suite

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from workbench.analysis.batch_diff import batch_diff
@@ -11,6 +10,7 @@ from workbench.analysis.batch_tests import tests_of
 from workbench.analysis.comparison import CellKey
 from workbench.config.history_file import history_option
 from workbench.config.project import path_in, project_folder
+from workbench.dataclasses import dataclass
 from workbench.evaluation.plan import Plan
 from workbench.grading.grade import RunResult
 from workbench.grading.run_summary import summary_of

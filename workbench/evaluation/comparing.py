@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from operator import itemgetter
 
 from workbench.analysis.comparison import cells_of
 from workbench.analysis.side_by_side import Comparison, compared
+from workbench.dataclasses import dataclass
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK
 from workbench.evaluation.plan import Plan
 from workbench.evaluation.resume import CompleteBatch

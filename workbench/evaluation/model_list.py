@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from workbench.config.models import ConfigError, ModelSpec
 from workbench.config.program import Program
+from workbench.dataclasses import dataclass
 from workbench.evaluation.approval import Needs, Trust, needs_asking
 from workbench.evaluation.plan import trust_store
 from workbench.providers.built_in import is_built_in

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
@@ -12,6 +12,7 @@ from pydantic import JsonValue
 from workbench.batches.plan import PlannedRun, Selection
 from workbench.config.model_book import ModelOptions
 from workbench.config.models import DEFAULT_CONCURRENCY, ConfigError
+from workbench.dataclasses import dataclass
 from workbench.providers.built_in import is_built_in
 from workbench.suite.loading import SuiteFile
 from workbench.suite.model import MOST_REPEATS, GraderName

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -13,6 +13,7 @@ from workbench.config.folders import Folders
 from workbench.config.models import DEFAULT_CONCURRENCY
 from workbench.config.program import Program
 from workbench.config.resources import MissingResourceError, bundled
+from workbench.dataclasses import dataclass
 from workbench.evaluation.options import RunOptions
 from workbench.suite.loading import SuiteFile
 from workbench.suite.trust import TrustStore

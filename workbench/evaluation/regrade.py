@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -25,6 +25,7 @@ from workbench.checks.evaluate import CheckContext
 from workbench.config.models import DEFAULT_CONCURRENCY, ConfigError, ModelSpec
 from workbench.config.program import Program
 from workbench.config.secrets import Secrets
+from workbench.dataclasses import dataclass
 from workbench.evaluation.approval import Approval, Needs
 from workbench.evaluation.plan import FinishedRun, Notice
 from workbench.evaluation.report import Report

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, SupportsIndex, overload
@@ -14,6 +14,7 @@ from workbench.analysis.quality import GateResult, Quality, quality_of
 from workbench.analysis.totals import Totals, that_count, totals_of
 from workbench.batches.redacting import shown_result
 from workbench.config.secrets import NO_SECRETS, Secrets
+from workbench.dataclasses import dataclass
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, QUALITY_MISSED, USAGE
 from workbench.evaluation.plan import FinishedRun
 from workbench.grading.grade import RunResult

@@ -4,7 +4,7 @@ reached as they were."""
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from workbench.batches.specs import Specs
 from workbench.config.models import DEFAULT_CONCURRENCY
 from workbench.config.program import Program
 from workbench.config.project import project_folder
+from workbench.dataclasses import dataclass
 from workbench.evaluation.judges import unjudged_checks, unknown_judge
 from workbench.evaluation.options import Resume, RunOptions
 from workbench.evaluation.plan import FinishedRun, Notice, Plan, PlanError, ResumedBatch, trust_store

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from functools import partial
 from types import TracebackType
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Self, TypeVar
 
 from workbench.batches.events import BatchDone, BatchEvent, Inbox, RunDone, StartUp
 from workbench.batches.recordings import Recordings
+from workbench.dataclasses import dataclass
 from workbench.engine.retries import DEFAULT_RETRIES, RetryPolicy
 from workbench.evaluation.approval import Approval
 from workbench.evaluation.plan import Plan

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from workbench.analysis.tool_lint import lint_suite
+from workbench.dataclasses import dataclass
 from workbench.evaluation.approval import Approval
 from workbench.reports.tools import SuiteTools, ToolSource
 from workbench.suite.loading import SuiteFile

@@ -7,11 +7,11 @@ import copyreg
 import pickle
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
 from workbench.batches.events import BatchEvent, RunDone, RunEvent
+from workbench.dataclasses import dataclass
 from workbench.engine.retries import RetryPolicy
 from workbench.evaluation.approval import Approval
 from workbench.evaluation.plan import Plan

@@ -8,13 +8,14 @@ import pickle
 import signal
 import socket
 import sys
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import count
 
 from workbench.batches.events import BatchListener, RunDone, StartUp
 from workbench.batches.plan import PlannedRun
 from workbench.batches.single import RunContext, result_of
 from workbench.config.secrets import Secrets
+from workbench.dataclasses import dataclass
 from workbench.evaluation.worker_messages import (
     LENGTH,
     Happened,

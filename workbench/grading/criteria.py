@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from workbench.checks.closeness import published_number
 from workbench.checks.similarity import as_text
+from workbench.dataclasses import dataclass
 from workbench.grading.grade import GradingError
 from workbench.grading.scoring import is_required, resolve_weights
 from workbench.grading.tool_names import ToolRegistry

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from workbench.checks.describe import CheckError, FunctionRaisedError, describe
 from workbench.checks.equality import by_python
 from workbench.checks.evaluate import EMPTY_CONTEXT, CheckContext, CheckVerdict, evaluate
+from workbench.dataclasses import dataclass
 from workbench.grading.assignment import MOST_PAIRS, best_pairing, large_pairing, pairs_in_turn
 from workbench.grading.candidates import NOT_ALL_COMPARED, Candidates
 from workbench.grading.findings import argument_issue, extra_call, missing_call

@@ -6,8 +6,8 @@ Scores are the graders' own; nothing is computed again here. Tests check that th
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from workbench.dataclasses import dataclass
 from workbench.grading.formulas import Term, in_words
 from workbench.grading.grade import Grade, Issue, Status, disagree
 from workbench.grading.graders import SYSTEMS

@@ -7,10 +7,10 @@ run consist of about a hundred of them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal, NamedTuple
 
+from workbench.dataclasses import dataclass
 from workbench.grading.judgements import NOBODY_ASKED, Judgement, JudgeUse
 from workbench.suite.settings import Grading
 from workbench.trajectory.messages import JsonValue

@@ -4,10 +4,10 @@ of chains are graded elsewhere."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from workbench.checks.equality import EqualsRule, by_json, by_python
 from workbench.checks.evaluate import CheckContext
+from workbench.dataclasses import dataclass
 from workbench.grading.accuracy import grade_accuracy
 from workbench.grading.casting import by_casting
 from workbench.grading.critics import grade_critics

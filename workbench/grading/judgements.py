@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from workbench.checks.canonical import canonical
 from workbench.checks.describe import CheckError, describe
+from workbench.dataclasses import dataclass
 from workbench.suite.checks import Judged
 from workbench.trajectory.messages import JsonValue, Usage
 from workbench.trajectory.typed_json import escape_lone_surrogates

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
+from workbench.dataclasses import dataclass
 from workbench.grading.decision import EXTRA_COST
 from workbench.grading.dimensions import SHARES
 from workbench.grading.formulas import Amount, Clamped, Difference, Product, Quotient, Rounded, Sum, Term, figure

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
+from workbench.dataclasses import dataclass
 from workbench.grading.grade import GRADED, ArgumentVerdict, Grade, RunResult, Status
 from workbench.grading.scoring import PASS_SCORE, ROUNDING_SLACK, mean, verdict_of
 from workbench.suite.model import RepeatRule

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass, replace
 from types import NoneType
 from typing import Any
 
+from workbench.dataclasses import dataclass
 from workbench.grading.grade import (
     ArgumentVerdict,
     CallPairing,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from workbench.checks.describe import CheckError
 from workbench.checks.evaluate import EMPTY_CONTEXT, CheckContext
+from workbench.dataclasses import dataclass
 from workbench.grading.findings import describe_call, describe_expected
 from workbench.grading.grade import Grade, GradingError, Issue, Status, StepGrade
 from workbench.grading.graders import GRADERS, graded_whole

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from workbench.dataclasses import dataclass
 from workbench.grading.grade import RunResult, Status
 from workbench.suite.settings import Grading
 

@@ -9,12 +9,13 @@ import heapq
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby, islice
 
 from workbench.checks.canonical import canonical, canonical_check, canonical_text, compares_texts
 from workbench.checks.describe import CheckError, describe
 from workbench.checks.evaluate import EMPTY_CONTEXT, CheckContext, CheckVerdict, evaluate
+from workbench.dataclasses import dataclass
 from workbench.grading.arguments import unlisted_arguments
 from workbench.grading.assignment import MOST_PAIRS, best_pairing, pairs_in_turn
 from workbench.grading.candidates import NOT_ALL_COMPARED, Candidates

@@ -14,9 +14,10 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
+from workbench.dataclasses import dataclass
 from workbench.history.records import HistoryError
 
 _ENDING = "-claims"

@@ -7,9 +7,10 @@ import sqlite3
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
+from workbench.dataclasses import dataclass
 from workbench.history.claims import Claim, claim_if_free
 from workbench.history.database import Say, open_for_writing, said_of, transaction
 from workbench.history.records import DamagedError, NewBatch, ResumedBy

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Literal
 
+from workbench.dataclasses import dataclass
 from workbench.grading.grade import RunResult, Status
 from workbench.grading.run_summary import RunSummary
 from workbench.suite.loading import SuiteFile

@@ -6,11 +6,11 @@ from __future__ import annotations
 import sqlite3
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from workbench.config.history_file import folder_as_kept
 from workbench.config.project import path_in
+from workbench.dataclasses import dataclass
 from workbench.grading.grade import Status
 from workbench.grading.run_summary import RunSummary, summary_of
 from workbench.history.packing import grading_text, packed, packed_blocks, packed_events, packed_outcome

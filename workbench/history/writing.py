@@ -10,10 +10,10 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable
 from concurrent.futures import Future, wait
-from dataclasses import dataclass
 from pathlib import Path
 
 from workbench.config.history_file import history_option
+from workbench.dataclasses import dataclass
 from workbench.history.claims import claim
 from workbench.history.database import Say
 from workbench.history.open_file import BatchHandle, BeginBatch, EndBatch, Entry, OpenHistory, ResumeBatch, WriteRun

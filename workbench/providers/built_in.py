@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from workbench.dataclasses import dataclass
 
 OFFLINE = "offline"
 REPLAY = "replay:"

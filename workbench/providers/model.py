@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+from workbench.dataclasses import dataclass
 from workbench.trajectory.events import ModelEvent, StopReason
 from workbench.trajectory.messages import JsonValue, Message, ToolDefinition, Usage
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from rich.cells import cell_len
 
+from workbench.dataclasses import dataclass
 from workbench.reports.visible import ELLIPSIS, one_line, shortened
 
 _BETWEEN = " › "

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from workbench.analysis.comparison import Cell, ModelTotals
 from workbench.analysis.quality import GateResult
 from workbench.analysis.side_by_side import Comparison
 from workbench.analysis.totals import Latency
+from workbench.dataclasses import dataclass
 from workbench.reports.case_titles import Title
 from workbench.reports.signs import STATUS_SIGNS
 from workbench.reports.values import cost_text, milliseconds, pace_text, reached_text, score_text

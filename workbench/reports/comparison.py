@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice, pairwise
 
 from rich.cells import cell_len
 
 from workbench.analysis.side_by_side import Comparison, Pair, Row
+from workbench.dataclasses import dataclass
 from workbench.grading.grade import Status
 from workbench.reports.case_titles import Title
 from workbench.reports.compared_words import (

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from workbench.analysis.comparison import Cell, CellKey
 from workbench.analysis.side_by_side import Comparison, Pair, compared
+from workbench.dataclasses import dataclass
 from workbench.reports.case_titles import Title
 from workbench.reports.compared_words import (
     cell_words,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from pydantic import ConfigDict
 
+from workbench.dataclasses import dataclass
 from workbench.grading.grade import RunResult, Status
 from workbench.reports.json_base import Finite, ReportModel
 from workbench.reports.json_report import ReportDocument

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal, TextIO
 
+from workbench.dataclasses import dataclass
 from workbench.grading.grade import Status
 
 Tone = Literal["plain", "strong", "quiet", "good", "warn", "bad"] | Status

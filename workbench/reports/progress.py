@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from rich.cells import cell_len
 
+from workbench.dataclasses import dataclass
 from workbench.grading.grade import Status
 from workbench.reports.paint import Paint, Tone
 from workbench.reports.signs import STATUS_SIGNS

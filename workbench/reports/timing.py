@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from workbench.analysis.comparison import busy_ms, cells_of
+from workbench.dataclasses import dataclass
 from workbench.grading.grade import GRADED
 from workbench.grading.run_summary import RunSummary
 from workbench.reports.values import pace_text, seconds

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
 from workbench.analysis.schemas import type_text
 from workbench.analysis.tool_lint import LintFinding, ToolName, definition_size, tokens_in
+from workbench.dataclasses import dataclass
 from workbench.reports.paint import Paint
 from workbench.reports.visible import one_line, shortened
 from workbench.suite.numerals import counted

@@ -16,9 +16,10 @@ import os
 import secrets
 import threading
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
+from workbench.dataclasses import dataclass
 from workbench.suite.disk import absolute, flush_folder, resolved, why_not_written
 from workbench.suite.saving import FileState, state_of
 from workbench.suite.text_change import changed_part, with_part

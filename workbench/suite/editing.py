@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import ParamSpec, TypeVar
 
 from tomlkit.exceptions import TOMLKitError
 
+from workbench.dataclasses import dataclass
 from workbench.suite.pairs import edited_pairs, has_comment
 from workbench.suite.problems import Place, keys_of
 from workbench.suite.render import (

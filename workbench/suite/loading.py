@@ -10,13 +10,14 @@ import re
 import tomllib
 import warnings
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
+from workbench.dataclasses import dataclass
 from workbench.suite.advice import advice
 from workbench.suite.case_rules import cases_rules
 from workbench.suite.model import Suite

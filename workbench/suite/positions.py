@@ -10,10 +10,10 @@ import re
 import tomllib
 from bisect import bisect_right
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import takewhile
 
+from workbench.dataclasses import dataclass
 from workbench.suite.problems import Place
 
 

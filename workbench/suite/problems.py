@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from datetime import date, datetime, time
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Literal
+
+from workbench.dataclasses import dataclass
 
 Severity = Literal["error", "warning"]
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import sha256
 from itertools import accumulate
 
+from workbench.dataclasses import dataclass
 from workbench.suite.advice import unknown_tags
 from workbench.suite.loading import SuiteFile, parse_suite
 from workbench.suite.model import Case, derived_id

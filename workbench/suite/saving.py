@@ -7,9 +7,9 @@ import hashlib
 import os
 import secrets
 import stat
-from dataclasses import dataclass
 from pathlib import Path
 
+from workbench.dataclasses import dataclass
 from workbench.suite.disk import flush_folder, why_not_written
 
 

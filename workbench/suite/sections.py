@@ -7,8 +7,8 @@ to no section: they are the gap behind the one before.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
+from workbench.dataclasses import dataclass
 from workbench.suite.positions import scan
 from workbench.suite.problems import Place
 

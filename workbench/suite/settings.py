@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel
 
+from workbench.dataclasses import dataclass
 from workbench.suite.by_identity import ByIdentity
 from workbench.suite.checks import Judged, with_parts
 from workbench.suite.model import Case, Frozen, GraderName, RepeatRule, Suite

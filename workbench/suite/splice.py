@@ -10,11 +10,12 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import chain, zip_longest
 from typing import TypeVar
 
+from workbench.dataclasses import dataclass
 from workbench.suite.positions import scan
 from workbench.suite.render import Table, block_text, is_list_of_tables, suite_text
 from workbench.suite.sameness import same

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
 from difflib import get_close_matches
 
+from workbench.dataclasses import dataclass
 from workbench.suite.model import ANY_TOOL, Case, Mock, Suite, written_tools
 from workbench.suite.problems import Finding, Place, warning
 

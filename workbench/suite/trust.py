@@ -9,10 +9,11 @@ import shlex
 import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import TypeGuard, TypeVar
 
+from workbench.dataclasses import dataclass
 from workbench.suite.checks import Checks, PythonCheck, with_parts
 from workbench.suite.disk import LockedError, absolute, locked, resolved
 from workbench.suite.loading import SuiteFile

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from workbench.dataclasses import dataclass
 
 OnProgress = Callable[[float, float | None, str | None], None]
 """Called with each progress notice of a tool call: the progress, its total and a message. Must not block; may be called

@@ -10,13 +10,14 @@ import json
 import logging
 import os
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 from uuid import uuid4
 
 from workbench.config.secrets import Secrets
+from workbench.dataclasses import dataclass
 from workbench.tools.answer import ToolsError
 from workbench.trajectory.messages import JsonValue, ToolCall
 from workbench.trajectory.typed_json import json_text

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from workbench.config.program import Program
+from workbench.dataclasses import dataclass
 from workbench.suite.model import Server
 from workbench.tools.answer import OnProgress, ServerError, ToolAnswer
 from workbench.tools.audit import AuditLog, Caller, Outcome

@@ -6,13 +6,13 @@ import hashlib
 import importlib
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from itertools import count
 from pathlib import Path
 from types import CodeType, ModuleType
 
+from workbench.dataclasses import dataclass
 from workbench.suite.trust import CodeFile
 from workbench.tools.answer import PythonReferenceError
 

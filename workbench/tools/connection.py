@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Protocol
 
+from workbench.dataclasses import dataclass
 from workbench.trajectory.messages import ToolDefinition
 
 if TYPE_CHECKING:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from workbench.config.models import ConfigError
+from workbench.dataclasses import dataclass
 from workbench.suite.model import Server
 from workbench.suite.trust import SuiteNeeds, server_need
 from workbench.tools.answer import ServerError

@@ -12,10 +12,10 @@ import math
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from workbench.dataclasses import dataclass
 from workbench.tools.answer import PythonReferenceError, ToolsError
 from workbench.tools.code_files import FoundCode
 from workbench.tools.connection import TimeLimits, first_line, innermost

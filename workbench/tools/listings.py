@@ -8,11 +8,11 @@ import json
 import logging
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
+from workbench.dataclasses import dataclass
 from workbench.suite.disk import absolute, resolved
 from workbench.suite.loading import SuiteFile, with_findings
 from workbench.suite.model import Case, Server, Suite, Tool, written_tools

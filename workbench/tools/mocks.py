@@ -7,11 +7,11 @@ import copy
 import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from typing import Protocol
 
 from workbench.checks.describe import CheckError
 from workbench.checks.evaluate import CallPython, CheckContext, CheckVerdict, Judge, all_hold
+from workbench.dataclasses import dataclass
 from workbench.suite.checks import Check, Checks, Judged, Pattern, PythonCheck, asks, with_parts
 from workbench.suite.model import Mock
 from workbench.tools.answer import OnProgress, ToolAnswer, ToolsError

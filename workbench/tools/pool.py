@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.config.program import Program
+from workbench.dataclasses import dataclass
 from workbench.suite.model import Case, Server, Suite
 from workbench.tools.answer import ServerError, UntrustedError
 from workbench.tools.code_files import FoundCode

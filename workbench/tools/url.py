@@ -9,13 +9,13 @@ import socket
 import ssl
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from workbench.config.models import is_loopback
 from workbench.config.secrets import Secrets
+from workbench.dataclasses import dataclass
 from workbench.suite.model import Server
 from workbench.tools.answer import ServerError
 from workbench.tools.connection import MAX_MESSAGE_BYTES, TimeLimits, first_line

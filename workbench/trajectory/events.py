@@ -7,9 +7,10 @@ of its events (`workbench.trajectory.trajectory`).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
+from workbench.dataclasses import dataclass
 from workbench.trajectory.messages import JsonValue, Message, ResultSource, ToolDefinition, Usage
 
 StopReason = Literal["answered", "tool calls", "truncated", "refused"]

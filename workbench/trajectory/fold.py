@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
+from workbench.dataclasses import dataclass
 from workbench.trajectory.events import (
     CallArgumentsDelta,
     CallEdited,

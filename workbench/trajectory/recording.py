@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from workbench.dataclasses import dataclass
 from workbench.trajectory.event_lines import EventLineError, event_from_json
 from workbench.trajectory.events import Event
 from workbench.trajectory.fold import TrajectoryError, TrajectoryFold

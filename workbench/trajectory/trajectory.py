@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from workbench.dataclasses import dataclass
 from workbench.trajectory.events import Forked, ResultReceived, RunFinished, RunStarted, StepStarted, StopReason
 from workbench.trajectory.messages import JsonValue, ToolCall, Usage
 

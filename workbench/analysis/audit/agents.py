@@ -6,10 +6,10 @@ Their actions are written down as the trajectory of a run, so that the graders t
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from workbench.analysis.audit.samples import ANY_TEXT, UnknownSampleError, is_wildcard, sample_for, samples_of
 from workbench.checks.evaluate import CheckContext, CheckVerdict
+from workbench.dataclasses import dataclass
 from workbench.grading.requirements import keyword_text
 from workbench.suite.checks import Check, Checks, Present
 from workbench.suite.model import ANY_TOOL, AnyOrder, Case, ExpectedCall, Step

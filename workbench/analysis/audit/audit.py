@@ -7,7 +7,6 @@ understanding passes asks too little; a case that fails an agent doing exactly w
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Literal, cast
 
 from workbench.analysis.aggregates import gate_holds, statistic
@@ -26,6 +25,7 @@ from workbench.analysis.audit.mutants import mutants_of
 from workbench.analysis.audit.samples import NeverHoldsError
 from workbench.analysis.audit.tool_table import ToolTable
 from workbench.checks.describe import CheckError
+from workbench.dataclasses import dataclass
 from workbench.grading.grade import Grade, GradingError
 from workbench.grading.run import graded_by
 from workbench.suite.loading import SuiteFile

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from workbench.analysis.audit.samples import NeverHoldsError, UnknownSampleError, samples_of
 from workbench.analysis.audit.tool_table import ToolTable
 from workbench.checks.describe import describe_value
 from workbench.checks.equality import json_equal
+from workbench.dataclasses import dataclass
 from workbench.suite.checks import Check
 from workbench.suite.model import Case, ExpectedCall, Step
 from workbench.trajectory.json_schema import properties_of, resolved

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from workbench.analysis.audit.agents import ExactAgent, Made
@@ -11,6 +10,7 @@ from workbench.analysis.audit.finding import Weight
 from workbench.analysis.audit.samples import holds, is_wildcard, other_values, sample_for
 from workbench.analysis.audit.tool_table import ToolTable, parameter_schema
 from workbench.checks.describe import CheckError
+from workbench.dataclasses import dataclass
 from workbench.grading.tool_names import is_meant
 from workbench.suite.checks import Check, EqualsNull
 from workbench.suite.model import AnyOrder, Case, ExpectedCall

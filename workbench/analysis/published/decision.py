@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from workbench.analysis.published.system import Summary, System
+from workbench.dataclasses import dataclass
 from workbench.grading.grade import RunResult
 from workbench.suite.numerals import counted
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from workbench.analysis.published.system import Summary, System, share
+from workbench.dataclasses import dataclass
 from workbench.grading.grade import Grade, Issue, RunResult
 from workbench.trajectory.messages import JsonValue
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 
 from workbench.analysis.published.accuracy import ACCURACY
@@ -12,6 +12,7 @@ from workbench.analysis.published.decision import DECISION
 from workbench.analysis.published.dimensions import DIMENSIONS
 from workbench.analysis.published.system import Summary, System
 from workbench.analysis.published.trajectory import TRAJECTORY
+from workbench.dataclasses import dataclass
 from workbench.grading.grade import RunResult
 from workbench.grading.graders import SYSTEMS as NAMES
 from workbench.suite.model import Case

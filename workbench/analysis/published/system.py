@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
+from workbench.dataclasses import dataclass
 from workbench.grading.grade import RunResult
 from workbench.suite.model import Case
 from workbench.trajectory.messages import JsonValue

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from typing import Final
 
@@ -13,6 +13,7 @@ from pydantic import TypeAdapter
 
 from workbench.authoring.form.cells import OF_EVERY_CHECK, as_argument
 from workbench.checks.describe import CheckError, describe
+from workbench.dataclasses import dataclass
 from workbench.grading.critic_pairing import judge
 from workbench.grading.grade import ArgumentVerdict
 from workbench.suite.checks import CHECK_CLASSES, OPTION_NAMES, Check, check_names_in

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby
 from typing import Final
 
@@ -11,6 +11,7 @@ from workbench.authoring.accepting.calls import AcceptedCall, AcceptError, as_ex
 from workbench.authoring.form.tables import value_at, with_item, with_value, without
 from workbench.checks.describe import CheckError
 from workbench.checks.evaluate import EMPTY_CONTEXT
+from workbench.dataclasses import dataclass
 from workbench.grading.arguments import judge_arguments
 from workbench.grading.casting import by_casting
 from workbench.grading.grade import ArgumentVerdict, CallPairing

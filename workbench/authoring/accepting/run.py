@@ -8,7 +8,6 @@ order, only arguments change. Checks that hold are kept. The calls of a chain go
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from workbench.authoring.accepting.calls import AcceptedCall, as_expected, as_expected_again, check_calls
 from workbench.authoring.accepting.proposal import (
@@ -19,6 +18,7 @@ from workbench.authoring.accepting.proposal import (
     accept_steps,
 )
 from workbench.authoring.form.tables import value_at
+from workbench.dataclasses import dataclass
 from workbench.grading.grade import CallPairing
 from workbench.suite.model import Case, tool_text
 from workbench.suite.problems import Place

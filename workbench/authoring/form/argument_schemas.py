@@ -7,7 +7,7 @@ be checked on every keystroke.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from workbench.authoring.form.cells import expected_of, kind_of
@@ -22,6 +22,7 @@ from workbench.authoring.form.json_types import (
 )
 from workbench.checks.patterns import SearchError, found
 from workbench.checks.schemas import validator_of
+from workbench.dataclasses import dataclass
 from workbench.grading.tool_names import normalised_name
 from workbench.reports.visible import one_line, shortened
 from workbench.suite import render

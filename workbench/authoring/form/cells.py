@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
 from typing import Final, get_args
 
 from workbench.authoring.form.json_types import allowed_values, keyword, sample_value
@@ -28,6 +27,7 @@ from workbench.authoring.form.typed import (
     shown_value,
     shown_values,
 )
+from workbench.dataclasses import dataclass
 from workbench.suite.checks import (
     CHECK_CLASSES,
     JSON_TYPES,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal, get_args
 
 from workbench.authoring.form.argument_schemas import arguments_of
@@ -22,6 +22,7 @@ from workbench.authoring.form.typed import (
     shown_value,
     shown_values,
 )
+from workbench.dataclasses import dataclass
 from workbench.reports.visible import one_line
 from workbench.suite.checks import JSON_TYPES, NAMED_WEIGHTS, SimilarityMetric
 from workbench.suite.model import ANY_TOOL

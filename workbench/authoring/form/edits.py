@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-from dataclasses import dataclass
 
 from workbench.authoring.form.argument_schemas import argument_of
 from workbench.authoring.form.cells import (
@@ -20,6 +19,7 @@ from workbench.authoring.form.json_types import TEXT
 from workbench.authoring.form.row import Cell, FormRow, FormSource
 from workbench.authoring.form.tables import ABSENT, value_at, with_key_renamed, with_value, without
 from workbench.authoring.form.typed import CellError, read_number, read_text, read_texts, read_value, read_whole
+from workbench.dataclasses import dataclass
 from workbench.suite.model import derived_id
 from workbench.suite.problems import Place
 from workbench.suite.references import is_function_reference

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import math
 import shlex
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from workbench.authoring.form.argument_schemas import tool_named
 from workbench.authoring.form.tables import ABSENT
 from workbench.authoring.form.typed import shown_texts, shown_value
+from workbench.dataclasses import dataclass
 from workbench.suite.problems import Place, Problem
 from workbench.suite.render import Table
 from workbench.trajectory.messages import ToolDefinition

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import dataclass
 from urllib.parse import quote
 
 from workbench.config.models import ModelSpec
+from workbench.dataclasses import dataclass
 from workbench.providers.http.clients import Client
 from workbench.providers.http.errors import EndpointErrors, Refused
 from workbench.providers.http.statuses import base_url_hint, shown_url

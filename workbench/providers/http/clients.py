@@ -13,11 +13,12 @@ import logging
 import ssl
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from workbench.config.models import OWN_URLS, ModelSpec
+from workbench.dataclasses import dataclass
 from workbench.providers.http.errors import EndpointErrors, Refused
 from workbench.providers.http.transport import CONNECT_TIMEOUT_S, proxy_for
 from workbench.version import __version__

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from workbench.config.models import ModelSpec
 from workbench.config.secrets import Secrets
+from workbench.dataclasses import dataclass
 from workbench.providers.http.statuses import Refusal, asked_wait_s, base_url_hint, shown_url
 from workbench.providers.http.transport import broken_by, causes_of
 from workbench.providers.model import ModelError

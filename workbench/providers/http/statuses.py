@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from urllib.parse import urlsplit
 
 from workbench.config.models import ModelSpec
+from workbench.dataclasses import dataclass
 
 PASSING_STATUSES = frozenset({408, 409, 425, 429})
 """Retryable in addition to all from 500 on, except 501 and 505."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import socket
 import ssl
 from collections.abc import Iterator
-from dataclasses import dataclass
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from workbench.config.models import ModelSpec, is_loopback
+from workbench.dataclasses import dataclass
 
 CONNECT_TIMEOUT_S = 10.0
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from workbench.dataclasses import dataclass
 from workbench.providers.offline.clauses import Clause
 from workbench.providers.offline.evidence import Evidence, joined_groups
 from workbench.providers.offline.ranking import tool_words

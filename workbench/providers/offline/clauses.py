@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import islice
 
+from workbench.dataclasses import dataclass
 from workbench.providers.offline.evidence import MOST_CHARACTERS, Evidence, Expression, find_evidence, find_expressions
 from workbench.providers.offline.ranking import CALL_THRESHOLD, RankedTool, ToolIndex
 from workbench.providers.offline.words import QUESTION_WORDS, VERB_STEMS, Word, operation_of, words_of

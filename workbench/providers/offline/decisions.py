@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from workbench.dataclasses import dataclass
 from workbench.providers.offline.arguments import Filled, fill
 from workbench.providers.offline.clauses import Clause, clauses_of
 from workbench.providers.offline.evidence import Evidence, find_evidence

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
 from typing import Literal
 
+from workbench.dataclasses import dataclass
 from workbench.providers.offline.words import NUMBER_WORDS, REQUEST_VERBS, STOPWORDS, operation_of, word_set
 
 Kind = Literal["quoted", "url", "email", "date", "datetime", "time", "handle", "pair", "path", "id", "number", "name"]

@@ -6,11 +6,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 
 from rapidfuzz import fuzz, process
 
+from workbench.dataclasses import dataclass
 from workbench.providers.offline.words import (
     CHANGING_VERB_STEMS,
     GENERAL_VERB_STEMS,

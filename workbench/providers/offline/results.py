@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from functools import cached_property
 
+from workbench.dataclasses import dataclass
 from workbench.providers.offline.words import split_name
 from workbench.trajectory.messages import JsonValue
 

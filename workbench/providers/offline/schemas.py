@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from typing import Literal
 
+from workbench.dataclasses import dataclass
 from workbench.providers.offline.words import split_name, stem, word_set
 from workbench.trajectory.json_schema import (
     ALTERNATIVES,

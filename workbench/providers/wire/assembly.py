@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from workbench.dataclasses import dataclass
 from workbench.providers.model import MOST_CHARACTERS, ModelRequest, TooMuchError
 from workbench.providers.wire.surrogates import joined_surrogates
 from workbench.providers.wire.tool_names import ToolNames

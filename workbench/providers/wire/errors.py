@@ -5,10 +5,10 @@ from __future__ import annotations
 import html
 import json
 import re
-from dataclasses import dataclass
 from typing import Any
 
 from workbench.config.secrets import Secrets
+from workbench.dataclasses import dataclass
 from workbench.providers.model import ModelError
 from workbench.providers.wire.wire import SseEvent
 from workbench.trajectory.messages import JsonValue

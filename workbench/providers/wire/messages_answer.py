@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from workbench.dataclasses import dataclass
 from workbench.providers.model import AnswerFinished
 from workbench.providers.wire.assembly import CallAssembly, OpenCall
 from workbench.providers.wire.errors import AnswerErrors, reports_error

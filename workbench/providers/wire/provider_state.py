@@ -8,9 +8,9 @@ As JSON it is `{"wire": NAME, "parts": [...]}`, each part one of `{"block": {...
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
+from workbench.dataclasses import dataclass
 from workbench.trajectory.messages import JsonValue, Message, ToolCall
 
 Part = dict[str, Any]

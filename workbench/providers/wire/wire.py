@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Protocol
 
+from workbench.dataclasses import dataclass
 from workbench.providers.model import AnswerFinished, ModelRequest
 from workbench.trajectory.events import ModelEvent
 from workbench.trajectory.messages import JsonValue

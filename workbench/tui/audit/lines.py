@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from workbench.analysis.audit.audit import Audit
 from workbench.analysis.audit.finding import AuditFinding
+from workbench.dataclasses import dataclass
 from workbench.reports.visible import one_line
 from workbench.suite.loading import SuiteFile
 from workbench.suite.numerals import counted

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import ClassVar
 
@@ -14,6 +13,7 @@ from textual.message import Message as TextualMessage
 
 from workbench.authoring.document import HEAD
 from workbench.authoring.open_suite import OpenSuite
+from workbench.dataclasses import dataclass
 from workbench.reports.visible import one_line
 from workbench.suite.numerals import counted
 from workbench.suite.positions import scan

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from rich.cells import cell_len
 
 from workbench.analysis.comparison import Cell, CellKey
+from workbench.dataclasses import dataclass
 from workbench.grading.repeats import BROKEN_OFF, WORST_FIRST
 from workbench.providers.built_in import MODEL_SIGN, REPLAY
 from workbench.reports.values import milliseconds

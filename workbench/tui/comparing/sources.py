@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
 from workbench.analysis.comparison import Cell, CellKey, cell_of, cells_of
 from workbench.authoring.case_list import CaseKey
 from workbench.authoring.open_suite import OpenSuite
+from workbench.dataclasses import dataclass
 from workbench.grading.run_summary import RunSummary
 from workbench.history.records import RunRow
 from workbench.suite.loading import SuiteFile

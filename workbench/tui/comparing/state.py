@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 
 from workbench.analysis.comparison import Cell, CellKey, scores_differ
 from workbench.analysis.side_by_side import differ
 from workbench.authoring.case_list import CaseKey
+from workbench.dataclasses import dataclass
 from workbench.grading.repeats import WORST_FIRST
 from workbench.tui.comparing.sources import GOING, NOT_RUN, ComparedCase, Source, Standing, same_objects
 

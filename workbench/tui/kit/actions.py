@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import Any, Literal, get_args
 
 from textual.binding import Binding, BindingType
+
+from workbench.dataclasses import dataclass
 
 Pane = Literal["suites", "case", "run"]
 

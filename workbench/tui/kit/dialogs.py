@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import ClassVar, TypeVar
 
 from textual import events
@@ -14,6 +13,7 @@ from textual.message import Message
 from textual.screen import ModalScreen
 from textual.strip import Strip
 
+from workbench.dataclasses import dataclass
 from workbench.tui.kit.line_view import LineView
 from workbench.tui.kit.painting import Bar
 from workbench.tui.kit.stage import ClosesOnce

@@ -8,10 +8,11 @@ import string
 import tomllib
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from types import MappingProxyType
 
+from workbench.dataclasses import dataclass
 from workbench.reports.visible import one_line
 from workbench.suite.positions import scan
 from workbench.tui.kit.actions import Action, Where

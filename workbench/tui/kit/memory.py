@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Literal, get_args
 
+from workbench.dataclasses import dataclass
 from workbench.suite.trust import write_atomically
 
 _log = logging.getLogger(__name__)

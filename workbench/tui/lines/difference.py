@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import groupby
 from typing import Literal
 
+from workbench.dataclasses import dataclass
 from workbench.reports.visible import one_line
 from workbench.suite.numerals import counted
 from workbench.tui.lines.spans import Line, Role, Span, cut_line

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from workbench.dataclasses import dataclass
 from workbench.grading.grade import Status
 from workbench.reports import signs
 from workbench.tui.lines.spans import Role

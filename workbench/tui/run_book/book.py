@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime, timedelta
 from itertools import chain
 from pathlib import Path
@@ -27,6 +27,7 @@ from workbench.batches.events import (
 from workbench.batches.plan import PlannedRun
 from workbench.batches.redacting import SuiteParts
 from workbench.config.secrets import NO_SECRETS, Secrets
+from workbench.dataclasses import dataclass
 from workbench.grading.grade import RunResult, Status
 from workbench.reports.progress import Progress as BatchProgress
 from workbench.trajectory.events import Event

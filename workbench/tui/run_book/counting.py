@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from workbench.dataclasses import dataclass
 from workbench.grading.grade import RunResult
 
 

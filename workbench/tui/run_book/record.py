@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -16,6 +16,7 @@ from workbench.batches.plan import PlannedRun, same_question
 from workbench.batches.redacting import EventDoor, SuiteParts, shown_result
 from workbench.config.finding import Finder
 from workbench.config.secrets import NO_SECRETS
+from workbench.dataclasses import dataclass
 from workbench.engine.permission import ExecutionQuestion
 from workbench.grading.grade import RunResult, Status, disagree
 from workbench.grading.run_summary import RunSummary, summary_of

@@ -10,10 +10,11 @@ import io
 import pickle
 import zlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import Any
 
+from workbench.dataclasses import dataclass
 from workbench.grading.grade import RunResult
 from workbench.trajectory.events import Event
 

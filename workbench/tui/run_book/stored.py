@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.batches.plan import PlannedRun
 from workbench.batches.recorded import run_of_recording, suite_of_recording
+from workbench.dataclasses import dataclass
 from workbench.grading.grade import RunResult
 from workbench.history.records import BatchRow, Regrade, RunRow
 from workbench.suite.model import Gate

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import takewhile, zip_longest
 from pathlib import Path
 from typing import Literal
 
 from workbench.authoring.case_list import CaseKey
+from workbench.dataclasses import dataclass
 from workbench.grading.grade import Status, StepGrade
 from workbench.grading.repeats import WORST_FIRST, joined
 from workbench.grading.run_summary import RunSummary

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -163,7 +163,7 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
         """Check or uncheck the selected model."""
         choices = self.query_one("#choices", ChooseLines)
         option = choices.options[choices.cursor]
-        choices.options[choices.cursor] = dataclasses.replace(option, checked=not option.checked)
+        choices.options[choices.cursor] = replace(option, checked=not option.checked)
         choices.repaint()
 
     def action_use(self) -> None:

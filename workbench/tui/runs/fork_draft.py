@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from workbench.authoring.case_list import CaseNow
 from workbench.batches.plan import PlannedRun, plan_fork
+from workbench.dataclasses import dataclass
 from workbench.engine.checkpoint import EditResult
 from workbench.engine.fork import Fork, ForkPoint, fork_refusal, system_prompt
 from workbench.engine.turns import turns_of

@@ -5,12 +5,13 @@ its endpoint and whether its key is set.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from workbench.config.models import ConfigError, ModelSpec
 from workbench.config.program import Program
+from workbench.dataclasses import dataclass
 from workbench.providers.built_in import OFFLINE, built_in_models, is_built_in
 from workbench.reports.visible import one_line
 from workbench.suite.loading import SuiteFile

@@ -7,9 +7,10 @@ from __future__ import annotations
 import json
 import math
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
+from workbench.dataclasses import dataclass
 from workbench.engine.checkpoint import AddMessage, AnswerCall, EditArguments, EditResult
 from workbench.reports.visible import one_line
 from workbench.suite.problems import Problem

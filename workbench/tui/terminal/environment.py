@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from workbench.dataclasses import dataclass
 
 LOCAL_PAINTS_PER_S = 20
 REMOTE_PAINTS_PER_S = 10

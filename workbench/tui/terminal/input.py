@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from textual._ansi_sequences import ANSI_SEQUENCES_KEYS
 from textual._keyboard_protocol import FUNCTIONAL_KEYS
 
+from workbench.dataclasses import dataclass
 from workbench.tui.terminal.key_queue import harmless, lost_in
 
 MAX_COLUMNS, MAX_ROWS = 1_000, 500

@@ -6,7 +6,6 @@ import difflib
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -14,6 +13,7 @@ from rich.color import Color
 from rich.style import Style
 from textual.theme import Theme
 
+from workbench.dataclasses import dataclass
 from workbench.tui.lines.spans import Role
 
 _ROLE_COLOURS: dict[Role, str] = {"heading": "accent", "comment": "muted"}

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from workbench.dataclasses import dataclass
 from workbench.tools.connection import ServerState
 from workbench.tui.kit.actions import Action, Feature, MainSituation, Situation
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple, cast
 
 from rich.cells import cell_len
@@ -13,6 +12,7 @@ from workbench.analysis.schemas import Parameter, parameters_of
 from workbench.authoring.form.json_types import allowed_values, type_words, types_of, with_definitions
 from workbench.authoring.form.typed import CellError, read_value, shown_value
 from workbench.config.secrets import Secrets
+from workbench.dataclasses import dataclass
 from workbench.reports.visible import one_line
 from workbench.tools.argument_check import BrokenSchemaError, argument_problems
 from workbench.tools.by_hand import Executed

@@ -7,11 +7,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from workbench.batches.serving import ServerOf, Serving
 from workbench.config.secrets import Secrets
+from workbench.dataclasses import dataclass
 from workbench.tools.connection import ServerStatus
 from workbench.tools.listings import Listings
 from workbench.tui.run_book.book import RunBook

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from workbench.analysis.tool_lint import LintFinding, ToolName, tokens_of
+from workbench.dataclasses import dataclass
 from workbench.suite.loading import SuiteFile
 from workbench.suite.model import Server
 from workbench.tools.connection import ServerState, ServerStatus

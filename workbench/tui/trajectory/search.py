@@ -9,9 +9,9 @@ import json
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 
+from workbench.dataclasses import dataclass
 from workbench.reports.by_hand import fork_text
 from workbench.reports.grade_text import issue_note, issue_text
 from workbench.reports.visible import visible

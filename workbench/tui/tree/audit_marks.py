@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from workbench.authoring.case_list import CaseKey
 from workbench.authoring.open_suite import OpenSuite
+from workbench.dataclasses import dataclass
 from workbench.suite.model import Case, Suite
 from workbench.tui.tree.rows import Row
 

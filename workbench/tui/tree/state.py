@@ -6,13 +6,14 @@ The cost of a change depends on what changes: rows of other suites and cases sta
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from pathlib import Path
 
 from workbench.authoring.case_list import CaseKey
 from workbench.authoring.open_suite import OpenSuite
 from workbench.authoring.open_suites import SuitesChanged
+from workbench.dataclasses import dataclass
 from workbench.suite.disk import shown_name
 from workbench.tui.run_book.book import RunBook
 from workbench.tui.tree.audit_marks import AuditBook

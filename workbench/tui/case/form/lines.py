@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from rich.cells import cell_len
 
 from workbench.authoring.form.row import Cell, CellKind, FormRow
+from workbench.dataclasses import dataclass
 from workbench.reports.visible import one_line, visible
 from workbench.suite.numerals import counted
 from workbench.suite.problems import Problem

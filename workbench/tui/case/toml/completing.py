@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from textual.geometry import Region
 
@@ -14,6 +14,7 @@ from workbench.authoring.form.argument_schemas import argument_of, tool_named
 from workbench.authoring.form.completions import Completion, complete
 from workbench.authoring.form.json_types import allowed_values
 from workbench.authoring.form.typed import read_text
+from workbench.dataclasses import dataclass
 from workbench.suite.render import key_text, value_text
 from workbench.suite.shape import TABLES
 from workbench.trajectory.messages import ToolDefinition

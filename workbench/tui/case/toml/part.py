@@ -6,10 +6,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from workbench.authoring.document import HEAD, CaseOutline, Document
 from workbench.authoring.open_suite import OpenSuite
+from workbench.dataclasses import dataclass
 from workbench.suite.problems import Problem
 from workbench.tui.kit.typed_text import Place
 from workbench.tui.lines.prose import LONGEST_LINE, LONGEST_SHOWN, Found

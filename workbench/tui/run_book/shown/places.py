@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from workbench.dataclasses import dataclass
 from workbench.trajectory.events import Paused, Regenerated, ResultEdited
 from workbench.tui.run_book.shown.item_list import RunItems
 from workbench.tui.run_book.shown.items import (
