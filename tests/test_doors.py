@@ -267,7 +267,7 @@ def test_arguments_arrive_byte_for_byte_and_ordinary_words_change_nothing(left: 
 def test_a_stored_run_with_a_checked_secret_keeps_its_verdict_and_says_why(left: Left) -> None:
     unmoved = {"history regraded": "no grade changed", "regraded": "no grade differs from the recorded one"}
     for which, words in unmoved.items():
-        assert "cannot be graded again and keeps its verdict: the argument 'text' of call 1" in left.out[which]
+        assert "cannot be regraded and keeps its verdict: the argument 'text' of call 1" in left.out[which]
         assert words in left.out[which]
 
 

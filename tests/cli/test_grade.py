@@ -1,4 +1,4 @@
-"""`workbench grade`: a recorded run is graded again anywhere, without its suite, its servers or a model."""
+"""`workbench grade`: a recorded run is regraded anywhere, without its suite, its servers or a model."""
 
 from __future__ import annotations
 

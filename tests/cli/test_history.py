@@ -1,4 +1,4 @@
-"""`workbench history`: the batches that were run, listed, compared, graded again, exported and removed."""
+"""`workbench history`: the batches that were run, listed, compared, regraded, exported and removed."""
 
 from __future__ import annotations
 
@@ -439,7 +439,7 @@ def test_runs_that_were_made_after_a_grading_are_not_taken_for_graded_by_it(prog
     said(program, "regrade", "2")
     with closing(sqlite3.connect(program.folder / ".workbench" / "history.sqlite3")) as connection, connection:
         connection.execute("UPDATE gradings SET graded_at = '2001-01-01T00:00:00.000+00:00'")
-    later = "2 runs of batch 2 ended after it was graded again, and have no new grade: "
+    later = "2 runs of batch 2 ended after it was regraded, and have no new grade: "
     assert later in said(program, "show", "2", "--grading", "latest")
     assert later not in said(program, "show", "2")
     assert later in said(program, "diff", "1", "2", "--grading", "latest")

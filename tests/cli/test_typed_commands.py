@@ -89,7 +89,7 @@ def test_what_came_after_a_grading_is_graded_there(program: Program, words: list
     assert program.run("history", "regrade", "1", "--history", HISTORY).returncode == 0
     program.run("run", "--resume", "1", "--history", HISTORY)
     said = said_of(program, *words, "--grading", "1").splitlines()
-    note = next(line for line in said if "ended after it was graded again" in line)
+    note = next(line for line in said if "ended after it was regraded" in line)
     assert "3 runs regraded, grading 2" in typed(program, note).stdout
 
 

@@ -78,7 +78,7 @@ def test_an_audit_says_what_cases_cannot_find_out_and_what_none_covers(program: 
     assert first.startswith("audited.toml:11: weak case: too-little: an agent that neither calls nor says anything")
     assert second.startswith('audited.toml:19: refused value: refused: the schema of "look" refuses it')
     assert rest == [
-        "Audited: covered are 1 of 1 tools, 1 of 1 parameters, 0 of 2 enum values",
+        "Audited: 1 of 1 tools, 1 of 1 parameters, 0 of 2 enum values covered",
         '  no case covers these enum values: look.where = "here"; look.where = "there"',
     ]
     assert total == "1 valid suite (2 cases), 2 audit findings"

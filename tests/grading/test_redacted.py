@@ -1,4 +1,4 @@
-"""A stored run without its secrets is graded again where no check looks at one, and keeps its verdict elsewhere."""
+"""A stored run without its secrets is regraded where no check looks at one, and keeps its verdict elsewhere."""
 
 from __future__ import annotations
 

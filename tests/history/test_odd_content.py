@@ -34,7 +34,7 @@ def nothing_said(said: str) -> None:
 
 @pytest.fixture
 def history(tmp_path: Path) -> Path:
-    """One batch, graded again once."""
+    """One batch, regraded once."""
     file = tmp_path / "history.sqlite3"
     run_kept(tmp_path, file)
     with History(file) as kept:

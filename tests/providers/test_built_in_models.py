@@ -9,7 +9,7 @@ from workbench.providers.built_in_models import BuiltInModels
 def test_the_offline_model_is_labelled_a_baseline() -> None:
     offline = built_in_models()[0]
     assert offline.name == OFFLINE == BuiltInModels().open(OFFLINE, Path(), "case").name
-    assert "baseline, no language model" in offline.description
+    assert "baseline, not a language model" in offline.description
 
 
 def test_only_the_offline_model_and_recordings_are_built_in() -> None:

@@ -1,6 +1,6 @@
 """Files as an earlier version wrote them, with the names it gave to keys and events, are read as ever.
 
-`data` holds a suite, settings, two recordings, a history with a batch that was graded again, and what the app
+`data` holds a suite, settings, two recordings, a history with a batch that was regraded, and what the app
 remembers. One recording was stepped through by hand: it has edits, a regenerated answer, and parts that a provider
 wants back.
 """

@@ -36,7 +36,7 @@ from workbench.suite.numerals import counted
 
 @dataclass(frozen=True)
 class Options:
-    """Which batches are graded again, by what, and how that is shown."""
+    """Which batches are regraded, by what, and how that is shown."""
 
     batches: Sequence[str]
     suite: Path | None
@@ -96,7 +96,7 @@ def _suite(options: Options, command: HistoryCommand) -> SuiteFile | None:
 
 
 def _left_out(plan: RegradingPlan, suite: SuiteFile | None) -> Iterator[str]:
-    """What of a batch is not graded again, and what is graded by another question than it was asked."""
+    """What of a batch is not regraded, and what is graded by another question than it was asked."""
     yield from plan.problems
     missing = plan.batch.missing
     if missing:

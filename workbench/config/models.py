@@ -186,7 +186,7 @@ def checked_params(params: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
 
 
 def checked_judge(name: str) -> str:
-    """Returns the name of a model that judges. Raises ValueError for a built-in one, which is no language model."""
+    """Returns the name of a model that judges. Raises ValueError for a built-in one, which is not a language model."""
     if not name:
         raise ValueError("must name a model: write one as for --model, such as openai:gpt-4o-mini")
     if name == "offline" or name.startswith("replay:"):

@@ -57,7 +57,7 @@ _AT_A_TIME = 256
 
 
 class RegradingJudges:
-    """The judges of runs that are graded again. With a model `chosen`, that model and those that checks name are asked
+    """The judges of runs that are regraded. With a model `chosen`, that model and those that checks name are asked
     for judgements that are not known; without it, no model is asked. Use it on one event loop, and close it there."""
 
     def __init__(self, program: Program, approval: Approval, chosen: str | None = None) -> None:
@@ -159,7 +159,7 @@ def _not_graded(result: RunResult, error: str) -> RunResult:
 
 @dataclass(frozen=True, kw_only=True)
 class GradeOptions:
-    """Which recordings are graded again, and by what: `suite` replaces the suites in them, `by` is the grader that
+    """Which recordings are regraded, and by what: `suite` replaces the suites in them, `by` is the grader that
     decides, `judge` the model that judges what was not judged before; without it no model is asked."""
 
     paths: tuple[Path, ...]
@@ -302,7 +302,7 @@ class StoredRun:
 
 @dataclass(frozen=True)
 class RegradingPlan:
-    """The `runs` of a batch that can be graded again. `gone` are runs of cases that today's suites lack, and `problems`
+    """The `runs` of a batch that can be regraded. `gone` are runs of cases that today's suites lack, and `problems`
     say which suites cannot be used and why. Runs that never finished are in neither."""
 
     batch: BatchRow

@@ -216,7 +216,7 @@ class RunResult:
     redacted: tuple[RedactedPlace, ...] = ()
     """For a stored run: the places a check may look at where secrets were removed."""
     not_regraded: str | None = None
-    """Why a stored run keeps its original verdict although it should have been graded again."""
+    """Why a stored run keeps its original verdict although it should have been regraded."""
 
     @property
     def grade(self) -> Grade | None:

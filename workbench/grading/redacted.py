@@ -33,7 +33,7 @@ def redacted_places(
 
 
 def why_not_regraded(result: RunResult, case: Case, *, as_stored: bool) -> str | None:
-    """Returns why a stored run cannot be graded again by a case, `None` if it can: it cannot when a check would look at
+    """Returns why a stored run cannot be regraded by a case, `None` if it can: it cannot when a check would look at
     a redacted place. `as_stored` means that the case is the one stored with the run."""
     for place in result.redacted:
         if place.what == "case":
@@ -58,7 +58,7 @@ def _schemas(trajectory: Trajectory) -> list[object]:
 
 
 def _kept(why: str) -> str:
-    return f"cannot be graded again and keeps its verdict: {why}"
+    return f"cannot be regraded and keeps its verdict: {why}"
 
 
 def _in_call(index: int, before: CallRecord, after: CallRecord) -> Iterator[RedactedPlace]:

@@ -21,7 +21,7 @@ class ModelInfo:
 def built_in_models() -> tuple[ModelInfo, ...]:
     """Returns all built-in models."""
     return (
-        ModelInfo(OFFLINE, "baseline, no language model: matches words, needs no network and no key"),
+        ModelInfo(OFFLINE, "baseline, not a language model: matches words, needs no network and no key"),
         ModelInfo(f"{REPLAY}FILE", "replays a recorded run"),
     )
 

@@ -21,7 +21,7 @@ def audit_lines(file: SuiteFile, findings: Iterable[AuditFinding], coverage: Cov
     if coverage.tools.total:
         name = one_line(file.suite.name) if file.suite is not None else file.path.name
         said = ", ".join(f"{share.covered} of {share.total} {what}" for what, share in coverage.shares)
-        yield f"{name}: covered are {said}"
+        yield f"{name}: {said} covered"
     for what, share in coverage.shares:
         if share.missing:
             yield paint(

@@ -64,7 +64,7 @@ def baseline_lines(
     broke, are gone or in error. Without `width`, nothing is cut."""
     diff = against.diff
     changes = [change for change in diff.changes if not only_worse or change.kind in ("broke", "gone", "errored")]
-    again = f", as graded again on {local_time(against.grading.graded_at)}" if against.grading is not None else ""
+    again = f", as regraded on {local_time(against.grading.graded_at)}" if against.grading is not None else ""
     title = f"against the baseline {called(against.batch)} of {local_time(against.batch.started_at)}{again}"
     yield ""
     yield paint(title, "strong")

@@ -73,7 +73,7 @@ def summary_lines(comparison: Comparison, *, width: int, paint: Paint, interrupt
     for pair in comparison.pairs:
         yield from _pair_lines(pair, titles, width, paint)
     if BASELINE in comparison.models:
-        yield paint(f"{BASELINE} is a baseline, no language model", "quiet")
+        yield paint(f"{BASELINE} is a baseline, not a language model", "quiet")
 
 
 @dataclass(frozen=True, slots=True)

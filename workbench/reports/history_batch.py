@@ -52,7 +52,7 @@ def head_lines(
         yield f"  {FORK}: an experiment that counts for no case"
     for each in gradings:
         this = ", which this is" if each is shown else ""
-        yield f"  graded again, grading {each.number}: {local_time(each.graded_at)}{this}"
+        yield f"  regraded, grading {each.number}: {local_time(each.graded_at)}{this}"
     for line in (*_graded_by(runs), *settings_lines(batch)):
         yield paint(shortened(f"  {line}", max(width, _TITLE_MIN)), "quiet")
 
@@ -72,7 +72,7 @@ def later_runs(batch: BatchRow, grading: Regrade | None, runs: Sequence[RunRow],
     ended = [run.figures.ended_ms for run in runs if run.figures is not None]
     if at_ms is not None and (later := sum(ms is not None and ms > at_ms for ms in ended)):
         yield (
-            f"{counted(later, 'run')} of batch {batch.number} ended after it was graded again, and have no new grade: "
+            f"{counted(later, 'run')} of batch {batch.number} ended after it was regraded, and have no new grade: "
             f"'workbench history regrade {batch.number}{history}' regrades all of them"
         )
 

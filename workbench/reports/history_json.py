@@ -223,7 +223,7 @@ class RegradedBatch(ReportModel):
     """A batch that was regraded."""
 
     batch: int
-    grading: int = Field(description="how often it was graded again, this one included")
+    grading: int = Field(description="how often it was regraded, this one included")
     runs: tuple[RegradedRun, ...]
 
 

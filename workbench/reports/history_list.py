@@ -125,7 +125,7 @@ def _notes(batch: BatchRow, regraded: int, *, going: bool) -> Iterator[str]:
     if missing := missing_text(batch, going=going):
         yield missing
     if regraded:
-        yield f"graded again {counted(regraded, 'time')}"
+        yield f"regraded {counted(regraded, 'time')}"
 
 
 def _signs(batch: BatchRow) -> str:

@@ -102,7 +102,7 @@ def _newest_first(row: tuple[int, Cell]) -> tuple[int, str]:
 
 
 def moved_run_lines(runs: Sequence[tuple[RunRow, RunResult, RunResult]], paint: Paint) -> Iterator[str]:
-    """Yields the regraded runs whose result changed, those that could not be graded again, and how many changed; each
+    """Yields the regraded runs whose result changed, those that could not be regraded, and how many changed; each
     run has its results before and after."""
     for run, before, after in runs:
         if Move(before, after).moved:

@@ -31,7 +31,7 @@ PLAIN_WIDTH = 120
 """Columns of a report that does not go to a terminal."""
 
 BASELINE = "offline"
-"""The offline model, which is marked as no language model wherever it is named."""
+"""The offline model, which is marked as not a language model wherever it is named."""
 
 MODEL_WIDTH_MAX = 24
 CASE_WIDTH_MIN = 12
@@ -74,7 +74,7 @@ def text_report(
         yield deciders_line(counting, paint)
     yield from published_lines(counting, suite_names, paint, with_details=amount == "much")
     if any(result.model == BASELINE and result.grades for result in counting):
-        yield paint(f"  {BASELINE} is a baseline, no language model", "quiet")
+        yield paint(f"  {BASELINE} is a baseline, not a language model", "quiet")
 
 
 def totals_lines(totals: Totals, paint: Paint, title: str = "") -> Iterator[str]:

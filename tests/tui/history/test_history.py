@@ -227,7 +227,7 @@ async def test_a_batch_is_graded_again_beside_its_old_grades(tmp_path: Path) -> 
         await app.press("o")
         assert "66.7% passed" in app.screen
         await app.press("o", "enter")
-        assert "graded again (1)" in app.screen
+        assert "regraded (1)" in app.screen
         await app.press("T")
         assert "1 batch was regraded since" in app.screen
 

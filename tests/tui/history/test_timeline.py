@@ -102,7 +102,7 @@ def test_a_run_that_no_model_answered_says_no_latency_where_it_is_shown(tmp_path
 def test_a_case_over_time_says_that_its_grades_are_of_then_where_there_are_later_ones(tmp_path: Path) -> None:
     runs = over_time(tmp_path, Made(well()), Made(well())).runs
     said = ["\n".join(map(plain, timeline.head_lines(Timeline("x", runs, {}, known), 80))) for known in ({}, {2: 1})]
-    assert "graded again" not in said[0]
+    assert "regraded" not in said[0]
     assert "Grades are those of when they ran; 1 batch was regraded since." in said[1]
 
 

@@ -1,4 +1,4 @@
-"""The offline model: a baseline that calls tools by matching words. It is deterministic and no language model."""
+"""The offline model: a baseline that calls tools by matching words. It is deterministic and not a language model."""
 
 from __future__ import annotations
 

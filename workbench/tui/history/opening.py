@@ -83,7 +83,7 @@ class HistoryCommands:
         """Show the results of the selected batch, case by case."""
         batch = _selected(shown)
         grading = shown.state.grading(batch)
-        again = f", graded again ({grading.number})" if grading is not None else ""
+        again = f", regraded ({grading.number})" if grading is not None else ""
         if not again and batch.number in shown.state.regraded:
             again = ", as graded when it ran"
         self._show_from(shown, lambda: self._opened_batch(batch, grading, f"batch {called(batch)}{again}"))
