@@ -84,15 +84,17 @@ class BaselineReport(ReportModel):
     batch: int = Field(description="number of the baseline in the history")
     name: str | None
     started_at: str = Field(description="ISO 8601")
-    grading: int | None = Field(description="which grading of the baseline; null for that of when it ran")
+    grading: int | None = Field(description="which grading of the baseline; null for the original one")
     fail_on: FailOn | None = Field(description="what was demanded")
     regressed: bool = Field(description="whether a case broke or is gone")
-    compared: int = Field(description="cases graded in both")
-    as_before: int = Field(description="of these, those with the same status and score")
-    left_out: int = Field(description="cases in both that were not graded in both, and are no new error")
+    compared: int = Field(description="number of cases graded in both")
+    as_before: int = Field(description="number of these with the same status and score")
+    left_out: int = Field(
+        description="number of cases in both batches that were not graded in both, without new errors"
+    )
     changes: tuple[ChangeReport, ...]
     tests: tuple[BatchTestReport, ...]
-    notes: tuple[str, ...] = Field(description="what else is to be known of it, as which models are left out")
+    notes: tuple[str, ...] = Field(description="further facts about the comparison, such as which models are left out")
 
 
 def baseline_report(against: AgainstBaseline) -> BaselineReport:

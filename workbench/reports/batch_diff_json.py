@@ -21,8 +21,8 @@ class ChangedCellReport(ReportModel):
     model: str
     status: Status
     score: Finite | None
-    good: int = Field(description="how many of the graded runs passed or warned")
-    graded: int = Field(description="how many runs were graded")
+    good: int = Field(description="number of graded runs that passed or were warned")
+    graded: int = Field(description="number of graded runs")
     latency_ms: float | None = Field(description="mean model latency of the graded runs")
     reason: str | None
 

@@ -26,7 +26,7 @@ class ArgumentStatisticsReport(ReportModel):
     """What an argument earned in the graded runs of a case; deviations are population standard deviations."""
 
     argument: str
-    scores: tuple[Finite, ...] = Field(description="of each run, the mean over its pairs; 0 without a pair")
+    scores: tuple[Finite, ...] = Field(description="for each run, the mean over its pairs; 0 without a pair")
     mean_score: Finite
     deviation: Finite
     normalised: tuple[Finite, ...] = Field(description="the scores as shares of the weight")
@@ -41,13 +41,13 @@ class CaseReport(ReportModel):
     suite: SuitePath
     case_id: str
     model: str
-    grader: str | None = Field(description="the grader that decided; null when no run was graded")
+    grader: str | None = Field(description="the grader that decided; null if no run was graded")
     rule: RepeatRule
     status: Status
     score: Finite | None = Field(description="mean of the graded runs")
-    deviation: Finite | None = Field(description="population deviation of the scores")
-    reason: str | None = Field(description="why it did not pass, where there is one reason")
-    statuses: tuple[Status, ...] = Field(description="of all runs, in the order of the repeats")
+    deviation: Finite | None = Field(description="population standard deviation of the scores")
+    reason: str | None = Field(description="why it did not pass, if there is one reason")
+    statuses: tuple[Status, ...] = Field(description="the statuses of all runs, in the order of the repeats")
     arguments: tuple[ArgumentStatisticsReport, ...] = Field(description="empty for a single graded run")
 
 

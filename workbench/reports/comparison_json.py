@@ -25,14 +25,14 @@ class CellReport(ReportModel):
 
     model: str
     status: Status
-    repeat_rule: RepeatRule = Field(description="by which `status` follows from several runs")
-    good: int = Field(description="how many of the graded runs passed or warned")
-    graded: int = Field(description="how many runs were graded")
+    repeat_rule: RepeatRule = Field(description="the rule by which `status` follows from several runs")
+    good: int = Field(description="number of graded runs that passed or were warned")
+    graded: int = Field(description="number of graded runs")
     score: Finite | None = Field(description="mean of the graded runs, 0..1")
-    spread: Finite | None = Field(description="population deviation of their scores")
+    spread: Finite | None = Field(description="population standard deviation of their scores")
     latency_ms: float | None = Field(description="mean model latency of the graded runs")
-    reason: str | None = Field(description="why it did not pass, where there is one reason")
-    statuses: tuple[Status, ...] = Field(description="of all runs, in the order of the repeats")
+    reason: str | None = Field(description="why it did not pass, if there is one reason")
+    statuses: tuple[Status, ...] = Field(description="the statuses of all runs, in the order of the repeats")
 
 
 class ComparedCaseReport(ReportModel):
@@ -54,12 +54,12 @@ class IntervalReport(ReportModel):
 
 
 class PassingReport(ReportModel):
-    """How likely one of `k` tries, or all of them, are good: means over the cases that have as many graded runs."""
+    """The chances that one of `k` runs, or all, are good: means over the cases with at least `k` graded runs."""
 
     k: int
     cases: int
-    at_least_one: float = Field(description="pass@k: that at least one of k is good, 0..1")
-    all_of_them: float = Field(description="pass^k: that all of k are good, 0..1")
+    at_least_one: float = Field(description="pass@k: the chance that at least one of k runs is good, 0..1")
+    all_of_them: float = Field(description="pass^k: the chance that all of k runs are good, 0..1")
 
 
 class ModelReport(ReportModel):
@@ -76,24 +76,28 @@ class ModelReport(ReportModel):
     stopped: int
     runs: int
     runs_in_error: int
-    pass_rate: float | None = Field(description="passed and warned over graded cases, 0..1; null when none was graded")
+    pass_rate: float | None = Field(description="passed and warned over graded cases, 0..1; null if none was graded")
     interval: IntervalReport | None = Field(description="of the pass rate, 95 % (Wilson)")
     mean_score: Finite | None = Field(description="over the cases that have a score")
     latency: LatencyReport | None
     first_token: LatencyReport | None = Field(description="time to the first token of the first answer of a run")
-    input_tokens: int | None = Field(description="null when the endpoint counted none")
+    input_tokens: int | None = Field(description="null if the endpoint did not count them")
     output_tokens: int | None
     cost_usd: float | None = Field(
-        description="US dollars, of the runs whose cost is known; 0 where no model was asked over a network; null where"
-        " some cost is unknown and nothing else was paid for, and without runs"
+        description="US dollars, of the runs whose cost is known; 0 if no model was asked over a network; null without"
+        " runs, and if some cost is unknown and nothing else was paid for"
     )
-    runs_of_unknown_cost: int = Field(description="runs that are not in `cost_usd`")
-    cases_a_minute: float | None = Field(description="graded cases by the time in which a run was under way")
-    passing: tuple[PassingReport, ...] = Field(description="for each k from 1 to the most graded runs of a case")
+    runs_of_unknown_cost: int = Field(description="number of runs that are not in `cost_usd`")
+    cases_a_minute: float | None = Field(
+        description="graded cases by the time in which at least one run was in progress"
+    )
+    passing: tuple[PassingReport, ...] = Field(
+        description="for each k from 1 to the highest number of graded runs of a case"
+    )
     repeat_rules: tuple[RepeatRule, ...] = Field(
-        description="by which cases with several runs came to their status; none without repeats"
+        description="the rules for the status of cases with several runs; empty without repeats"
     )
-    gates: tuple[GateReport, ...] = Field(description="what each suite demands of the model by itself")
+    gates: tuple[GateReport, ...] = Field(description="the gates of each suite for this model")
 
 
 class DiscordantReport(ReportModel):
@@ -123,12 +127,14 @@ class ComparisonReport(ReportModel):
     report: Literal["workbench compare"] = "workbench compare"
     version: Literal[1] = 1
     workbench: str = Field(description="version of the program")
-    started_at: str = Field(description="ISO 8601, UTC: when the batch began first, also where it was resumed")
+    started_at: str = Field(description="ISO 8601, UTC: the original start of the batch, also if it was resumed")
     interrupted: bool
     exit_code: int
-    batch: int | None = Field(description="its number in the history; null where it is kept in none")
-    models: tuple[str, ...] = Field(description="the columns; each model is compared with the first one at least")
-    only_differences: bool = Field(description="whether `cases` holds only those that differ; all else is of all cases")
+    batch: int | None = Field(description="its number in the history; null if it is not stored")
+    models: tuple[str, ...] = Field(description="the columns; each model is compared at least with the first")
+    only_differences: bool = Field(
+        description="whether `cases` has only those that differ; everything else covers all cases"
+    )
     cases: tuple[ComparedCaseReport, ...]
     totals: tuple[ModelReport, ...]
     pairs: tuple[PairReport, ...]

@@ -107,7 +107,7 @@ class SubjectReport(ReportModel):
 
     tool: str
     argument: str | None
-    instead: str | None = Field(description="the tool that was called in place of `tool`")
+    instead: str | None = Field(description="the tool that was called instead of `tool`")
     count: int
 
 
@@ -115,9 +115,9 @@ class CauseReport(ReportModel):
     """The failed runs that have a cause; a run may have several, and one of them is its main one."""
 
     cause: Cause
-    runs: tuple[int, ...] = Field(description="places in the report's `runs`, from 0")
-    main: tuple[int, ...] = Field(description="of these, those of which it is the main cause")
-    cases: int = Field(description="how many cases the runs are of")
+    runs: tuple[int, ...] = Field(description="indices in the report's `runs`, from 0")
+    main: tuple[int, ...] = Field(description="number of these of which it is the main cause")
+    cases: int = Field(description="number of cases of these runs")
     advice: str = Field(description="what to do first")
     subjects: tuple[SubjectReport, ...] = Field(description="the most frequent first")
 

@@ -21,14 +21,14 @@ class GateReport(ReportModel):
     """A demand on the runs of a model and what was reached; `suite` is null for the command line's own."""
 
     suite: SuitePath | None
-    model: str | None = Field(description="null where the runs of all models are taken together")
+    model: str | None = Field(description="null for the runs of all models together")
     measure: Literal["mean score", "pass rate"]
     minimum: float
     reached: Finite | None
     met: bool
     counted_zero: int = Field(
-        description="how many failed runs count 0 in the mean score: they failed for a reason beside their score, or"
-        " have none"
+        description="number of failed runs that count 0 in the mean score, because they failed for a reason besides the"
+        " score or have none"
     )
 
 
@@ -37,8 +37,8 @@ class AggregateGateReport(ReportModel):
 
     statistic: Statistic
     threshold: float
-    strictly: bool = Field(description="the statistic must lie above the threshold, not only on it")
-    reached: Finite | None = Field(description="null where there was no value, which meets no gate")
+    strictly: bool = Field(description="the statistic must be greater than the threshold, not equal to it")
+    reached: Finite | None = Field(description="null without any value, which meets no gate")
     met: bool
 
 
@@ -47,16 +47,16 @@ class AggregateReport(ReportModel):
     statistic."""
 
     suite: SuitePath
-    model: str | None = Field(description="null where the runs of all models are taken together")
+    model: str | None = Field(description="null for the runs of all models together")
     name: str
     of: str
     tags: tuple[str, ...]
-    count: int = Field(description="how many runs have a value")
+    count: int = Field(description="number of runs with a value")
     statistics: dict[Statistic, Finite | None]
     gates: tuple[AggregateGateReport, ...]
     met: bool
     counted_zero: int = Field(
-        description="of a score: how many failed runs count 0, as they failed for a reason beside it, or have none"
+        description="for a score: failed runs that count 0, because they failed for another reason or have none"
     )
 
 

@@ -26,9 +26,9 @@ class StoredSuite(ReportModel):
     suite: SuitePath
     project: str = Field(description="the folder of its project")
     path: str = Field(description="path of its file in its project")
-    hash: str = Field(description="of its text")
+    hash: str = Field(description="hash of its text")
     name: str
-    cases: int = Field(description="how many cases it had")
+    cases: int = Field(description="number of cases")
 
 
 class StoredPart(ReportModel):
@@ -37,7 +37,7 @@ class StoredPart(ReportModel):
     suite: StoredSuite
     model: str
     planned: int = Field(description="runs")
-    cases: int = Field(description="how many of the suite's cases were planned")
+    cases: int = Field(description="number of the suite's cases that were planned")
     passed: int
     warned: int
     failed: int
@@ -52,20 +52,20 @@ class StoredBatch(ReportModel):
     number: int
     name: str | None
     kind: Kind
-    started_at: str = Field(description="ISO 8601, UTC: when it began first, also where it was resumed")
-    ended_at: str | None = Field(description="null while it goes on, and where it was cut off")
+    started_at: str = Field(description="ISO 8601, UTC: its original start, also if it was resumed")
+    ended_at: str | None = Field(description="null while it runs, and if it was cut off")
     workbench: str = Field(description="version of the program")
     planned: int = Field(description="runs")
-    missing: int = Field(description="runs that never came to their end")
-    pass_rate: float | None = Field(description="passed and warned over graded runs, 0..1; null when none was graded")
+    missing: int = Field(description="number of runs that never ended")
+    pass_rate: float | None = Field(description="passed and warned over graded runs, 0..1; null if none was graded")
     parts: tuple[StoredPart, ...]
-    settings: dict[str, JsonValue] = Field(description="what it was made with, how models and judges were reached")
+    settings: dict[str, JsonValue] = Field(description="its settings, including those of models and judges")
 
 
 class ListedBatch(StoredBatch):
     """A batch of the list."""
 
-    graded_again: int = Field(description="how often, since it ran")
+    graded_again: int = Field(description="number of regrades")
 
 
 class WholeBatch(ReportModel):
@@ -90,7 +90,7 @@ class DamagedBatch(ReportModel):
 
     number: int
     name: str | None
-    problem: str = Field(description="what of it cannot be read, and why")
+    problem: str = Field(description="which part of it cannot be read, and why")
 
 
 class ListReport(ReportModel):
@@ -100,8 +100,8 @@ class ListReport(ReportModel):
     version: Literal[1] = 1
     history: str = Field(description="the file")
     batches: tuple[ListedBatch, ...] = Field(description="the newest first")
-    damaged: tuple[DamagedBatch, ...] = Field(description="those that cannot be read, the newest first")
-    trends: tuple[Trend, ...] = Field(description="of the suites of these batches, over all batches")
+    damaged: tuple[DamagedBatch, ...] = Field(description="batches that cannot be read, the newest first")
+    trends: tuple[Trend, ...] = Field(description="pass rates of the suites of these batches, over all batches")
 
 
 class StoredGrading(ReportModel):
@@ -113,7 +113,7 @@ class StoredGrading(ReportModel):
 
 
 class HistoryRun(ReportModel):
-    """A run in figures, which are null for one that never finished."""
+    """The summary of a run; figures are null for one that never finished."""
 
     run: int = Field(description="its place in the batch, from 1")
     suite: SuitePath
@@ -122,8 +122,8 @@ class HistoryRun(ReportModel):
     model: str
     repeat: int = Field(description="from 0")
     fork: bool
-    by: str | None = Field(description="the grader that decides, where it is another than the case says")
-    graded_by: str | None = Field(description="the grader that decided; null where it was not graded")
+    by: str | None = Field(description="the grader that decides, if not the case's own")
+    graded_by: str | None = Field(description="the grader that decided; null if the run was not graded")
     status: Status | None
     score: Finite | None
     reason: str | None = Field(description="why it did not pass")
@@ -134,7 +134,7 @@ class HistoryRun(ReportModel):
     first_token_ms: float | None
     input_tokens: int | None
     output_tokens: int | None
-    cost_usd: float | None = Field(description="US dollars; null when not known")
+    cost_usd: float | None = Field(description="US dollars; null if unknown")
 
 
 class _Shown(ReportModel):
@@ -146,9 +146,9 @@ class ShownBatch(StoredBatch, _Shown):
     """What `workbench history show` writes of a batch."""
 
     gradings: tuple[StoredGrading, ...]
-    grading: int | None = Field(description="by which of them the runs are graded; null for that of when they ran")
+    grading: int | None = Field(description="the grading that is shown; null for the original one")
     runs: tuple[HistoryRun, ...]
-    gates: tuple[GateReport, ...] = Field(description="what the suites demanded when they ran; without aggregates")
+    gates: tuple[GateReport, ...] = Field(description="the gates of the suites when they ran; without aggregates")
 
 
 class ShownRun(HistoryRun, _Shown):
@@ -156,14 +156,14 @@ class ShownRun(HistoryRun, _Shown):
 
     batch: int
     events: tuple[Any, ...] = Field(description="as in the lines of a recording")
-    result: Any = Field(description="as at the end of a recording; empty where there is none")
+    result: Any = Field(description="as at the end of a recording; empty if there is none")
 
 
 class RunOfCase(HistoryRun):
     """A run of the case, in any batch."""
 
     batch: int
-    suite_hash: str = Field(description="of the text that the suite had then")
+    suite_hash: str = Field(description="hash of the suite's text at that time")
 
 
 class ShownCase(_Shown):
@@ -176,7 +176,7 @@ class ShownCase(_Shown):
 class ComparedBatch(StoredBatch):
     """One of two batches that are compared."""
 
-    grading: int | None = Field(description="by which of its gradings; null for that of when it ran")
+    grading: int | None = Field(description="the grading that is shown; null for the original one")
 
 
 class DiffReport(ReportModel):
@@ -187,14 +187,16 @@ class DiffReport(ReportModel):
     before: ComparedBatch
     after: ComparedBatch
     across: tuple[str, str] | None = Field(
-        description="the one model of the earlier batch and that of the later, where they are others"
+        description="the only model of the earlier batch and that of the later, if they differ"
     )
-    counts: dict[ChangeKind, int] = Field(description="how many cases changed in which way")
-    compared: int = Field(description="cases graded in both")
-    as_before: int = Field(description="of these, those with the same status and score")
-    left_out: int = Field(description="cases in both that were not graded in both, and are no new error")
+    counts: dict[ChangeKind, int] = Field(description="number of changed cases of each kind")
+    compared: int = Field(description="number of cases graded in both")
+    as_before: int = Field(description="number of these with the same status and score")
+    left_out: int = Field(
+        description="number of cases in both batches that were not graded in both, without new errors"
+    )
     tests: tuple[BatchTestReport, ...]
-    notes: tuple[str, ...] = Field(description="what else is to be known of the comparison")
+    notes: tuple[str, ...] = Field(description="further facts about the comparison")
     changes: tuple[ChangeReport, ...]
 
 
@@ -214,8 +216,8 @@ class RegradedRun(ReportModel):
     repeat: int = Field(description="from 0")
     before: VerdictReport
     after: NewVerdict
-    moved: bool = Field(description="whether status or score are other ones")
-    not_regraded: str | None = Field(description="why it keeps the verdict of its run; null where it was graded")
+    moved: bool = Field(description="whether status or score changed")
+    not_regraded: str | None = Field(description="why it keeps its original verdict; null if it was regraded")
     asked_otherwise: bool = Field(description="whether the case asks something else today than when it ran")
 
 
@@ -223,7 +225,7 @@ class RegradedBatch(ReportModel):
     """A batch that was regraded."""
 
     batch: int
-    grading: int = Field(description="how often it was regraded, this one included")
+    grading: int = Field(description="number of regrades, including this one")
     runs: tuple[RegradedRun, ...]
 
 

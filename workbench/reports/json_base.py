@@ -22,8 +22,8 @@ SuitePath = Annotated[
     str,
     AfterValidator(from_here),
     Field(
-        description="path of the suite's file, links resolved, from the folder in which the command ran; where"
-        " recordings are graded by what they hold, that of the recording"
+        description="path of the suite's file relative to the folder in which the command ran, with links resolved; the"
+        " recording's path if recordings are graded by their own suites"
     ),
 ]
 """The description of the keys of suites, the same for running batches and for a history."""

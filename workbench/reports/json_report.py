@@ -47,17 +47,17 @@ class TotalsReport(ReportModel):
     errors: int
     skipped: int
     stopped: int
-    mean_score: Finite | None = Field(description="0..1; null when nothing was scored")
-    pass_rate: float | None = Field(description="passed and warned over graded runs, 0..1; null when none was graded")
+    mean_score: Finite | None = Field(description="0..1; null if nothing was scored")
+    pass_rate: float | None = Field(description="passed and warned over graded runs, 0..1; null if none was graded")
     latency: LatencyReport | None
     usage: UsageReport | None
-    retries: int = Field(description="model requests that were made again")
-    executions: int = Field(description="calls that were really executed on a server")
+    retries: int = Field(description="number of model requests that were retried")
+    executions: int = Field(description="number of calls that were really executed on a server")
     cost_usd: float | None = Field(
-        description="US dollars, of the runs whose cost is known; 0 where no model was asked over a network; null where"
-        " some cost is unknown and nothing else was paid for, and without runs"
+        description="US dollars, of the runs whose cost is known; 0 if no model was asked over a network; null without"
+        " runs, and if some cost is unknown and nothing else was paid for"
     )
-    runs_of_unknown_cost: int = Field(description="runs that are not in `cost_usd`")
+    runs_of_unknown_cost: int = Field(description="number of runs that are not in `cost_usd`")
     judging: JudgeUseReport
 
 
@@ -66,18 +66,18 @@ class CallReport(ReportModel):
 
     tool: str
     arguments: dict[str, JsonValue]
-    problem: str | None = Field(description="why what the model wrote is not a JSON object; arguments are then empty")
-    raw: str | None = Field(description="what the model wrote, when it is not a JSON object")
+    problem: str | None = Field(description="why the model's text is not a JSON object; arguments are then empty")
+    raw: str | None = Field(description="the model's text, if it is not a JSON object")
     result: str | None
     is_error: bool | None
     source: str | None
     server: str | None
     latency_ms: float | None
     edited: dict[str, JsonValue] | None = Field(
-        description="the arguments that a person put in the place of the model's, where one did"
+        description="the arguments with which a person replaced the model's, if any"
     )
-    unedited: str | None = Field(description="the result as it was before a person changed it, where one did")
-    unedited_is_error: bool | None = Field(description="whether it was a tool error then")
+    unedited: str | None = Field(description="the original result, if a person changed it")
+    unedited_is_error: bool | None = Field(description="whether the original result was a tool error")
 
 
 class RoundReport(ReportModel):
@@ -91,11 +91,11 @@ class RoundReport(ReportModel):
     usage: UsageReport | None
     calls: tuple[CallReport, ...]
     errors: tuple[str, ...] = Field(description="why attempts of the request failed, in order")
-    retries: int = Field(description="how often the request was made again")
-    step: int | None = Field(description="the step of a chain whose request it is, from 1")
-    replayed: bool = Field(description="whether it was told again from the run that this one was forked from")
-    added: tuple[str, ...] = Field(description="what a person said to the model before the request")
-    set_aside: tuple[RoundReport, ...] = Field(description="earlier answers, which a person had asked for again")
+    retries: int = Field(description="number of retries of the request")
+    step: int | None = Field(description="the step of the chain to which the request belongs, from 1")
+    replayed: bool = Field(description="whether it was replayed from the run that this one was forked from")
+    added: tuple[str, ...] = Field(description="messages that a person added before the request")
+    set_aside: tuple[RoundReport, ...] = Field(description="earlier answers that a person regenerated")
 
 
 class ForkReport(ReportModel):
@@ -120,7 +120,7 @@ class ArgumentReport(ReportModel):
     given: bool
     why: str
     listed: bool = Field(True, description="false for an argument that the expected call does not list")
-    required: bool = Field(False, description="whether the run fails when it does not hold, whatever the score is")
+    required: bool = Field(False, description="whether the run fails if it does not hold, whatever the score is")
 
 
 class PairingReport(ReportModel):
@@ -130,10 +130,10 @@ class PairingReport(ReportModel):
     call: int | None
     same_tool: bool
     arguments: tuple[ArgumentReport, ...]
-    credit: Finite = Field(description="what the line adds to the sum that the score is made from")
-    outcome: str = Field(description="what became of the line under the grader's rule")
-    prohibition: int | None = Field(description="index of the disallowed call that the line is about")
-    parts: dict[str, Finite] = Field(description="what the credit is made of")
+    credit: Finite = Field(description="what the line adds to the sum behind the score")
+    outcome: str = Field(description="the outcome of the line under the grader's rule")
+    prohibition: int | None = Field(description="index of the disallowed call")
+    parts: dict[str, Finite] = Field(description="the parts of the credit")
 
 
 class IssueReport(ReportModel):
@@ -160,7 +160,7 @@ class GradeReport(ReportModel):
     pairings: tuple[PairingReport, ...]
     issues: tuple[IssueReport, ...]
     numbers: dict[str, Finite] = Field(description="the quantities in the grader's formula")
-    status: Status | None = Field(description="what the run comes to when this grader decides")
+    status: Status | None = Field(description="the status of the run if this grader decides")
 
 
 class StepReport(ReportModel):
@@ -170,9 +170,9 @@ class StepReport(ReportModel):
     status: Status | None = Field(description="null for a step that was never reached")
     score: Finite | None
     why: str
-    call: int | None = Field(description="the call that was judged, the first of its answer")
+    call: int | None = Field(description="the graded call, the first of its answer")
     issues: tuple[IssueReport, ...]
-    expected_call: int | None = Field(description="index from 0 of what it expects among the case's expected calls")
+    expected_call: int | None = Field(description="index from 0 of its expected call among the case's expected calls")
 
 
 class RunReport(ReportModel):
@@ -185,9 +185,9 @@ class RunReport(ReportModel):
     repeat: int
     status: Status
     score: Finite | None
-    error: str | None = Field(description="what the infrastructure did, or why the case was skipped")
+    error: str | None = Field(description="the infrastructure error, or why the case was skipped")
     finish: str | None = Field(description="why the run ended")
-    notices: tuple[str, ...] = Field(description="what was not as the suite would have it")
+    notices: tuple[str, ...] = Field(description="what differed from the suite's settings")
     answer: str
     latency_ms: float = Field(description="sum of the latencies of all model answers")
     loop_ms: float = Field(
@@ -195,25 +195,27 @@ class RunReport(ReportModel):
     )
     duration_ms: float = Field(description="from the start of the run to its end, without the time held")
     cost_usd: float | None = Field(
-        description="US dollars, 0 where no model was asked over a network; null when price or tokens are not known"
+        description="US dollars; 0 if no model was asked over a network, null if price or tokens are unknown"
     )
     rounds: tuple[RoundReport, ...]
     grades: tuple[GradeReport, ...]
-    judgements: tuple[JudgementReport, ...] = Field(description="those that were used, in grading and by mocks")
+    judgements: tuple[JudgementReport, ...] = Field(description="the judgements that grading and mocks used")
     judging: JudgeUseReport
     steps: tuple[StepReport, ...] = Field(description="of a chain that was graded")
-    touched: bool = Field(description="whether a person changed a call, a result or a message, or had a round repeated")
+    touched: bool = Field(
+        description="whether a person changed a call or a result, added a message, or regenerated an answer"
+    )
     held_ms: float = Field(description="how long the run was held")
-    fork: ForkReport | None = Field(description="null for a run that was not forked from another one")
+    fork: ForkReport | None = Field(description="null for a run that is not a fork")
 
 
 class TimingReport(ReportModel):
     """How long the batch took, from its start to the end of its last run, and its pace."""
 
     took_ms: float
-    start_up_ms: float = Field(description="the part of it in which servers or models started up; no run has it in it")
+    start_up_ms: float = Field(description="the part of it in which servers or models started; not included in any run")
     cases_a_minute: float | None = Field(
-        description="graded cases by the time in which at least one run was under way; null without any"
+        description="graded cases by the time in which at least one run was in progress; null without any"
     )
 
 
@@ -225,22 +227,22 @@ class ReportDocument(ReportModel):
     report: Literal["workbench"] = "workbench"
     version: Literal[1] = 1
     workbench: str = Field(description="version of the program")
-    started_at: str = Field(description="ISO 8601, UTC: when the batch began first, also where it was resumed")
+    started_at: str = Field(description="ISO 8601, UTC: the original start of the batch, also if it was resumed")
     interrupted: bool
     exit_code: int
-    forks: int = Field(description="how many runs are forks: they count in nothing else here unless all runs are forks")
+    forks: int = Field(description="number of forks; they count in nothing else here unless all runs are forks")
     totals: TotalsReport
     gates: tuple[GateReport, ...]
     aggregates: tuple[AggregateReport, ...]
     runs: tuple[RunReport, ...]
-    cases: tuple[CaseReport, ...] = Field(description="what each case with each model came to")
+    cases: tuple[CaseReport, ...] = Field(description="the result of each case with each model")
     failures: FailuresReport
     published: tuple[PublishedSummary, ...] = Field(
-        description="each suite as the published system behind its deciding grader reports it"
+        description="the report of each suite by the published system behind its deciding grader"
     )
-    batch: int | None = Field(description="number of the batch in the history; null when it is not kept")
-    baseline: BaselineReport | None = Field(description="what changed since the baseline; null when none was named")
-    timing: TimingReport | None = Field(description="how long the batch took; null in a report on runs made earlier")
+    batch: int | None = Field(description="number of the batch in the history; null if it is not stored")
+    baseline: BaselineReport | None = Field(description="what changed since the baseline; null without a baseline")
+    timing: TimingReport | None = Field(description="how long the batch took; null in a report on earlier runs")
 
 
 def report_of(

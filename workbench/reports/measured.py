@@ -21,13 +21,13 @@ class UsageReport(ReportModel):
 
     input_tokens: int
     output_tokens: int
-    cached_input_tokens: int = Field(description="of the input tokens, those read from a cache")
-    reasoning_tokens: int = Field(description="of the output tokens, those spent on reasoning")
+    cached_input_tokens: int = Field(description="number of input tokens that were read from a cache")
+    reasoning_tokens: int = Field(description="number of output tokens for reasoning")
 
 
 class JudgeUseReport(ReportModel):
     """The cost of asking judges; it is part of no other number."""
 
-    asked: int = Field(description="judgements that were asked of a model; those that were known are not among them")
+    asked: int = Field(description="number of judgements for which a model was asked, without those that were known")
     usage: UsageReport | None
-    cost_usd: float | None = Field(description="US dollars; null when not known")
+    cost_usd: float | None = Field(description="US dollars; null if unknown")

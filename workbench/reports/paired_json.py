@@ -12,26 +12,28 @@ class PairedReport(ReportModel):
     """The paired tests of a first and a second column: `better` and `worse` tell how the second does against the first.
     Pass and fail is one question, scores are another; the level of 5 % applies to each by itself."""
 
-    pairs: int = Field(description="cases graded with both")
-    better: int = Field(description="cases that are good with the second only")
-    worse: int = Field(description="cases that are good with the first only")
+    pairs: int = Field(description="number of cases graded with both")
+    better: int = Field(description="number of cases that are good only with the second")
+    worse: int = Field(description="number of cases that are good only with the first")
     both_good: int
     both_bad: int
-    left_out: int = Field(description="cases that ran with one of the two at least, and were not graded with both")
-    p_status: float | None = Field(description="exact McNemar test on good or not, two-sided; null without pairs")
+    left_out: int = Field(
+        description="number of cases that ran with at least one of the two, and were not graded with both"
+    )
+    p_status: float | None = Field(description="exact McNemar test on pass and fail, two-sided; null without pairs")
     holm_status: float | None = Field(
-        description="`p_status` adjusted for all comparisons of this report; `sentence` goes by it"
+        description="`p_status` adjusted for all comparisons of this report; `sentence` uses it"
     )
     p_score: float | None = Field(description="paired permutation test on the scores, two-sided")
     holm_score: float | None = Field(
-        description="`p_score` adjusted for all comparisons of this report; `score_sentence` goes by it"
+        description="`p_score` adjusted for all comparisons of this report; `score_sentence` uses it"
     )
     mean_difference: Finite | None = Field(description="of the scores, second minus first")
     more_cases: int | None = Field(
-        description="about how many more cases like these would be enough to tell, 0 when there are; null when unknown"
+        description="about how many more cases like these would show a difference; 0 if these do, null if unknown"
     )
-    sentence: str = Field(description="what the test on good or not says")
-    score_sentence: str = Field(description="what the test on scores says")
+    sentence: str = Field(description="the result of the test on pass and fail in a sentence")
+    score_sentence: str = Field(description="the result of the test on scores in a sentence")
 
 
 def paired_fields(found: Paired, first: str, second: str) -> dict[str, object]:

@@ -22,7 +22,7 @@ class PublishedSummary(ReportModel):
     model: str | None = Field(description="null for the system's comparison of several models")
     grader: str
     system: str
-    numbers: dict[str, JsonValue] = Field(description="under the names and with the roundings of the system")
+    numbers: dict[str, JsonValue] = Field(description="with the names and roundings of the system")
 
 
 def published_summaries(
