@@ -72,7 +72,8 @@ class House:
 
     def __init__(self, folder: Path) -> None:
         (folder / "looking.toml").write_text(SUITE, encoding="utf-8")
-        shutil.copy(SERVERS / "counting.py", folder)
+        for name in ("counting.py", "plain.py"):
+            shutil.copy(SERVERS / name, folder)
         self.folder = folder
         self.file: SuiteFile = load_suite(folder / "looking.toml")
         self.person = Person(program_of(folder / "home"))

@@ -34,7 +34,7 @@ from typing import Any, Self
 
 ROOT = Path(__file__).parents[2]
 APP = "workbench.tui"
-"""Imported when the first program asks for it."""
+"""Imported where a program needs it."""
 IMPORTED_WHEN_NEEDED = (
     "anthropic",
     "anyio._backends._asyncio",
@@ -51,10 +51,11 @@ READY = b"!"
 
 
 class ForkedProgram:
-    """`workbench` with `words`, forked: a process like one of `subprocess.Popen`.
+    """A program with `words`, forked: a process like one of `subprocess.Popen`. By default it is `workbench`.
 
     `streams` are its standard input, output and errors, or a single terminal that it leads. It begins with `first`,
-    Python that may change the program. `with_app` imports the app before the fork.
+    Python that may change the program, and goes on with `run`, a function by the names of its module and its own.
+    `needs` are further modules that are imported before the fork, of `workbench` with all that is in them.
     """
 
     def __init__(
@@ -65,14 +66,16 @@ class ForkedProgram:
         environment: Mapping[str, str],
         *,
         first: str = "",
-        with_app: bool = False,
+        run: str = "workbench.cli.main:main",
+        needs: Sequence[str] = (),
     ) -> None:
         request = {
             "words": list(words),
             "folder": str(folder),
             "environment": dict(environment),
             "first": first,
-            "with app": with_app,
+            "run": run,
+            "needs": list(needs),
         }
         self.args = ["workbench", *words]
         self.returncode: int | None = None
@@ -161,7 +164,7 @@ class _Forker:
         self._listener = listener
         self._watched = selectors.DefaultSelector()
         self._workers = 0
-        self._has_app = False
+        self._imported: set[str] = set()
 
     def serve(self) -> None:
         """Serve until the last worker has gone."""
@@ -191,9 +194,10 @@ class _Forker:
         while not asked.endswith(b"\n"):
             asked += worker.recv(RECEIVED_BYTES)
         request = json.loads(asked)
-        if request["with app"] and not self._has_app:
-            self._has_app = True
-            _import_all(APP)
+        for name in request["needs"]:
+            if name not in self._imported:
+                self._imported.add(name)
+                _import_all(name)
         answers, *streams = descriptors
         pid = os.fork()
         if pid == 0:
@@ -229,9 +233,8 @@ def _become(request: dict[str, Any], streams: Sequence[int]) -> None:
     os.chdir(request["folder"])
     sys.argv = ["workbench", *request["words"]]
     exec(request["first"], {})
-    from workbench.cli.main import main
-
-    _end(main)
+    module, _, name = request["run"].partition(":")
+    _end(getattr(import_module(module), name))
 
 
 def _end(run: Callable[[], int]) -> None:
@@ -255,9 +258,11 @@ def _end(run: Callable[[], int]) -> None:
 
 
 def _import_all(package: str, but: tuple[str, ...] = ()) -> None:
-    for module in pkgutil.walk_packages(import_module(package).__path__, f"{package}."):
-        if not module.name.startswith(but):
-            import_module(module.name)
+    imported = import_module(package)
+    if package.startswith("workbench"):
+        for module in pkgutil.walk_packages(imported.__path__, f"{package}."):
+            if not module.name.startswith(but):
+                import_module(module.name)
     gc.collect()
     gc.freeze()
 

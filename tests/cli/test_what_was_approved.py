@@ -10,6 +10,7 @@ import pytest
 
 from tests.cli.program import Dialogue, Program
 from tests.providers.server import Server, said
+from tests.tools.conftest import SERVERS
 
 APPROVED, LATER = "approved-key-4711", "later-key-0815"
 
@@ -29,19 +30,20 @@ user = "Say rain."
 response_contains = ["rain"]
 """
 
-NOTES = """
+NOTES = f"""
 import os, sys
 from pathlib import Path
-from mcp.server.mcpserver import MCPServer
+sys.path.append({str(SERVERS)!r})
+from plain import PlainServer
 
-Path("started").write_text(f"{sys.argv[1]} {os.environ['TOKEN']}")
-server = MCPServer("notes")
+Path("started").write_text(f"{{sys.argv[1]}} {{os.environ['TOKEN']}}")
+server = PlainServer("notes")
 
 @server.tool()
 def note() -> str:
     return "noted"
 
-server.run("stdio")
+server.run()
 """
 
 CHECKED = """

@@ -33,7 +33,7 @@ def servers_of(pid: int, script: str) -> list[int]:
     return [child for child in parents if is_below(child) and script in _command_line(child)]
 
 
-async def becomes_true(condition: Callable[[], bool], within_s: float = 10) -> None:
+async def becomes_true(condition: Callable[[], bool], within_s: float = 60) -> None:
     """Wait until a condition of the system holds; raises TimeoutError when it does not in time."""
     async with asyncio.timeout(within_s):
         while not condition():  # noqa: ASYNC110 (nothing tells of another process's end)

@@ -17,13 +17,15 @@ from workbench.tools.pool import ServerPool
 
 PARROT = """
     import os, sys
-    from mcp.server.mcpserver import Context, MCPServer
-    from mcp.server.mcpserver.exceptions import ToolError
-    from mcp_types import CallToolResult, ResourceLink, Tool, ToolAnnotations
 
     token = os.environ.get("TOKEN", "")
     if "complain" in sys.argv:
         sys.exit(f"wrong token {token}")
+
+    from mcp.server.mcpserver import Context, MCPServer
+    from mcp.server.mcpserver.exceptions import ToolError
+    from mcp_types import CallToolResult, ResourceLink, Tool, ToolAnnotations
+
     server = MCPServer("parrot")
 
     @server.tool(name=f"tool_{token}", description=f"Knows {token}", annotations=ToolAnnotations(title=token))

@@ -13,10 +13,8 @@ from tests.tools.conftest import SERVERS, OpenServer
 from workbench.tools.answer import ServerError, ToolAnswer
 
 
-async def test_tools_are_listed_with_prefix_and_schema_and_hints_under_their_wire_names(
-    open_server: OpenServer,
-) -> None:
-    server = open_server("python", "workshop.py", prefix="shop_")
+async def test_tools_of_the_sdk_are_listed_and_called_under_their_prefixed_names(open_server: OpenServer) -> None:
+    server = open_server("python", "sdk_workshop.py", prefix="shop_")
     await server.start()
     tools = {tool.name: tool for tool in server.tools}
     add = tools["shop_add"]
@@ -25,37 +23,17 @@ async def test_tools_are_listed_with_prefix_and_schema_and_hints_under_their_wir
     assert add.parameters["required"] == ["a", "b"]
     assert add.annotations == {"readOnlyHint": True}
     assert tools["shop_echo"].annotations == {}
-
-
-async def test_a_prefixed_tool_is_called_by_its_prefixed_name(open_server: OpenServer) -> None:
-    server = open_server("python", "workshop.py", prefix="shop_")
-    await server.start()
     assert await server.call("shop_add", {"a": 2, "b": 3}) == ToolAnswer("5")
+    assert (await server.call("shop_picture", {})).content == "before\n[image image/png, 5 bytes]\nafter"
+    mistyped = await server.call("shop_add", {"a": "two", "b": 3})
+    assert mistyped.is_error
+    assert "valid integer" in mistyped.content
 
 
-async def test_a_listing_is_read_to_its_last_page(open_server: OpenServer) -> None:
+async def test_a_listing_is_read_to_its_last_page_and_structured_content_is_checked(open_server: OpenServer) -> None:
     server = open_server("python", "catalogue.py")
     await server.start()
     assert [tool.name for tool in server.tools] == [f"tool_{number}" for number in range(60)]
-
-
-async def test_answers_become_text(open_server: OpenServer) -> None:
-    server = open_server("python", "workshop.py")
-    await server.start()
-    assert await server.call("picture", {}) == ToolAnswer("before\n[image image/png, 5 bytes]\nafter")
-    assert await server.call("echo", {"text": "\x1b[2J [b]"}) == ToolAnswer("\x1b[2J [b]")
-
-
-async def test_answers_may_be_long(open_server: OpenServer) -> None:
-    server = open_server("python", "workshop.py")
-    await server.start()
-    text = "long " * 400_000
-    assert (await server.call("echo", {"text": text})).content == text
-
-
-async def test_structured_content_alone_becomes_compact_json_and_is_checked(open_server: OpenServer) -> None:
-    server = open_server("python", "catalogue.py")
-    await server.start()
     assert await server.call("tool_0", {}) == ToolAnswer('{"count":7}')
     broken = await server.call("tool_1", {})
     assert broken.is_error
@@ -63,6 +41,19 @@ async def test_structured_content_alone_becomes_compact_json_and_is_checked(open
     endless = await server.call("tool_3", {})
     assert endless.is_error
     assert "'^(a|aa)+$' in a text of 61 characters did not end within 0.5 s" in endless.content
+    # Its error has the code of a closed connection, and the server is not.
+    assert await server.call("tool_2", {}) == ToolAnswer("tool_2 is out of stock", is_error=True)
+    assert await server.call("tool_0", {}) == ToolAnswer('{"count":7}')
+    assert server.down is None
+
+
+async def test_answers_become_text_however_long(open_server: OpenServer) -> None:
+    server = open_server("python", "workshop.py")
+    await server.start()
+    assert await server.call("picture", {}) == ToolAnswer("before\n[image image/png, 5 bytes]\nafter")
+    assert await server.call("echo", {"text": "\x1b[2J [b]"}) == ToolAnswer("\x1b[2J [b]")
+    long = "long " * 400_000
+    assert (await server.call("echo", {"text": long})).content == long
 
 
 async def test_what_a_tool_does_wrong_is_for_the_model_to_see(open_server: OpenServer) -> None:
@@ -71,22 +62,9 @@ async def test_what_a_tool_does_wrong_is_for_the_model_to_see(open_server: OpenS
     refusal = await server.call("refuse", {})
     assert refusal.is_error
     assert "the workshop is closed" in refusal.content
-    mistyped = await server.call("add", {"a": "two", "b": 3})
-    assert mistyped.is_error
-    assert "valid integer" in mistyped.content
     surrogate = await server.call("echo", {"text": "\ud800"})
     assert surrogate == ToolAnswer("The arguments hold text that is not valid Unicode.", is_error=True)
     assert await server.call("add", {"a": 1, "b": 1}) == ToolAnswer("2")
-
-
-async def test_an_error_with_the_code_of_a_closed_connection_does_not_bring_the_server_down(
-    open_server: OpenServer,
-) -> None:
-    server = open_server("python", "catalogue.py")
-    await server.start()
-    assert await server.call("tool_2", {}) == ToolAnswer("tool_2 is out of stock", is_error=True)
-    assert await server.call("tool_0", {}) == ToolAnswer('{"count":7}')
-    assert server.down is None
 
 
 async def test_one_server_answers_many_calls_at_once(open_server: OpenServer) -> None:

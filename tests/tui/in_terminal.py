@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pyte
 
-from tests.cli.forking import ForkedProgram
+from tests.cli.forking import APP, ForkedProgram
 
 WORKBENCH = (sys.executable, "-m", "workbench")
 
@@ -69,7 +69,7 @@ class Terminal:
         }
         self.process: ForkedProgram | subprocess.Popen[bytes]
         if program is WORKBENCH and not starts and "PYTHONPATH" not in (environment or {}):
-            self.process = ForkedProgram(arguments, [slave], folder or Path.cwd(), terminal, with_app=True)
+            self.process = ForkedProgram(arguments, [slave], folder or Path.cwd(), terminal, needs=[APP])
         else:
             self.process = subprocess.Popen(
                 [*program, *arguments],

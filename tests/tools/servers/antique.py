@@ -61,7 +61,8 @@ for line in sys.stdin:
             tool = {"name": "say", "description": os.environ.get("TOKEN"), "inputSchema": schema}
             if HABIT == "deaf":
                 os.close(0)
-            send({"id": number, "result": {"tools": [tool]}})
+            more = {"nextCursor": "more"} if HABIT == "endless" else {}
+            send({"id": number, "result": {"tools": [tool], **more}})
             if HABIT == "deaf":
                 threading.Event().wait()
         case "tools/call":

@@ -1,7 +1,6 @@
 """A low-level MCP server: sixty tools on several pages, errors of its own, structured results good and bad."""
 
 import asyncio
-import sys
 from typing import Any
 
 from mcp import MCPError
@@ -10,7 +9,6 @@ from mcp.server.stdio import stdio_server
 from mcp_types import CallToolRequestParams, CallToolResult, ListToolsResult, PaginatedRequestParams, Tool
 
 PAGE = 25
-ENDLESS = "endless" in sys.argv
 COUNT = {"type": "object", "properties": {"count": {"type": "integer"}}, "required": ["count"]}
 ENDLESS_SEARCH = {"type": "object", "properties": {"city": {"type": "string", "pattern": "^(a|aa)+$"}}}
 TOOLS = [
@@ -29,7 +27,7 @@ async def list_tools(
 ) -> ListToolsResult:
     start = int(params.cursor) if params is not None and params.cursor is not None else 0
     rest = start + PAGE
-    more = ENDLESS or rest < len(TOOLS)
+    more = rest < len(TOOLS)
     return ListToolsResult(tools=TOOLS[start:rest], next_cursor=str(rest) if more else None)
 
 

@@ -2,18 +2,17 @@
 
 from itertools import count
 
-from mcp.server.mcpserver import MCPServer
-from mcp_types import ToolAnnotations
+from plain import PlainServer
 
-server = MCPServer("counting")
+server = PlainServer("counting")
 _calls = count(1)
 
 
-@server.tool(annotations=ToolAnnotations(read_only_hint=True))
+@server.tool(readOnlyHint=True)
 def look(place: str) -> str:
     """Looks at a place."""
     return f"look {next(_calls)}: {place}"
 
 
 if __name__ == "__main__":
-    server.run("stdio")
+    server.run()

@@ -1,4 +1,4 @@
-"""A server of this folder over HTTP: `web.py MODULE (http | json | sse | old) [PORT]`. Prints the port it listens on.
+"""A server of this folder over HTTP: `MODULE (http | json | sse | old) PORT`. Prints the port it listens on.
 
 `json` answers calls with single documents instead of streams, `old` speaks streamable HTTP with sessions and nothing
 newer than the handshake of 2025-11-25.
@@ -53,4 +53,6 @@ async def serve(module: str, transport: str, port: int) -> None:
     await uvicorn.Server(config).serve([listening])
 
 
-asyncio.run(serve(sys.argv[1], sys.argv[2], int(sys.argv[3]) if len(sys.argv) > 3 else 0))
+def main() -> int:
+    asyncio.run(serve(sys.argv[1], sys.argv[2], int(sys.argv[3])))
+    return 0

@@ -1,22 +1,20 @@
-"""An MCP server with well-behaved and ill-behaved tools, for every transport.
+"""An MCP server with well-behaved and ill-behaved tools. Each word of its command line adds a bad habit.
 
-As a program it speaks over its standard input and output, and each word of its command line adds a bad habit.
+`sdk_workshop` offers the same tools by the SDK, for every transport.
 """
 
 import os
 import signal
-import subprocess
 import sys
 import threading
+from typing import Any
 
-from mcp.server.mcpserver import Context, MCPServer
-from mcp.server.mcpserver.exceptions import ToolError
-from mcp_types import CallToolResult, ImageContent, TextContent, ToolAnnotations
+from plain import PlainServer, Tell, ToolError
 
-server = MCPServer("workshop")
+server = PlainServer("workshop")
 
 
-@server.tool(annotations=ToolAnnotations(read_only_hint=True))
+@server.tool(readOnlyHint=True)
 def add(a: int, b: int) -> int:
     """Adds two whole numbers."""
     return a + b
@@ -54,15 +52,10 @@ def hang() -> str:
 
 
 @server.tool()
-def picture() -> CallToolResult:
+def picture() -> dict[str, Any]:
     """Answers with a text, an image and another text."""
-    return CallToolResult(
-        content=[
-            TextContent(text="before"),
-            ImageContent(data="aGVsbG8=", mime_type="image/png"),
-            TextContent(text="after"),
-        ]
-    )
+    image = {"type": "image", "data": "aGVsbG8=", "mimeType": "image/png"}
+    return {"content": [{"type": "text", "text": "before"}, image, {"type": "text", "text": "after"}]}
 
 
 @server.tool()
@@ -92,27 +85,17 @@ def process_id() -> int:
 @server.tool()
 def breed() -> int:
     """Starts a process that outlives its parent unless it is killed, and answers with its id."""
+    import subprocess
+
     return subprocess.Popen([sys.executable, "-c", "import threading; threading.Event().wait()"]).pid
 
 
 @server.tool()
-async def count(to: int, context: Context, word: str = "step") -> str:
+def count(to: int, tell: Tell, word: str = "step") -> str:
     """Counts, and says at every step how far it is."""
     for number in range(1, to + 1):
-        await context.report_progress(number, to, f"{word} {number}")
+        tell(number, to, f"{word} {number}")
     return "counted"
-
-
-@server.tool()
-def header(name: str, context: Context) -> str:
-    """A header of the request as it arrived."""
-    return (context.headers or {}).get(name, "(not sent)")
-
-
-@server.tool()
-def header_is(name: str, value: str, context: Context) -> bool:
-    """Whether a header of the request arrived with a value."""
-    return (context.headers or {}).get(name) == value
 
 
 def main(habits: list[str]) -> None:
@@ -126,7 +109,7 @@ def main(habits: list[str]) -> None:
         sys.stderr.write("complaint\n" * 500_000)
     if "stubborn" in habits:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    server.run("stdio")
+    server.run()
     if "stubborn" in habits:
         threading.Event().wait()
 
