@@ -7,7 +7,7 @@ from dataclasses import replace
 from tests.results import result
 from workbench.analysis.quality import quality_of
 from workbench.grading.grade import Grade, RunResult
-from workbench.reports.cases import case_report, deciders_line, grades_line
+from workbench.reports.cases import CaseReport, case_fields, deciders_line, grades_line
 from workbench.reports.paint import Paint
 from workbench.reports.text import Amount, text_report
 from workbench.suite.settings import Grading
@@ -90,7 +90,7 @@ def test_the_name_of_a_grader_is_shown_and_not_acted_on() -> None:
 
 def test_the_json_report_has_each_case_with_its_rule() -> None:
     (case,) = quality_of(TWO_OF_THREE, {}).cases
-    report = case_report(case)
+    report = CaseReport.model_validate(case_fields(case))
     assert (report.case_id, report.model, report.grader, report.rule) == ("case", "offline", "critics", "majority")
     assert (report.status, report.statuses) == ("passed", ("passed", "failed", "passed"))
     assert (round(report.score or 0, 3), round(report.deviation or 0, 3)) == (0.833, 0.236)
@@ -98,5 +98,5 @@ def test_the_json_report_has_each_case_with_its_rule() -> None:
 
 def test_a_case_without_a_graded_run_has_no_grader_and_no_score() -> None:
     (case,) = quality_of([result("error", error="no route")], {}).cases
-    report = case_report(case)
+    report = CaseReport.model_validate(case_fields(case))
     assert (report.grader, report.status, report.score, report.reason) == (None, "error", None, "no route")

@@ -10,17 +10,27 @@ from typing import Any
 
 import jsonschema
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.grading.cases import call, case_of
 from tests.reports.test_steps import BY_HAND
 from tests.results import result
-from tests.trajectory.scripts import stamped
+from tests.strategies import is_finite, json_values
+from tests.trajectory.scripts import scripts, stamped
 from workbench.analysis.failures import failures_of
 from workbench.analysis.quality import quality_of
+from workbench.config.secrets import Secrets
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, Issue, RunResult
-from workbench.reports.json_report import ReportDocument, report_of
+from workbench.grading.repeats import case_result
+from workbench.reports.json_report import (
+    BatchFacts,
+    ReportDocument,
+    report_of,
+    report_records,
+    report_without_records,
+)
+from workbench.reports.json_writing import document_pieces
 from workbench.reports.moves import RegradeReport
 from workbench.suite.model import Gate
 from workbench.trajectory.fold import fold
@@ -30,16 +40,16 @@ CASE = case_of(call("t", {"city": "Oslo"}))
 SCHEMA_FILE = Path(__file__).parents[2] / "docs" / "report.schema.json"
 
 
+FACTS = BatchFacts(program_version="1.2.3", started_at="2026-01-01T00:00:00+00:00", interrupted=False, exit_code=0)
+
+
 def written(results: list[RunResult]) -> dict[str, Any]:
     quality = quality_of(results, {"suite.toml": Gate(min_score=0.5)})
     report = report_of(
         results,
         quality,
         failures_of((result, CASE) for result in results),
-        program_version="1.2.3",
-        started_at="2026-01-01T00:00:00+00:00",
-        interrupted=False,
-        exit_code=0,
+        FACTS,
     )
     loaded: dict[str, Any] = json.loads(json_text(report.model_dump(mode="json"), indent=2))
     return loaded
@@ -62,17 +72,18 @@ def test_a_report_of_a_later_version_with_more_keys_fits_the_schema_of_today() -
     jsonschema.validate(report, json.loads(SCHEMA_FILE.read_text(encoding="utf-8")))
 
 
+WRONG_CITY = CallPairing(
+    0, 0, True, 1.0, 1.0, (ArgumentVerdict("city", False, 0, 1, '"Oslo"', "Rome", True, "differs"),)
+)
+
+
 def test_a_report_fits_its_schema_and_says_what_happened() -> None:
     grade = Grade(
         "critics",
         0.5,
         "failed",
         "one argument is wrong",
-        (
-            CallPairing(
-                0, 0, True, 1.0, 1.0, (ArgumentVerdict("city", False, 0, 1, '"Oslo"', "Rome", True, "differs"),)
-            ),
-        ),
+        (WRONG_CITY,),
         (Issue("wrong argument", "differs", "t", 0, 0, "city", '"Oslo"', '"Rome"'),),
     )
     report = written(
@@ -95,6 +106,65 @@ def test_a_result_that_a_person_changed_stands_beside_what_it_was() -> None:
     (call,) = report["runs"][0]["rounds"][0]["calls"]
     assert (call["result"], call["is_error"]) == ("broken", True)
     assert (call["unedited"], call["unedited_is_error"]) == ("ok", False)
+
+
+SECRETS = Secrets()
+SECRETS.add("KEY", 'hunter"2\nhunter-3')
+SECRETS.add("PIN", "47110815")
+
+texts = st.text(st.characters(), max_size=5) | st.sampled_from(['hunter"2\nhunter-3', "my 47110815!", "%s", "\\n"])
+amounts = st.floats(allow_nan=False) | st.integers(-3, 3)
+finite = st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from([1e16, 1e-7, 47110815])
+values = json_values.filter(is_finite) | texts | st.just({"pin": [47110815], 'hunter"2\nhunter-3': {}})
+places = st.none() | st.integers(0, 3)
+issues = st.builds(Issue, st.just("response"), texts, st.none() | texts, places, got=st.none() | texts)
+verdicts = st.builds(
+    ArgumentVerdict, texts, st.none() | st.booleans(), amounts, finite, texts, values, st.booleans(), texts
+)
+pairings = st.builds(
+    CallPairing,
+    *(places, places, st.booleans(), amounts, amounts),
+    st.lists(verdicts, max_size=2).map(tuple),
+    amounts,
+    texts,
+    parts=st.dictionaries(texts, amounts, max_size=2),
+)
+grades = st.builds(
+    Grade,
+    st.just("critics"),
+    st.none() | amounts,
+    st.sampled_from(["passed", "error"]),
+    texts,
+    st.lists(pairings, max_size=2).map(tuple),
+    st.lists(issues, max_size=2).map(tuple),
+    st.dictionaries(texts, amounts, max_size=2),
+)
+runs_made_up = st.builds(
+    RunResult,
+    *(texts, st.sampled_from(["suite.toml", "47110815.toml"]), texts, texts, texts, st.integers(0, 2)),
+    st.sampled_from(["passed", "failed", "error", "skipped"]),
+    scripts().map(fold),
+    st.lists(grades, max_size=2).map(tuple),
+    st.none() | texts,
+    st.none() | finite,
+)
+
+
+@settings(max_examples=30)
+@given(runs_made_up, st.integers(0, 2))
+def test_a_report_written_run_by_run_is_the_text_of_the_whole(run: RunResult, number: int) -> None:
+    runs, cases = [run] * number, [case_result(TWO_REPEATS)] * number
+    records = report_records(runs, cases)
+    document = report_without_records([], quality_of([], {}), failures_of([]), FACTS)
+    whole = document.model_copy(update={name: each.whole() for name, each in records.items()})
+    text = json_text(SECRETS.redacted(whole).model_dump(mode="json"), indent=2) + "\n"
+    assert "".join(document_pieces(document, records, SECRETS)) == text
+
+
+TWO_REPEATS = [
+    replace(result("failed", score, grade=Grade("critics", score, "failed", "", (WRONG_CITY,))), repeat=repeat)
+    for repeat, score in enumerate((0.5, 0.25))
+]
 
 
 @given(st.text(st.characters()))

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.cli.door import begin_program, json_report, redacted, warn
+from workbench.cli.door import begin_program, redacted, warn
 from workbench.cli.live import Live
 from workbench.cli.making import Record, make_runs, planned
 from workbench.cli.report_output import Output, report_width
@@ -60,10 +60,10 @@ def _reported(live: Live, plan: Plan, baseline: Baseline | None, output: Output)
     if output.form == "jsonl":
         written = True
     elif output.form == "json":
-        written = output.deliver(json_report(report.document()))
+        written = output.deliver(report.json_pieces)
     else:
         text = report.text(width=output.width, cut_at=output.cut_at, paint=output.paint, amount=output.amount)
-        written = output.deliver(redacted(text))
+        written = output.deliver(lambda: (redacted(text),))
     return report.exit_code if written and live.recorded else USAGE
 
 

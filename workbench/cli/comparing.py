@@ -140,7 +140,7 @@ class _Comparing:
             if recorded_as is not None and not output.quiet:
                 lines.append(output.paint(recorded_as, "quiet"))
             text = redacted("\n".join(lines) + "\n")
-        if not output.deliver(text):
+        if not output.deliver(lambda: (text,)):
             return USAGE
         if output.file is not None and not output.quiet:
             where = f", {recorded_as}" if recorded_as is not None else ""

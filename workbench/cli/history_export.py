@@ -11,7 +11,6 @@ from workbench.analysis.failures import failures_of
 from workbench.analysis.quality import quality_of
 from workbench.batches.recorded import result_of_recording
 from workbench.batches.recordings import export_recording
-from workbench.cli.door import json_report
 from workbench.cli.history_command import HistoryCommand, grading_of
 from workbench.cli.report_output import can_record_in, is_named_as_report
 from workbench.dataclasses import dataclass
@@ -21,7 +20,8 @@ from workbench.history.database import Say
 from workbench.history.history import History
 from workbench.history.records import BatchRow, DamagedError, Regrade, RunRow
 from workbench.reports.history_list import called
-from workbench.reports.json_report import report_of
+from workbench.reports.json_report import BatchFacts, report_records, report_without_records
+from workbench.reports.json_writing import document_pieces
 from workbench.reports.visible import one_line
 from workbench.suite.loading import parse_suite
 from workbench.suite.model import Suite
@@ -97,10 +97,7 @@ def _report(
         if result.case_id in cases.get(result.suite, {})
     }
     failures = failures_of((result, graded_by[result.run_id]) for result in results if result.run_id in graded_by)
-    report = report_of(
-        results,
-        quality,
-        failures,
+    facts = BatchFacts(
         program_version=batch.program,
         started_at=batch.started_at,
         interrupted=bool(batch.missing),
@@ -108,10 +105,11 @@ def _report(
         cases=graded_by,
         batch=batch.number,
     )
-    text = json_report(report)
+    document = report_without_records(results, quality, failures, facts)
+    pieces = document_pieces(document, report_records(results, quality.cases), command.program.secrets)
     try:
         with file.open("x", encoding="utf-8") as written:
-            written.write(text)
+            written.writelines(pieces)
     except FileExistsError:
         command.warn(f"{file} already exists: move it away, or export into another folder")
         return USAGE

@@ -6,7 +6,7 @@ import argparse
 import os
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
@@ -82,20 +82,26 @@ class Output:
         with self.file.open("w", encoding="utf-8", errors="replace", buffering=1) as file:
             yield file
 
-    def deliver(self, text: str) -> bool:
-        """Write a report, which holds no secrets any more. Returns whether the file could be written; the report is on
-        standard output if not."""
+    def deliver(self, pieces: Callable[[], Iterable[str]]) -> bool:
+        """Write a report, whose pieces hold no secrets any more. Returns whether the file could be written; the report
+        is on standard output if not."""
         if self.file is None:
-            write_redacted(text)
-            sys.stdout.flush()
+            _write_all(pieces())
             return True
         try:
-            self.file.write_text(text, encoding="utf-8")
+            with self.file.open("w", encoding="utf-8") as file:
+                file.writelines(pieces())
         except OSError as error:
             warn(f"cannot write {self.file}: {error.strerror}; the report follows on standard output")
-            write_redacted(text)
+            _write_all(pieces())
             return False
         return True
+
+
+def _write_all(pieces: Iterable[str]) -> None:
+    for piece in pieces:
+        write_redacted(piece)
+    sys.stdout.flush()
 
 
 def output_of(arguments: argparse.Namespace, command: str, forms: Sequence[str]) -> Output | None:

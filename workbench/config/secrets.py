@@ -124,6 +124,10 @@ class Secrets:
         finder = self.finder
         return value if finder is None or not _may_hold(value, finder) else _Walk(finder).redacted(value)
 
+    def may_be_in_json(self, text: str) -> bool:
+        """Returns whether a secret value may be in a JSON text."""
+        return self.finder is not None and self.finder.may_be_in_json(text)
+
 
 def _with_replacements(replacements: Mapping[str, str]) -> Secrets:
     secrets = Secrets()

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, SupportsIndex, overload
+from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 from workbench.analysis.aggregates import AggregateResult, aggregates_of
 from workbench.analysis.failures import Failures, failures_of
@@ -23,15 +23,15 @@ from workbench.reports.failures import failure_lines
 from workbench.reports.paint import Paint
 from workbench.reports.text import PLAIN_WIDTH, Amount, text_report
 from workbench.reports.timing import Timing, timing_line
-from workbench.suite.model import Suite
+from workbench.suite.model import Case, Suite
 from workbench.suite.numerals import counted
 from workbench.suite.problems import did_you_mean
-from workbench.trajectory.typed_json import json_text
 from workbench.version import __version__
 
 if TYPE_CHECKING:  # imported where they are used: not every report is compared, or becomes JSON
     from workbench.reports.baseline import AgainstBaseline
-    from workbench.reports.json_report import ReportDocument
+    from workbench.reports.json_report import BatchFacts, ReportDocument
+    from workbench.reports.json_writing import Records
 
 
 class CaseResults(tuple[CaseResult, ...]):
@@ -172,10 +172,37 @@ class Report:
         """The report as its JSON schema describes it."""
         from workbench.reports.json_report import report_of
 
-        return report_of(
-            self.shown,
-            self.quality,
-            self._failures,
+        return report_of(self.shown, self.quality, self._failures, self._facts)
+
+    def json(self) -> str:
+        """The report as JSON text."""
+        return "".join(self.json_pieces())
+
+    def json_pieces(self) -> Iterator[str]:
+        """The text of `json` in pieces, one for each run and each case: the whole is never in memory."""
+        from workbench.reports.json_writing import document_pieces
+
+        return document_pieces(self.document_without_records(), self.json_records(), self.secrets)
+
+    def document_without_records(self) -> ReportDocument:
+        """The document without any run and case, which `json_records` has."""
+        from workbench.reports.json_report import report_without_records
+
+        results = self.results
+        failures = failures_of((run, self._cases[run.run_id]) for run in that_count(results))
+        return report_without_records(results, self.quality, failures, self._facts)
+
+    def json_records(self) -> dict[str, Records[Any]]:
+        """The runs and cases of the document, to be written one by one."""
+        from workbench.reports.json_report import report_records
+
+        return report_records(self.results, self.quality.cases)
+
+    @property
+    def _facts(self) -> BatchFacts:
+        from workbench.reports.json_report import BatchFacts
+
+        return BatchFacts(
             program_version=__version__,
             started_at=self.started_at,
             interrupted=self.interrupted,
@@ -183,12 +210,12 @@ class Report:
             batch=self.batch,
             baseline=self.against,
             timing=self.timing,
-            cases={run.result.run_id: run.case for run in self.runs},
+            cases=self._cases,
         )
 
-    def json(self) -> str:
-        """The report as JSON text."""
-        return json_text(self.secrets.redacted(self.document()).model_dump(mode="json"), indent=2) + "\n"
+    @cached_property
+    def _cases(self) -> Mapping[str, Case]:
+        return {run.result.run_id: run.case for run in self.runs}
 
     def text(
         self,
@@ -226,8 +253,7 @@ class Report:
 
     @cached_property
     def _failures(self) -> Failures:
-        cases = {run.result.run_id: run.case for run in self.runs}
-        return failures_of((run, self.secrets.redacted(cases[run.run_id])) for run in that_count(self.shown))
+        return failures_of((run, self.secrets.redacted(self._cases[run.run_id])) for run in that_count(self.shown))
 
 
 def recorded_as(batch: int | None, unrecorded: int) -> str | None:

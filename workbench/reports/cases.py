@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 from pydantic import Field
 
@@ -51,22 +52,22 @@ class CaseReport(ReportModel):
     arguments: tuple[ArgumentStatisticsReport, ...] = Field(description="empty for a single graded run")
 
 
-def case_report(case: CaseResult) -> CaseReport:
-    """Returns one case for the JSON report."""
+def case_fields(case: CaseResult) -> dict[str, Any]:
+    """Returns the fields of a `CaseReport`; their values are the program's own objects where the names agree."""
     first = case.runs[0]
-    return CaseReport(
-        suite=first.suite,
-        case_id=first.case_id,
-        model=first.model,
-        grader=next((run.grades[0].grader for run in case.runs if run.grades), None),
-        rule=case.rule,
-        status=case.status,
-        score=case.score,
-        deviation=case.deviation,
-        reason=case.reason,
-        statuses=tuple(run.status for run in case.runs),
-        arguments=tuple(ArgumentStatisticsReport.model_validate(each) for each in case.arguments),
-    )
+    return {
+        "suite": first.suite,
+        "case_id": first.case_id,
+        "model": first.model,
+        "grader": next((run.grades[0].grader for run in case.runs if run.grades), None),
+        "rule": case.rule,
+        "status": case.status,
+        "score": case.score,
+        "deviation": case.deviation,
+        "reason": case.reason,
+        "statuses": tuple(run.status for run in case.runs),
+        "arguments": case.arguments,
+    }
 
 
 def repeats_lines(case: CaseResult, paint: Paint, *, with_arguments: bool) -> Iterator[str]:

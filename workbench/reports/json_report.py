@@ -6,20 +6,23 @@ none is changed or removed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Literal
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal
 
 from pydantic import ConfigDict, Field, JsonValue
 
 from workbench.analysis.failures import Failures
 from workbench.analysis.quality import Quality
 from workbench.analysis.totals import that_count, totals_of
+from workbench.dataclasses import dataclass
 from workbench.grading.grade import IssueKind, RunResult, Status, Verdict
+from workbench.grading.repeats import CaseResult
 from workbench.reports.baseline import AgainstBaseline, BaselineReport, baseline_report
-from workbench.reports.cases import CaseReport, case_report
+from workbench.reports.cases import CaseReport, case_fields
 from workbench.reports.failures import FailuresReport, failures_report
 from workbench.reports.gates import AggregateReport, GateReport, aggregate_report
 from workbench.reports.json_base import Finite, ReportModel, SuitePath
+from workbench.reports.json_writing import Records
 from workbench.reports.measured import JudgeUseReport, LatencyReport, UsageReport
 from workbench.reports.published import PublishedSummary, published_summaries
 from workbench.reports.timing import Timing
@@ -245,102 +248,118 @@ class ReportDocument(ReportModel):
     timing: TimingReport | None = Field(description="how long the batch took; null in a report on earlier runs")
 
 
-def report_of(
-    results: Sequence[RunResult],
-    quality: Quality,
-    failures: Failures,
-    *,
-    program_version: str,
-    started_at: str,
-    interrupted: bool,
-    exit_code: int,
-    batch: int | None = None,
-    baseline: AgainstBaseline | None = None,
-    timing: Timing | None = None,
-    cases: Mapping[str, Case] | None = None,
+@dataclass(frozen=True, kw_only=True)
+class BatchFacts:
+    """The facts about a batch that do not follow from its runs. `batch` is its number in the history, if it is
+    recorded; `cases` are those by which the runs were graded, by run."""
+
+    program_version: str
+    started_at: str
+    interrupted: bool
+    exit_code: int
+    batch: int | None = None
+    baseline: AgainstBaseline | None = None
+    timing: Timing | None = None
+    cases: Mapping[str, Case] | None = None
+
+
+def report_of(results: Sequence[RunResult], quality: Quality, failures: Failures, facts: BatchFacts) -> ReportDocument:
+    """Returns the results of a batch as a report. `quality` and `failures` are of those runs that count."""
+    records = report_records(results, quality.cases)
+    document = report_without_records(results, quality, failures, facts)
+    return document.model_copy(update={name: each.whole() for name, each in records.items()})
+
+
+def report_without_records(
+    results: Sequence[RunResult], quality: Quality, failures: Failures, facts: BatchFacts
 ) -> ReportDocument:
-    """Returns the results of a batch as a report. `quality` and `failures` are of those runs that count. `batch` is its
-    number in the history, if it is recorded. `cases` are those by which the runs were graded, by run."""
+    """Returns what `report_of` does, without any run and case: those are written one by one (`report_records`)."""
     counted = that_count(results)
     return ReportDocument(
-        workbench=program_version,
-        started_at=started_at,
-        interrupted=interrupted,
-        exit_code=exit_code,
+        workbench=facts.program_version,
+        started_at=facts.started_at,
+        interrupted=facts.interrupted,
+        exit_code=facts.exit_code,
         forks=sum(result.trajectory.fork is not None for result in results),
         totals=TotalsReport.model_validate(totals_of(counted)),
         gates=tuple(GateReport.model_validate(gate) for gate in quality.gates),
         aggregates=tuple(map(aggregate_report, quality.aggregates)),
-        runs=tuple(_run(result) for result in results),
-        cases=tuple(case_report(case) for case in quality.cases),
+        runs=(),
+        cases=(),
         failures=failures_report(failures),
-        published=published_summaries(counted, cases),
-        batch=batch,
-        baseline=baseline_report(baseline) if baseline is not None else None,
-        timing=TimingReport.model_validate(timing) if timing is not None else None,
+        published=published_summaries(counted, facts.cases),
+        batch=facts.batch,
+        baseline=baseline_report(facts.baseline) if facts.baseline is not None else None,
+        timing=TimingReport.model_validate(facts.timing) if facts.timing is not None else None,
     )
 
 
-def _run(result: RunResult) -> RunReport:
+def report_records(results: Iterable[RunResult], cases: Iterable[CaseResult]) -> dict[str, Records[Any]]:
+    """Returns the runs and the cases of a report, to be written one by one."""
+    return {"runs": Records(RunReport, results, _run), "cases": Records(CaseReport, cases, case_fields)}
+
+
+def _run(result: RunResult) -> dict[str, Any]:
+    """Returns the fields of a `RunReport`; their values are the program's own objects where the names agree."""
     trajectory = result.trajectory
-    return RunReport(
-        suite=result.suite,
-        case_id=result.case_id,
-        case_name=result.case_name,
-        model=result.model,
-        repeat=result.repeat,
-        status=result.status,
-        score=result.score,
-        error=result.error,
-        finish=trajectory.finish.reason if trajectory.finish else None,
-        notices=trajectory.notices,
-        answer=trajectory.final_answer,
-        latency_ms=trajectory.model_latency_ms,
-        loop_ms=trajectory.loop_ms,
-        duration_ms=trajectory.duration_ms,
-        cost_usd=result.cost_usd,
-        rounds=tuple(_round(round_) for round_ in trajectory.rounds),
-        grades=tuple(GradeReport.model_validate(grade) for grade in result.grades),
-        judgements=tuple(JudgementReport.model_validate(judgement) for judgement in result.judgements),
-        judging=JudgeUseReport.model_validate(result.judging),
-        steps=tuple(StepReport.model_validate(step) for step in result.steps),
-        touched=trajectory.touched,
-        held_ms=trajectory.held_ms,
-        fork=ForkReport.model_validate(trajectory.fork) if trajectory.fork is not None else None,
-    )
+    return {
+        "suite": result.suite,
+        "case_id": result.case_id,
+        "case_name": result.case_name,
+        "model": result.model,
+        "repeat": result.repeat,
+        "status": result.status,
+        "score": result.score,
+        "error": result.error,
+        "finish": trajectory.finish.reason if trajectory.finish else None,
+        "notices": trajectory.notices,
+        "answer": trajectory.final_answer,
+        "latency_ms": trajectory.model_latency_ms,
+        "loop_ms": trajectory.loop_ms,
+        "duration_ms": trajectory.duration_ms,
+        "cost_usd": result.cost_usd,
+        "rounds": tuple(_round(round_) for round_ in trajectory.rounds),
+        "grades": result.grades,
+        "judgements": result.judgements,
+        "judging": result.judging,
+        "steps": result.steps,
+        "touched": trajectory.touched,
+        "held_ms": trajectory.held_ms,
+        "fork": trajectory.fork,
+    }
 
 
-def _round(round_: Round) -> RoundReport:
-    return RoundReport(
-        number=round_.number,
-        text=round_.text,
-        stop_reason=round_.stop_reason,
-        first_token_ms=round_.first_token_ms,
-        latency_ms=round_.latency_ms,
-        usage=UsageReport.model_validate(round_.usage) if round_.usage else None,
-        calls=tuple(_call(record) for record in round_.calls),
-        errors=round_.errors,
-        retries=round_.retries,
-        step=round_.step.step if round_.step is not None else None,
-        replayed=round_.replayed,
-        added=round_.added,
-        set_aside=tuple(_round(answer) for answer in round_.superseded),
-    )
+def _round(round_: Round) -> dict[str, Any]:
+    return {
+        "number": round_.number,
+        "text": round_.text,
+        "stop_reason": round_.stop_reason,
+        "first_token_ms": round_.first_token_ms,
+        "latency_ms": round_.latency_ms,
+        "usage": round_.usage,
+        "calls": tuple(_call(record) for record in round_.calls),
+        "errors": round_.errors,
+        "retries": round_.retries,
+        "step": round_.step.step if round_.step is not None else None,
+        "replayed": round_.replayed,
+        "added": round_.added,
+        "set_aside": tuple(_round(answer) for answer in round_.superseded),
+    }
 
 
-def _call(record: CallRecord) -> CallReport:
+def _call(record: CallRecord) -> dict[str, Any]:
     result = record.result
-    return CallReport(
-        tool=record.tool,
-        arguments=dict(record.arguments),
-        problem=record.call.problem,
-        raw=record.call.raw,
-        result=result.content if result else None,
-        is_error=result.is_error if result else None,
-        source=result.source if result else None,
-        server=record.server,
-        latency_ms=result.latency_ms if result else None,
-        edited=dict(record.edited) if record.edited is not None else None,
-        unedited=record.unedited.content if record.unedited is not None else None,
-        unedited_is_error=record.unedited.is_error if record.unedited is not None else None,
-    )
+    return {
+        "tool": record.tool,
+        "arguments": dict(record.arguments),
+        "problem": record.call.problem,
+        "raw": record.call.raw,
+        "result": result.content if result else None,
+        "is_error": result.is_error if result else None,
+        "source": result.source if result else None,
+        "server": record.server,
+        "latency_ms": result.latency_ms if result else None,
+        "edited": dict(record.edited) if record.edited is not None else None,
+        "unedited": record.unedited.content if record.unedited is not None else None,
+        "unedited_is_error": record.unedited.is_error if record.unedited is not None else None,
+    }

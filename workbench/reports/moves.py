@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from pydantic import ConfigDict
 
@@ -10,6 +11,7 @@ from workbench.dataclasses import dataclass
 from workbench.grading.grade import RunResult, Status
 from workbench.reports.json_base import Finite, ReportModel
 from workbench.reports.json_report import ReportDocument
+from workbench.reports.json_writing import Records, Redactor, document_pieces
 from workbench.reports.move_kinds import Move, graded_text, moves_text
 from workbench.reports.paint import Paint
 from workbench.reports.signs import FORK
@@ -82,8 +84,10 @@ class RegradeReport(ReportDocument):
     regraded: tuple[RegradedReport, ...]
 
 
-def regrade_report(report: ReportDocument, regraded: Iterable[Regraded]) -> RegradeReport:
-    """Returns the report of the runs combined with their recordings."""
-    return RegradeReport.model_validate(
-        {**dict(report), "regraded": tuple(RegradedReport.model_validate(each) for each in regraded)}
-    )
+def regrade_pieces(
+    document: ReportDocument, records: Mapping[str, Records[Any]], regraded: Iterable[Regraded], redactor: Redactor
+) -> Iterator[str]:
+    """Yields the report of the runs combined with their recordings, as JSON text. `records` are those of the document,
+    which is without them."""
+    whole = RegradeReport.model_validate({**dict(document), "regraded": ()})
+    return document_pieces(whole, {**records, "regraded": Records(RegradedReport, regraded)}, redactor)

@@ -26,7 +26,12 @@ def json_text(value: Any, *, indent: int | None = None) -> str:
 
 def escape_lone_surrogates(text: str) -> str:
     """Returns a JSON text with escapes such as `\\ud800` in place of lone surrogates, which UTF-8 cannot express."""
-    return text if text.isascii() else _LONE_SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+    try:
+        # Next to no text has one, and encoding finds that out in a twentieth of a search's time.
+        text.encode()
+    except UnicodeEncodeError:
+        return _LONE_SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+    return text
 
 
 Reader = Callable[[Any], Any]
