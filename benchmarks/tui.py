@@ -80,7 +80,7 @@ def _start_and_keys(suite: Path, state: Path) -> None:
         terminal.quiet(QUIET_S)
         print(f"start, {CASES} cases    {painted_ms:6.0f} ms to the first screen, {terminal.cpu_s * 1000:.0f} ms CPU,")
         print(
-            f"                    {len(terminal.output):,} bytes, {terminal.memory_mb:.0f} MB (gates: 480, 60,000, 60)"
+            f"                    {len(terminal.output):,} bytes, {terminal.memory_mb:.0f} MB (gates: 480, 6,000, 60)"
         )
         terminal.quiet(AUDIT_S)
         before = terminal.cpu_s
@@ -92,7 +92,7 @@ def _start_and_keys(suite: Path, state: Path) -> None:
         keys = CASES - 2
         print(
             f"a key in the tree   {(terminal.cpu_s - before) * 1000 / keys:.1f} ms CPU, "
-            f"{(len(terminal.output) - written) / keys:,.0f} bytes (gates: 10, 1,200)"
+            f"{(len(terminal.output) - written) / keys:,.0f} bytes (gates: 10, 500)"
         )
 
 

@@ -88,7 +88,8 @@ DOORS: tuple[Door, ...] = (
         " of its view), and each drawn line passes `tui.terminal.secrets_filter`. An app that hangs says where"
         " its log is.",
         (
-            *("tui/terminal/driver.py:_Terminal.write", "tui/terminal/driver.py:TolerantDriver.give_back"),
+            *("tui/terminal/driver.py:_Terminal.write", "tui/terminal/driver.py:TolerantDriver.write"),
+            "tui/terminal/driver.py:TolerantDriver.give_back",
             "tui/shell/leaving.py:Leaving._leave_past_loop",
         ),
     ),

@@ -5,18 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+from rich.console import RenderableType
 from rich.segment import Segment
 from textual import events
+from textual._compositor import ChopsUpdate, LayoutUpdate
 from textual.app import App
 from textual.dom import DOMNode
 from textual.geometry import Region
+from textual.screen import Screen
 from textual.strip import Strip
 from textual.widget import Widget
 
 from workbench.reports.visible import one_line
 from workbench.tui.kit.keymap import Keymap
 from workbench.tui.lines.spans import EMPTY, Line, Span, cells, changed_cells, cut_line, with_blanks_joined
+from workbench.tui.terminal.driver import TolerantDriver
 from workbench.tui.terminal.key_queue import KeyQueueApp
+from workbench.tui.terminal.output_stage import Frame
 from workbench.tui.terminal.theming import Ground, Palette
 
 LineFor = Callable[[int], Line]
@@ -28,6 +33,26 @@ class PaintedApp(KeyQueueApp):
 
     palette: Palette
     keymap: Keymap
+
+    def _display(self, screen: Screen[object], renderable: RenderableType | None) -> None:
+        """Send the terminal only what changes."""
+        driver = self._driver
+        if not isinstance(driver, TolerantDriver) or not isinstance(renderable, ChopsUpdate | LayoutUpdate):
+            super()._display(screen, renderable)
+            return
+        compositor = screen._compositor
+        if not isinstance(renderable, LayoutUpdate) and not driver.stage.knows(*compositor.size):
+            renderable = compositor.render_full_update()
+        with driver.drawing():
+            frame = Frame(driver.stage, renderable, *compositor.size)
+            super()._display(screen, frame)  # type: ignore[arg-type]  # Textual's own updates are no renderables either
+
+    def on_resize(self) -> None:
+        """Draw everything anew. The terminal may have cut or moved what it showed, even if the size is back to what it
+        was."""
+        if isinstance(self._driver, TolerantDriver):
+            self._driver.stage.forget()
+            self.refresh()
 
     async def _on_key(self, event: events.Key) -> None:
         """Handle a key that nothing has taken. If a field can use it, the key was typed before the field had the focus,

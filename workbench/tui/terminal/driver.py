@@ -10,8 +10,8 @@ import selectors
 import sys
 import termios
 import time
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from typing import IO, TYPE_CHECKING
 
 from textual import events
@@ -22,6 +22,7 @@ from textual.message import Message
 
 from workbench.tui.terminal.input import MAX_COLUMNS, MAX_ROWS, Arrived, Pasted, TerminalInput
 from workbench.tui.terminal.key_queue import PasteCleaned
+from workbench.tui.terminal.output_stage import OutputStage, erasing
 
 if TYPE_CHECKING:
     from textual.app import App
@@ -61,12 +62,29 @@ class TolerantDriver(LinuxDriver):
         self._parser = XTermParser(self._debug)
         self._size = size or self._get_terminal_size()
         self._terminal = _Terminal(sys.__stderr__)
+        self.stage = OutputStage(erasing(os.environ.get("TERM", ""), self._terminal.fileno()))
+        self._draws = False
+        """Whether a frame is being written."""
         self._file = self._terminal  # type: ignore[assignment]  # all that the writing thread asks for
 
     def start_application_mode(self) -> None:
         super().start_application_mode()  # type: ignore[no-untyped-call]
         # Textual postpones its start if the program was resumed in the background.
         self._is_away = self._key_thread is None or not self._key_thread.is_alive()
+
+    def write(self, data: str) -> None:
+        if not self._draws:
+            self.stage.passes(data)
+        super().write(data)
+
+    @contextmanager
+    def drawing(self) -> Iterator[None]:
+        """Write a frame of the output stage meanwhile."""
+        self._draws = True
+        try:
+            yield
+        finally:
+            self._draws = False
 
     def stop_application_mode(self) -> None:
         super().stop_application_mode()
