@@ -35,7 +35,8 @@ from workbench.history.database import open_for_writing, transaction
 from workbench.history.history import History
 from workbench.history.open_file import BatchHandle, BeginBatch, EndBatch, OpenHistory, WriteRun
 from workbench.history.records import DoneRun, NewBatch, NewRun
-from workbench.history.rows import PackedRun, begin_batch, end_batch, pack_run, write_run
+from workbench.history.rows import begin_batch, end_batch, write_run
+from workbench.history.run_packing import PackedRun, RunPacker
 from workbench.history.writing import HistoryWriter
 from workbench.suite.loading import parse_suite
 from workbench.trajectory.events import Event
@@ -106,7 +107,7 @@ def batch_of(runs: tuple[PlannedRun, ...]) -> NewBatch:
 def fill(file: Path, batch: NewBatch, done: list[DoneRun], batches: int) -> None:
     """So many batches of the same runs, written as they are always written, but without a commit for each run."""
     places = {run.run_id: place for place, run in enumerate(batch.runs)}
-    packed = [run for run in map(pack_run, done) if run is not None]
+    packed = [run for run in map(RunPacker().packed, done) if run is not None]
     with closing(open_for_writing(file, say)) as connection:
         for _ in range(batches):
             with transaction(connection):
@@ -200,18 +201,18 @@ def writing(folder: Path, batch: NewBatch, done: list[DoneRun]) -> None:
     assert writer.close()
     through_writer = 10 * len(done) / (time.perf_counter() - began)
 
-    packed = [run for run in map(pack_run, done) if run is not None]
+    packed = [run for run in map(RunPacker().packed, done) if run is not None]
     with closing(OpenHistory(folder / "packed.sqlite3", say)) as open_file:
         began = time.perf_counter()
         for _ in range(10):
             handle = BatchHandle(places={run.run_id: place for place, run in enumerate(batch.runs)})
-            open_file.write(BeginBatch(handle, batch))
+            open_file.write([BeginBatch(handle, batch)])
             for small in packed:
-                open_file.write(WriteRun(handle, small))
-            open_file.write(EndBatch(handle, batch.started_at))
+                open_file.write([WriteRun(handle, small)])
+            open_file.write([EndBatch(handle, batch.started_at)])
         through_file = 10 * len(packed) / (time.perf_counter() - began)
     limits = {synchronous: sqlite_alone(folder, packed, synchronous) for synchronous in ("NORMAL", "FULL")}
-    packing = cpu_ms(lambda: [pack_run(run) for run in done]) / len(done) * 1000
+    packing = cpu_ms(lambda: list(map(RunPacker().packed, done))) / len(done) * 1000
     print("commits a second, one for each run")
     for synchronous, limit in limits.items():
         print(f"  {f'SQLite alone, synchronous = {synchronous}':34} {limit:7,.0f}")

@@ -20,7 +20,8 @@ from workbench.batches.events import BatchDone, BatchEvent, BatchStarted, RunDon
 from workbench.batches.plan import PlannedRun, plan_runs
 from workbench.batches.single import RunContext
 from workbench.grading.grade import RunResult
-from workbench.history.packing import packed_events, packed_outcome
+from workbench.history.records import DoneRun
+from workbench.history.run_packing import RunPacker
 from workbench.providers.model import Model, ModelError
 from workbench.suite.loading import SuiteFile, parse_suite
 from workbench.tools.pool import ServerPool
@@ -261,12 +262,12 @@ def test_the_plan_holds_every_model_and_repeat_in_order() -> None:
     assert len({run.run_id for run in runs}) == len(runs)
 
 
-async def test_no_run_takes_the_place_of_one_that_is_not_kept_yet() -> None:
-    waiting: asyncio.Queue[str] = asyncio.Queue()
+async def test_no_run_takes_the_place_of_others_while_too_many_wait_to_be_stored() -> None:
+    waiting: asyncio.Queue[None] = asyncio.Queue()
     may_go_on = asyncio.Event()
 
-    async def kept(run_id: str) -> None:
-        waiting.put_nowait(run_id)
+    async def stored() -> None:
+        waiting.put_nowait(None)
         await may_go_on.wait()
 
     said: list[BatchEvent] = []
@@ -275,7 +276,7 @@ async def test_no_run_takes_the_place_of_one_that_is_not_kept_yet() -> None:
         servers=ServerPool(program_of(Path("unused"))),
         open_model=lambda _: scripted(RIGHT, DONE)(),
         grant_of=lambda _: None,
-        stored=kept,
+        stored=stored,
     )
     runs = plan_runs([suite(case("Oslo"))], models=["good"], repeats=6)
     making = asyncio.create_task(Batch("batch", runs, lambda run: LaneOf(run.model, 2), around).run())
@@ -299,8 +300,8 @@ async def test_memory_of_a_run_follows_what_the_model_sent(kind: str, times: int
         tracemalloc.start()
         try:
             (result,) = await watched.run(suite(case("Oslo")))
-            packed_events([event.event for event in watched.said if isinstance(event, RunEvent)])
-            packed_outcome(result)
+            events = tuple(event.event for event in watched.said if isinstance(event, RunEvent))
+            RunPacker().packed(DoneRun(result.run_id, result, events, 0.0, 1.0))
             return sent, tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()

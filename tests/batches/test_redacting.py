@@ -9,8 +9,12 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.batches.redacting import EventDoor, SuiteParts
+from workbench.batches.redacting import EventDoor, RunDoor, SuiteParts
 from workbench.config.secrets import Secrets
+from workbench.grading.grade import Grade, Issue, RunResult
+from workbench.history.records import DoneRun
+from workbench.history.run_packing import RunPacker
+from workbench.suite.model import Case
 from workbench.trajectory.event_lines import event_to_line
 from workbench.trajectory.events import (
     CallArgumentsDelta,
@@ -173,3 +177,42 @@ def test_text_without_a_secret_stays_as_it_is(values: list[str], text: str, plac
         return
     _, trajectory = told(secrets, [*(TextDelta(1, piece) for piece in cut(text, places)), END])
     assert trajectory.rounds[0].text == text
+
+
+PLAIN = st.text('ab1 "\\\n\x1bü', max_size=4)
+SPELLINGS = st.lists(st.text('ab1"\\-\n', min_size=3, max_size=6), min_size=1, max_size=2, unique=True)
+
+
+@given(SPELLINGS, st.data())
+def test_a_search_of_what_is_stored_of_a_run_finds_all_that_redacting_it_changes(
+    values: list[str], data: st.DataObject
+) -> None:
+    secrets = secrets_of(*values)
+    text = st.lists(PLAIN | st.sampled_from(values), max_size=3).map("".join)
+    some = data.draw
+    answer, fragment = some(text), some(text)
+    tool = ToolDefinition("t", some(PLAIN | text), {"default": some(PLAIN | text)})
+    happenings: list[EventPayload] = [
+        replace(START, tools=(tool,), messages=(Message("user", some(text)),)),
+        RequestStarted(1),
+        *(TextDelta(1, piece) for piece in cut(answer[:4], some(st.lists(st.integers(0, 9), max_size=3)))),
+        CallStarted(1, "c", some(text)),
+        *(TextDelta(1, piece) for piece in cut(answer[4:], [1])),
+        *(CallArgumentsDelta("c", piece) for piece in cut(fragment, some(st.lists(st.integers(0, 9), max_size=3)))),
+        CallFinished("c", {some(text): [some(text), 12345678]}, raw=some(st.none() | text)),
+        END,
+        ResultReceived("c", some(text), False, "server", 1.0),
+        RunFinished("error", some(st.none() | text)),
+    ]
+    events = tuple(Event("run-1", at, 0.0, what) for at, what in enumerate(happenings))
+    issue = Issue("wrong argument", some(text), argument=some(text))
+    result = RunResult(
+        *("run-1", "s.toml", "case", "Case", "model", 0, "failed", fold(events)),
+        (Grade("critics", 0.5, "failed", some(text), issues=(issue,)),),
+        error=some(st.none() | text),
+    )
+    user = some(PLAIN | text)
+    case = Case.model_validate({"id": "case", "name": "Case", "user": user, "response_contains": [some(text) or "x"]})
+    run = DoneRun("run-1", result, events, 0.0, 1.0)
+    door = RunDoor(SuiteParts(secrets), {"run-1": case})
+    assert RunPacker(door).packed(run) == RunPacker().packed(door.redacted(run))

@@ -22,7 +22,8 @@ from workbench.history import database
 from workbench.history.database import open_for_reading, open_for_writing, said_of, transaction
 from workbench.history.history import History
 from workbench.history.records import DamagedError, HistoryError
-from workbench.history.rows import begin_batch, pack_run, write_run
+from workbench.history.rows import begin_batch, write_run
+from workbench.history.run_packing import RunPacker
 from workbench.history.writing import HistoryWriter
 
 NOBODY = 65534
@@ -38,7 +39,7 @@ def filled(file: Path, batches: int = 1, runs: int = 3) -> None:
         for _ in range(batches):
             number = begin_batch(connection, file, batch_of(runs))
             for place in range(runs):
-                packed = pack_run(done(place))
+                packed = RunPacker().packed(done(place))
                 assert packed is not None
                 write_run(connection, number, place, packed)
 

@@ -21,9 +21,12 @@ from workbench.history.database import open_for_writing, transaction
 from workbench.history.editing import add_grading, name_batch
 from workbench.history.history import History
 from workbench.history.records import NewRun
-from workbench.history.rows import begin_batch, pack_run, write_run
+from workbench.history.rows import begin_batch, write_run
+from workbench.history.run_packing import RunPacker
 from workbench.suite.settings import CriticsOptions, Grading
+from workbench.trajectory.events import RunStarted
 from workbench.trajectory.fold import fold
+from workbench.trajectory.messages import ToolDefinition
 
 any_text = st.text(
     st.one_of(
@@ -70,7 +73,10 @@ def test_texts_and_numbers_come_out_as_they_went_in(
     batch = replace(
         batch_of(1), settings={setting: [setting, 1.5]}, runs=(planned,), projects={suite.path: Path("/project")}
     )
-    trajectory_events = tuple(events_of([(answer, 0)], run_id="run-0"))
+    started, *others = events_of([(answer, 0)], run_id="run-0")
+    assert isinstance(started.payload, RunStarted)
+    offered = ToolDefinition(name, why, {"properties": {answer: {"description": why}}})
+    trajectory_events = (replace(started, payload=replace(started.payload, tools=(offered,))), *others)
     run = done(0)
     result = replace(
         run.result,
@@ -83,8 +89,10 @@ def test_texts_and_numbers_come_out_as_they_went_in(
         grades=(Grade("critics", score, "failed", why),),
         grading=Grading(by="critics", critics=CriticsOptions(arcade_compatible=True)),
     )
-    packed = pack_run(replace(run, result=result, events=trajectory_events))
-    assert packed is not None
+    packer = RunPacker()
+    packer.packed(done(1))
+    packed = packer.packed(replace(run, result=result, events=trajectory_events))
+    assert packed is not None and packed.tools is not None and packed.sample is not None
     with tempfile.TemporaryDirectory() as place:
         file = Path(place) / "history.sqlite3"
         with closing(open_for_writing(file, nothing_said)) as connection:
@@ -117,7 +125,7 @@ def test_a_count_that_no_provider_can_mean_does_not_cost_the_run(tmp_path: Path)
     usage = replace(run.result.trajectory.rounds[0].usage, input_tokens=1 << 80)  # type: ignore[type-var]
     rounds = (replace(run.result.trajectory.rounds[0], usage=usage), *run.result.trajectory.rounds[1:])
     huge = replace(run, result=replace(run.result, trajectory=replace(run.result.trajectory, rounds=rounds)))
-    packed = pack_run(huge)
+    packed = RunPacker().packed(huge)
     assert packed is not None
     with closing(open_for_writing(tmp_path / "h.sqlite3", nothing_said)) as connection, transaction(connection):
         write_run(connection, begin_batch(connection, tmp_path / "h.sqlite3", batch_of(1)), 0, packed)

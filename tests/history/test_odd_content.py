@@ -215,13 +215,21 @@ def _escapes_in_runs(connection: sqlite3.Connection) -> None:
     """Put them into whatever happened in the runs, and into what they came to, as far as that can be read then."""
     events_read = _is_read(lambda lines: fold([event_from_line(json.dumps(line)) for line in lines]))
     put = 0
-    for run, events, outcome in connection.execute("SELECT run, events, outcome FROM details").fetchall():
-        lines = escaped([json.loads(line) for line in zlib.decompress(events).splitlines()], events_read)
-        came_to = escaped(json.loads(zlib.decompress(outcome)), _is_read(outcome_from_json))
+    shared = {id_: zlib.decompress(text) for id_, text in connection.execute("SELECT id, text FROM shared")}
+    for run, *parts, tools, sample in connection.execute(
+        "SELECT run, events, outcome, tools, sample FROM details"
+    ).fetchall():
+        events, outcome = (zlib.decompressobj(zdict=shared.get(sample, b"")).decompress(part) for part in parts)
+        lines = [json.loads(line) for line in events.splitlines()]
+        lines[0]["tools"] = json.loads(shared[tools])
+        lines = escaped(lines, events_read)
+        came_to = escaped(json.loads(outcome), _is_read(outcome_from_json))
         texts = "\n".join(map(json.dumps, lines)), json.dumps(came_to)
         put += sum(text.count(json.dumps(ESCAPE)[1:-1]) for text in texts)
         packed = (zlib.compress(text.encode()) for text in texts)
-        connection.execute("UPDATE details SET events = ?, outcome = ? WHERE run = ?", (*packed, run))
+        connection.execute(
+            "UPDATE details SET events = ?, outcome = ?, tools = NULL, sample = NULL WHERE run = ?", (*packed, run)
+        )
     assert put > 100
     for grading, run, outcome in connection.execute("SELECT grading, run, outcome FROM regrades").fetchall():
         came_to = escaped(json.loads(zlib.decompress(outcome)), _is_read(outcome_from_json))

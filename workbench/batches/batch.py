@@ -95,7 +95,7 @@ class Batch:
             planned = lane.waiting.popleft()
             await self.make(planned)
             if lane.waiting:
-                await self._context.stored(planned.run_id)
+                await self._context.stored()
 
     async def make(self, planned: PlannedRun) -> None:
         """Make one run to its end, which is exactly one `RunDone`, whatever happens."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
@@ -14,13 +15,13 @@ from pathlib import Path
 
 from workbench.batches.events import BatchDone, BatchEvent, RunDone, RunEvent
 from workbench.batches.plan import Execution, PlannedRun
-from workbench.batches.redacting import SuiteParts, redacted_run, redacted_suite_text
+from workbench.batches.redacting import RunDoor, SuiteParts, redacted_suite_text
 from workbench.batches.specs import Specs
 from workbench.config.models import ConfigError, ModelSpec
 from workbench.config.project import project_folder
 from workbench.config.secrets import Secrets
 from workbench.history.records import DoneRun, NewBatch, NewRun
-from workbench.history.writing import BatchHandle, HistoryWriter
+from workbench.history.writing import MOST_AT_ONCE, BatchHandle, HistoryWriter
 from workbench.suite.loading import SuiteFile, parse_suite
 from workbench.suite.model import Case
 from workbench.suite.settings import judged_checks
@@ -29,7 +30,7 @@ from workbench.trajectory.messages import JsonValue
 from workbench.version import __version__
 
 STORED_TIMEOUT_S = 1.0
-"""How long the next run waits for one that is over to be written: long enough for a disk that is in order."""
+"""How long the next run waits for those that are over to be written: long enough for a disk that is in order."""
 
 
 class HistoryRecorder:
@@ -51,15 +52,15 @@ class HistoryRecorder:
         runs = tuple(runs)
         self._writer = writer
         self._now_ms = now_ms
-        self._cases = {run.run_id: run.case for run in runs}
-        self._parts = SuiteParts(secrets)
+        door = RunDoor(SuiteParts(secrets), {run.run_id: run.case for run in runs})
         self._events: dict[str, list[Event]] = {}
-        self._given: dict[str, Future[None]] = {}
+        self._given: deque[Future[None]] = deque()
+        """Runs that may not be stored yet, the oldest first."""
         if going_on is None:
-            self.handle = writer.begin(_new_batch(runs, settings, secrets, home, self._now()))
+            self.handle = writer.begin(_new_batch(runs, settings, secrets, home, self._now()), door)
         else:
             self.handle = going_on
-            writer.resume(going_on)
+            writer.resume(going_on, door)
 
     def take(self, event: BatchEvent) -> None:
         """Hand what belongs into the history to its writer; a listener of the batch, behind `timed`."""
@@ -70,20 +71,19 @@ class HistoryRecorder:
                 assert began_ms is not None and ended_ms is not None
                 events = tuple(self._events.pop(result.run_id, ()))
                 done = DoneRun(result.run_id, result, events, began_ms, ended_ms)
-                self._given[result.run_id] = self._writer.write_run(self.handle, done, self._redacted)
+                self._given.append(self._writer.write_run(self.handle, done))
             case BatchDone():
                 self._writer.end(self.handle, self._now())
             case _:
                 pass
 
-    def _redacted(self, run: DoneRun) -> DoneRun:
-        events, result = redacted_run(run.events, run.result, self._parts, self._cases[run.run_id])
-        return replace(run, events=events, result=result)
-
-    async def stored(self, run_id: str) -> None:
-        """Wait until a run that is over is written, if it can be, and not for long."""
-        with suppress(TimeoutError):
-            await asyncio.wait_for(asyncio.wrap_future(self._given.pop(run_id)), STORED_TIMEOUT_S)
+    async def stored(self) -> None:
+        """Wait, but not for long, while more runs are not written than go into one commit."""
+        while self._given and self._given[0].done():
+            self._given.popleft()
+        if len(self._given) > MOST_AT_ONCE:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(asyncio.wrap_future(self._given[0]), STORED_TIMEOUT_S)
 
     def _now(self) -> str:
         return datetime.fromtimestamp(self._now_ms() / 1000, UTC).isoformat(timespec="milliseconds")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field, replace
 
 from workbench.config.finding import LOOKS_BACK, Finder
@@ -13,6 +13,8 @@ from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import RunResult
 from workbench.grading.redacted import redacted_places
+from workbench.history.records import DoneRun
+from workbench.history.run_packing import Search
 from workbench.suite.model import Case
 from workbench.trajectory.events import (
     CallArgumentsDelta,
@@ -40,10 +42,11 @@ class SuiteParts:
     def tool(self, tool: ToolDefinition) -> ToolDefinition:
         """A tool without secrets."""
         self._forget_if_more_is_secret()
-        known = self._tools.get(id(tool))
-        if known is None:
-            known = self._tools[id(tool)] = (tool, self.secrets.redacted(tool))
-        return known[1]
+        # Each run makes its definitions anew; their schemas are the same objects.
+        known = self._tools.get(id(tool.parameters))
+        if known is None or known[0] != tool:
+            known = self._tools[id(tool.parameters)] = (tool, self.secrets.redacted(tool))
+        return tool if known[1] is known[0] else known[1]
 
     def case(self, case: Case) -> Case:
         """A case without secrets."""
@@ -74,6 +77,61 @@ def redacted_result(result: RunResult, parts: SuiteParts, case: Case | None) -> 
     shown = parts.secrets.redacted(result)
     places = redacted_places(result.trajectory, shown.trajectory, case, parts.case(case) if case is not None else None)
     return replace(shown, redacted=tuple(dict.fromkeys((*result.redacted, *places)))) if places else shown
+
+
+class RunDoor:
+    """The door through which the runs of a batch go into the history; `cases` are theirs, by the ids of the runs.
+
+    Most runs hold no secret, which is found out by searching the JSON texts that are written: what the runs of a batch
+    share is redacted once, and the others are neither walked through nor copied.
+    """
+
+    def __init__(self, parts: SuiteParts, cases: Mapping[str, Case]) -> None:
+        self._parts = parts
+        self._cases = cases
+
+    def search(self, run: DoneRun) -> Search | None:
+        """Returns a search for secrets in the JSON texts of a run: where it finds nothing, the run may be stored as it
+        is. Returns `None` for a run that has to be redacted in any case."""
+        finder = self._parts.secrets.finder
+        if finder is None:
+            return lambda _text: False
+        started = run.events[0].payload if run.events else None
+        tools = started.tools if isinstance(started, RunStarted) else ()
+        case = self._cases[run.run_id]
+        shared_are_clean = (
+            self._parts.case(case) is case
+            and all(self._parts.tool(tool) is tool for tool in tools)
+            and self._parts.secrets.redacted(run.result.grading) is run.result.grading
+        )
+        return (
+            finder.may_be_in_json if shared_are_clean and not finder.may_be_in(_texts_in_pieces(run.events)) else None
+        )
+
+    def redacted(self, run: DoneRun) -> DoneRun:
+        """Returns the run as it may be stored."""
+        events, result = redacted_run(run.events, run.result, self._parts, self._cases[run.run_id])
+        return replace(run, events=events, result=result)
+
+
+def _texts_in_pieces(events: Iterable[Event]) -> str:
+    """Returns all texts that came in pieces, put together as `EventDoor` does: a secret may stand across pieces."""
+    texts: dict[object, list[str]] = {}
+    for event in events:
+        what = event.payload
+        match what:
+            case TextDelta(text=piece) | ReasoningDelta(text=piece):
+                texts.setdefault(type(what), []).append(piece)
+            case CallArgumentsDelta(call_id=call_id, fragment=piece):
+                texts.setdefault(call_id, []).append(piece)
+            case CallFinished(call_id=call_id):
+                texts.get(call_id, []).append("\n")
+            case CallStarted():
+                pass
+            case _:
+                for pieces in texts.values():
+                    pieces.append("\n")
+    return "\n".join(map("".join, texts.values()))
 
 
 def redacted_suite_text(text: str, secrets: Secrets) -> str:

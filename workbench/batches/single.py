@@ -50,7 +50,7 @@ QUICK_CALLS = 10
 """Up to this many calls, pairing with the expected ones takes well under a millisecond."""
 
 
-async def nothing_to_await(*_about: str) -> None:
+async def nothing_to_await() -> None:
     pass
 
 
@@ -78,8 +78,8 @@ class RunContext:
     """What may hold a run."""
     ready: Callable[[], Awaitable[None]] = nothing_to_await
     """Is awaited before the first run begins."""
-    stored: Callable[[str], Awaitable[None]] = nothing_to_await
-    """Is awaited with the id of a run that is over, before the next run takes its place."""
+    stored: Callable[[], Awaitable[None]] = nothing_to_await
+    """Is awaited when a run is over, before the next one takes its place."""
 
 
 async def make_run(planned: PlannedRun, context: RunContext) -> None:

@@ -60,6 +60,7 @@ DOORS: tuple[Door, ...] = (
         "Batches: `batches.history_recorder` redacts plans, settings and suites, and runs by `batches.redacting`.",
         (
             *("history/rows.py:begin_batch", "history/rows.py:write_run", "history/rows.py:_suite"),
+            *("history/rows.py:_shared",),
             *("history/rows.py:reopen_batch", "history/rows.py:end_batch", "history/editing.py:add_grading"),
             *("history/editing.py:name_batch", "history/writing.py:HistoryWriter._write_waiting"),
             *("history/claims.py:_opened", "history/database.py:_connected"),

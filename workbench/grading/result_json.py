@@ -74,11 +74,29 @@ def outcome_pieces(outcome: Outcome) -> Iterator[str]:
             yield "["
             for index, item in enumerate(value):
                 yield "," * bool(index)
-                yield compact_json(_plain(item))
+                yield _text_of(item)
             yield "]"
         else:
             yield compact_json(_plain(value))
     yield "}"
+
+
+def _text_of(item: Any) -> str:
+    """Returns a part of an outcome as JSON text."""
+    if type(item) in _NAMED:
+        try:
+            return compact_json(_by_names(item))
+        except ValueError:  # a score is infinite
+            pass
+    return compact_json(_plain(item))
+
+
+def _by_names(item: Any) -> dict[str, Any]:
+    """Returns a named tuple as a dictionary, and those in its fields too: what every run has many of."""
+    found: dict[str, Any] = item._asdict()
+    for name in _HOLDERS[type(item)]:
+        found[name] = list(map(_by_names, found[name]))
+    return found
 
 
 def outcome_from_json(data: Mapping[str, JsonValue]) -> Outcome:
@@ -111,6 +129,11 @@ def _infinite(score: float | None) -> float | None:
 
 
 _NAMED = frozenset({Grade, CallPairing, ArgumentVerdict, Issue, StepGrade, RedactedPlace})
+_HOLDERS = {Grade: ("pairings", "issues"), CallPairing: ("arguments",), StepGrade: ("issues",)} | dict.fromkeys(
+    (ArgumentVerdict, Issue, RedactedPlace), ()
+)
+"""The fields of named tuples that hold others."""
+
 _AS_IT_IS = frozenset({str, int, bool, NoneType})
 _LARGEST = sys.float_info.max
 

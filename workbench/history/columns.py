@@ -29,6 +29,17 @@ def text(value: Any) -> str:
     return value
 
 
+def stored(text: str | None) -> str | bytes | None:
+    """Returns a text as SQLite can hold it: one with lone surrogates, which UTF-8 lacks, as its bytes."""
+    if text is None or text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass")
+    return text
+
+
 def path(value: Any) -> str:
     """Returns a text that can be the name of a file."""
     name = text(value)

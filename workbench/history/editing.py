@@ -11,10 +11,10 @@ from pathlib import Path
 from workbench.grading.grade import RunResult
 from workbench.grading.run_summary import RunSummary
 from workbench.history.claims import claim
+from workbench.history.columns import stored
 from workbench.history.database import Say, open_for_writing, said_of, transaction
 from workbench.history.packing import grading_text, packed_outcome
 from workbench.history.records import HistoryError
-from workbench.history.rows import stored
 
 
 def name_batch(file: Path, number: int, name: str | None, say: Say) -> None:

@@ -16,7 +16,14 @@ from workbench.grading.result_json import outcome_from_json
 from workbench.grading.run_summary import RunSummary
 from workbench.history import columns
 from workbench.history.database import Say, open_for_reading, said_of
-from workbench.history.packing import grading_from, unpacked, unpacked_blocks, unpacked_events, unpacked_outcome
+from workbench.history.packing import (
+    grading_from,
+    unpacked,
+    unpacked_blocks,
+    unpacked_bytes,
+    unpacked_events,
+    unpacked_outcome,
+)
 from workbench.history.records import (
     COUNTED,
     BatchPart,
@@ -27,7 +34,6 @@ from workbench.history.records import (
     RunRow,
     SuiteRef,
 )
-from workbench.history.rows import stored
 from workbench.suite.excerpt import cut_out
 from workbench.suite.model import Gate
 from workbench.trajectory.fold import TrajectoryError, fold
@@ -57,6 +63,15 @@ def _gate_in(text: str) -> Gate:
         return Gate.model_validate(tomllib.loads(text).get("gate", {})) if "gate" in text else Gate()
     except ValueError:
         return Gate()
+
+
+def _shared_text(id_: int | None, packed: bytes | None) -> bytes | None:
+    """Returns a text that several runs share; `id_` is how a run refers to it. Raises ValueError when it is missing."""
+    if id_ is None:
+        return None
+    if packed is None:
+        raise ValueError("what it shares with other runs is missing")
+    return unpacked_bytes(packed)
 
 
 _NAMED = {"id": columns.whole, "name": columns.text}
@@ -142,8 +157,11 @@ class History:
         which = f"run {run.place + 1} of batch {run.batch}"
         with self._told_of(which), self._at_one_moment():
             rows = self._stored(
-                "SELECT run_id, program, events, outcome, text, blocks FROM runs JOIN batches ON batches.id = batch "
-                "JOIN suites ON suites.id = suite JOIN details ON details.run = runs.id WHERE runs.id = ?",
+                "SELECT run_id, program, events, outcome, suites.text, blocks, details.tools, tools.text, "
+                "details.sample, sample.text FROM runs JOIN batches ON batches.id = runs.batch "
+                "JOIN suites ON suites.id = suite JOIN details ON details.run = runs.id "
+                "LEFT JOIN shared AS tools ON tools.id = details.tools "
+                "LEFT JOIN shared AS sample ON sample.id = details.sample WHERE runs.id = ?",
                 (run.id,),
             )
             again = grading and self._stored(
@@ -153,14 +171,15 @@ class History:
             raise HistoryError("the run never finished: none of it was stored")
         if not rows:
             raise self._damaged(which, "its events are missing")
-        run_id, program, events_packed, outcome, text, blocks = rows[0]
+        run_id, program, events_packed, outcome, text, blocks, *shared = rows[0]
         with self._damage_of(which):
             run_id, program = columns.text(run_id), columns.text(program)
             whole = unpacked(text)
             suite = cut_out(whole, unpacked_blocks(blocks), run.case_id) if blocks is not None else whole
-            events = tuple(unpacked_events(events_packed))
+            tools, sample = _shared_text(*shared[:2]), _shared_text(*shared[2:])
+            events = tuple(unpacked_events(events_packed, tools.decode() if tools is not None else None, sample or b""))
             trajectory = fold(events) if events else Trajectory(run_id)
-            result = unpacked_outcome(again[0][0] if again else outcome)
+            result = unpacked_outcome(again[0][0]) if again else unpacked_outcome(outcome, sample or b"")
             outcome_from_json(result)
             began_ms = (run.figures.began_ms if run.figures is not None else None) or 0
             started_at = datetime.fromtimestamp(began_ms / 1000, UTC).isoformat(timespec="milliseconds")
@@ -222,8 +241,11 @@ class History:
         statement = """
             SELECT coalesce(sum(length(events) + length(outcome) + coalesce(
                 (SELECT sum(length(regrades.outcome)) FROM regrades WHERE regrades.run = runs.id), 0)), 0)
-            FROM runs JOIN details ON details.run = runs.id WHERE batch = ?"""
-        return sum(self._stored(statement, (batch,))[0][0] for batch in batches) if self._connection is not None else 0
+                + (SELECT coalesce(sum(length(text)), 0) FROM shared WHERE shared.batch = ?)
+            FROM runs JOIN details ON details.run = runs.id WHERE runs.batch = ?"""
+        if self._connection is None:
+            return 0
+        return sum(self._stored(statement, (batch, batch))[0][0] for batch in batches)
 
     def regraded(self) -> dict[int, int]:
         """Returns how often batches were regraded, by their numbers, without those that never were."""
@@ -330,7 +352,7 @@ class History:
     def _stored(self, statement: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
         if self._connection is None:
             return []
-        bound = [stored(value) if isinstance(value, str) else value for value in values]
+        bound = [columns.stored(value) if isinstance(value, str) else value for value in values]
         with said_of(self.file):
             return self._connection.execute(statement, bound).fetchall()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import field
 from pathlib import Path
@@ -14,7 +14,8 @@ from workbench.dataclasses import dataclass
 from workbench.history.claims import Claim, claim_if_free
 from workbench.history.database import Say, open_for_writing, said_of, transaction
 from workbench.history.records import DamagedError, NewBatch, ResumedBy
-from workbench.history.rows import PackedRun, begin_batch, end_batch, is_batch, reopen_batch, write_run
+from workbench.history.rows import begin_batch, end_batch, is_batch, reopen_batch, write_run
+from workbench.history.run_packing import PackedRun
 
 
 @dataclass(eq=False)
@@ -87,16 +88,16 @@ class OpenHistory:
         self.lost: Counter[BatchHandle] = Counter()
         """How many runs were written here and lost with a file that was removed."""
 
-    def write(self, entry: Entry) -> None:
-        """Write an entry completely or not at all. Raises HistoryError when it may work later, and any other exception
-        when it never will."""
+    def write(self, entries: Sequence[Entry]) -> None:
+        """Write an entry, or several runs, completely or not at all. Raises HistoryError when it may work later, and
+        any other exception when it never will."""
         try:
-            self._write(entry)
+            self._write(entries)
         except DamagedError:
             # SQLite will find the damage when it checks the file, which is then renamed.
             self.close()
             self._suspect = True
-            self._write(entry)
+            self._write(entries)
 
     def close(self) -> None:
         """Close the file. It is opened again for the next entry."""
@@ -105,25 +106,36 @@ class OpenHistory:
                 self._connection.close()
             self._connection = None
 
-    def _write(self, entry: Entry) -> None:
+    def _write(self, entries: Sequence[Entry]) -> None:
         connection = self._opened()
-        handle = entry.handle
         with said_of(self._file), _never_again():
-            match entry:
-                case BeginBatch(batch=batch):
+            match entries:
+                case [BeginBatch(handle=handle, batch=batch)]:
                     self._begin(connection, handle, batch)
-                case ResumeBatch():
-                    with transaction(connection):
-                        self._going_on[handle] = (reopen_batch(connection, _number(handle)), None)
-                case WriteRun(run=run):
-                    with transaction(connection):
-                        write_run(connection, _number(handle), handle.places[run.run_id], run)
+                    return
+            with transaction(connection):
+                for entry in entries:
+                    self._write_within(connection, entry)
+        for entry in entries:
+            match entry:
+                case WriteRun(handle=handle):
                     self._written[handle] += 1
-                case EndBatch(ended_at=ended_at):
-                    with transaction(connection):
-                        end_batch(connection, _number(handle), ended_at)
+                case EndBatch(handle=handle):
                     handle.release()
                     self._going_on.pop(handle, None)
+
+    def _write_within(self, connection: sqlite3.Connection, entry: Entry) -> None:
+        """Write an entry within a transaction."""
+        handle = entry.handle
+        match entry:
+            case ResumeBatch():
+                self._going_on[handle] = (reopen_batch(connection, _number(handle)), None)
+            case WriteRun(run=run):
+                write_run(connection, _number(handle), handle.places[run.run_id], run)
+            case EndBatch(ended_at=ended_at):
+                end_batch(connection, _number(handle), ended_at)
+            case BeginBatch():
+                raise TypeError("a batch begins in a transaction of its own")
 
     def _begin(self, connection: sqlite3.Connection, handle: BatchHandle, batch: NewBatch) -> None:
         handle.release()

@@ -1,79 +1,101 @@
-"""Compresses what a history stores of suites and runs: texts and JSON with zlib."""
+"""Compresses the texts of a history with zlib, and reads them again."""
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable
 from typing import Any
 
 from workbench.grading.grade import RunResult
 from workbench.grading.result_json import outcome_of, outcome_pieces
 from workbench.suite.excerpt import Blocks
 from workbench.suite.settings import Grading
-from workbench.trajectory.event_lines import event_from_line, event_to_line
+from workbench.trajectory.event_lines import event_from_json
 from workbench.trajectory.events import Event
 from workbench.trajectory.typed_json import compact_json, parsed_json
 
 _LEVEL = 6
+_BEGINNING = 1 << 12
 LARGEST_BYTES = 64 << 20
 """The longest text that is stored and read: a thousand times the events of a long run. A megabyte of zlib can expand to
 a gigabyte."""
 _DEFAULTS = Grading()
 
 
+class Packing:
+    """Compresses a text that comes in pieces, which are never in memory all at once. `sample` is what such texts have
+    in common; to read the text again, it is needed too."""
+
+    def __init__(self, sample: bytes = b"") -> None:
+        self._zlib = zlib.compressobj(_LEVEL, zdict=sample) if sample else zlib.compressobj(_LEVEL)
+        self._length = 0
+        self._done = bytearray()
+        self.beginning = b""
+        """The first bytes of the text."""
+
+    def add(self, piece: str) -> None:
+        """Add a piece, which may hold lone surrogates. Raises ValueError when the text gets too long."""
+        data = piece.encode("utf-8", "surrogatepass")
+        self._length += len(data)
+        if self._length > LARGEST_BYTES:
+            raise ValueError(f"a text is longer than {LARGEST_BYTES >> 20} MB")
+        self._done += self._zlib.compress(data)
+        self.beginning = self.beginning or data[:_BEGINNING]
+
+    def end(self) -> bytes:
+        """Returns the compressed text."""
+        return bytes(self._done + self._zlib.flush())
+
+
 def packed(text: str) -> bytes:
     """Returns a compressed text; lone surrogates are allowed. Raises ValueError when it is too long."""
-    return packed_pieces((text,))
+    packing = Packing()
+    packing.add(text)
+    return packing.end()
 
 
-def packed_pieces(pieces: Iterable[str]) -> bytes:
-    """Compress a text that comes in pieces, which are never in memory all at once; as `packed`."""
-    packing, length, done = zlib.compressobj(_LEVEL), 0, bytearray()
-    for piece in pieces:
-        data = piece.encode("utf-8", "surrogatepass")
-        length += len(data)
-        if length > LARGEST_BYTES:
-            raise ValueError(f"a text is longer than {LARGEST_BYTES >> 20} MB")
-        done += packing.compress(data)
-    return bytes(done + packing.flush())
+def unpacked(data: bytes, sample: bytes = b"") -> str:
+    """Returns the text that was packed, with `sample` where it was packed with one. Raises ValueError when the bytes
+    are not one."""
+    return unpacked_bytes(data, sample).decode("utf-8", "surrogatepass")
 
 
-def unpacked(data: bytes) -> str:
-    """Returns the text that was packed. Raises ValueError when the bytes are not one."""
-    unpacking = zlib.decompressobj()
+def unpacked_bytes(data: bytes, sample: bytes = b"") -> bytes:
+    """Returns the bytes that were packed. Raises ValueError as `unpacked`."""
+    unpacking = zlib.decompressobj(zdict=sample) if sample else zlib.decompressobj()
     try:
-        text = unpacking.decompress(data, LARGEST_BYTES + 1)
+        content = unpacking.decompress(data, LARGEST_BYTES + 1)
     except zlib.error as error:
         raise ValueError(f"cannot be unpacked: {error}") from error
-    if not unpacking.eof or len(text) > LARGEST_BYTES:
+    if not unpacking.eof or len(content) > LARGEST_BYTES:
         raise ValueError(f"cannot be unpacked: it is incomplete, or longer than {LARGEST_BYTES >> 20} MB")
-    return text.decode("utf-8", "surrogatepass")
-
-
-def packed_events(events: Iterable[Event]) -> bytes:
-    """Returns the compressed events of a run. Raises TypeError, ValueError or RecursionError when they hold what JSON
-    cannot express."""
-    lines = map(event_to_line, events)
-    return packed_pieces(line if number == 0 else f"\n{line}" for number, line in enumerate(lines))
-
-
-def unpacked_events(data: bytes) -> list[Event]:
-    """Returns the events of a run. Raises ValueError."""
-    text = unpacked(data)
-    return [event_from_line(line) for line in text.split("\n")] if text else []
+    return content
 
 
 def packed_outcome(result: RunResult) -> bytes:
-    """Returns a compressed outcome. Raises as `packed_events`."""
-    return packed_pieces(outcome_pieces(outcome_of(result)))
+    """Returns a compressed outcome. Raises TypeError, ValueError or RecursionError when it holds what JSON cannot
+    express."""
+    packing = Packing()
+    for piece in outcome_pieces(outcome_of(result)):
+        packing.add(piece)
+    return packing.end()
 
 
-def unpacked_outcome(data: bytes) -> dict[str, Any]:
+def unpacked_outcome(data: bytes, sample: bytes = b"") -> dict[str, Any]:
     """Returns the JSON of an outcome. Raises ValueError."""
-    outcome = parsed_json(unpacked(data))
+    outcome = parsed_json(unpacked(data, sample))
     if not isinstance(outcome, dict):
         raise ValueError("must be an object")
     return outcome
+
+
+def unpacked_events(data: bytes, tools: str | None = None, sample: bytes = b"") -> list[Event]:
+    """Returns the events of a run; `tools` are those of its first event, as JSON, where they are stored apart. Raises
+    ValueError."""
+    text = unpacked(data, sample)
+    lines = list(map(parsed_json, text.split("\n"))) if text else []
+    if tools is not None:
+        lines[0]["tools"] = parsed_json(tools)
+    return list(map(event_from_json, lines))
 
 
 def packed_blocks(blocks: Blocks) -> bytes:

@@ -5,21 +5,17 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
-from collections.abc import Mapping
 from pathlib import Path
 
 from workbench.config.history_file import folder_as_kept
 from workbench.config.project import path_in
-from workbench.dataclasses import dataclass
-from workbench.grading.grade import Status
-from workbench.grading.run_summary import RunSummary, summary_of
-from workbench.history.packing import grading_text, packed, packed_blocks, packed_events, packed_outcome
-from workbench.history.records import DoneRun, NewBatch
+from workbench.history.columns import stored
+from workbench.history.packing import packed, packed_blocks
+from workbench.history.records import NewBatch
+from workbench.history.run_packing import PackedRun, SharedText
 from workbench.suite.excerpt import case_blocks
 from workbench.suite.loading import SuiteFile
 from workbench.trajectory.typed_json import compact_json
-
-_LARGEST = (1 << 63) - 1
 
 
 def begin_batch(connection: sqlite3.Connection, history: Path, batch: NewBatch) -> int:
@@ -71,29 +67,6 @@ def end_batch(connection: sqlite3.Connection, number: int, ended_at: str) -> Non
     connection.execute("UPDATE batches SET ended_at = ? WHERE id = ?", (ended_at, number))
 
 
-@dataclass(frozen=True, slots=True)
-class PackedRun:
-    """A finished run, compressed as it will be in the file. `values` are its figures by the names of their columns."""
-
-    run_id: str
-    status: Status
-    values: Mapping[str, object]
-    events: bytes
-    outcome: bytes
-
-
-def pack_run(run: DoneRun) -> PackedRun | None:
-    """Compress a run. Returns `None` for one that was stopped before its first event, which counts as never begun.
-
-    Raises TypeError, ValueError or RecursionError when it holds what cannot be written.
-    """
-    result = run.result
-    if result.status == "stopped" and not run.events:
-        return None
-    values = figure_values(summary_of(result, began_ms=run.began_ms, ended_ms=run.ended_ms))
-    return PackedRun(run.run_id, result.status, values, packed_events(run.events), packed_outcome(result))
-
-
 def write_run(connection: sqlite3.Connection, batch: int, place: int, run: PackedRun) -> None:
     """Write the outcome of a planned run. A row that has one already is left unchanged, because another program was
     first. Raises LookupError when its batch no longer exists."""
@@ -110,7 +83,14 @@ def write_run(connection: sqlite3.Connection, batch: int, place: int, run: Packe
         f"UPDATE runs SET run_id = ?, {columns} WHERE id = ?", (run.run_id, *run.values.values(), run_row)
     )
     connection.execute(
-        "INSERT OR REPLACE INTO details (run, events, outcome) VALUES (?, ?, ?)", (run_row, run.events, run.outcome)
+        "INSERT OR REPLACE INTO details (run, events, outcome, tools, sample) VALUES (?, ?, ?, ?, ?)",
+        (
+            run_row,
+            run.events,
+            run.outcome,
+            _shared(connection, batch, run.tools),
+            _shared(connection, batch, run.sample),
+        ),
     )
     counted = f"{run.status} = {run.status} + 1" + (", stopped = stopped - 1" if before == "stopped" else "")
     if before != run.status:
@@ -119,40 +99,16 @@ def write_run(connection: sqlite3.Connection, batch: int, place: int, run: Packe
         )
 
 
-def figure_values(figures: RunSummary) -> Mapping[str, object]:
-    """Returns the figures of a run by the names of their columns."""
-    return {
-        "status": figures.status,
-        "score": figures.score,
-        "reason": stored(figures.reason),
-        "broken": figures.is_broken,
-        "options": grading_text(figures.grading),
-        "began_ms": figures.began_ms,
-        "ended_ms": figures.ended_ms,
-        "latency_ms": figures.latency_ms,
-        "loop_ms": figures.loop_ms,
-        "first_token_ms": figures.first_token_ms,
-        "input_tokens": _whole(figures.input_tokens),
-        "output_tokens": _whole(figures.output_tokens),
-        "cost_usd": figures.cost_usd,
-        "asked": figures.asked,
-    }
-
-
-def stored(text: str | None) -> str | bytes | None:
-    """Returns a text as SQLite can hold it: one with lone surrogates, which UTF-8 lacks, as its bytes."""
-    if text is None or text.isascii():
-        return text
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-8", "surrogatepass")
-    return text
-
-
-def _whole(number: int | None) -> int | None:
-    """Returns a count that SQLite can hold; a provider's counts may be nonsense."""
-    return None if number is None else max(min(number, _LARGEST), -_LARGEST)
+def _shared(connection: sqlite3.Connection, batch: int, text: SharedText | None) -> int | None:
+    """Returns the id of a text that runs of a batch have in common; it is written with the first of them."""
+    if text is None:
+        return None
+    known = connection.execute("SELECT id FROM shared WHERE batch = ? AND hash = ?", (batch, text.hash)).fetchone()
+    if known is not None:
+        return int(known[0])
+    return connection.execute(
+        "INSERT INTO shared (batch, hash, text) VALUES (?, ?, ?)", (batch, text.hash, text.packed)
+    ).lastrowid
 
 
 def _suite(connection: sqlite3.Connection, history: Path, file: SuiteFile, project: Path) -> int:

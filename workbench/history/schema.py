@@ -104,6 +104,20 @@ CREATE INDEX regrades_of_runs ON regrades (run);
 # NULL in runs of earlier versions. A comment inside the statement would spoil SQLite's own text of the table.
 _LOOP_TIME = "ALTER TABLE runs ADD COLUMN loop_ms REAL"
 
-MIGRATIONS: tuple[str, ...] = (_FIRST, _GRADINGS, _LOOP_TIME)
+# In details, `tools` are those that a run's first event offers, and `sample` is the zdict of its events and its
+# outcome: ids in shared. NULL in runs of earlier versions, which have everything in themselves.
+_SHARED = """
+CREATE TABLE shared (           -- what runs of a batch have in common
+    id INTEGER PRIMARY KEY,
+    batch INTEGER NOT NULL REFERENCES batches ON DELETE CASCADE,
+    hash TEXT NOT NULL,         -- SHA-256 of the text, hexadecimal
+    text BLOB NOT NULL,         -- zlib
+    UNIQUE (batch, hash)
+);
+ALTER TABLE details ADD COLUMN tools INTEGER;
+ALTER TABLE details ADD COLUMN sample INTEGER;
+"""
+
+MIGRATIONS: tuple[str, ...] = (_FIRST, _GRADINGS, _LOOP_TIME, _SHARED)
 """Each version's migration from the one before; the first one from nothing. A file's version is its `PRAGMA
 user_version`. Published entries never change, because histories made with them exist."""

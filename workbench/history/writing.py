@@ -1,5 +1,5 @@
-"""Writes batches into a history while they go on: run by run, on a thread of its own, so that a slow disk delays no
-run."""
+"""Writes batches into a history while they go on, on a thread of its own, so that a slow disk delays no run. Runs that
+end shortly after one another are committed together."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import queue
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable
 from concurrent.futures import Future, wait
+from itertools import islice, takewhile
 from pathlib import Path
 
 from workbench.config.history_file import history_option
@@ -18,9 +18,9 @@ from workbench.history.claims import claim
 from workbench.history.database import Say
 from workbench.history.open_file import BatchHandle, BeginBatch, EndBatch, Entry, OpenHistory, ResumeBatch, WriteRun
 from workbench.history.records import DoneRun, HistoryError, NewBatch, ResumedBy, resumed_by
-from workbench.history.rows import pack_run
+from workbench.history.run_packing import RunDoor, RunPacker
 
-__all__ = ["BatchHandle", "HistoryWriter"]
+__all__ = ["MOST_AT_ONCE", "BatchHandle", "HistoryWriter"]
 
 _logger = logging.getLogger(__name__)
 
@@ -34,9 +34,11 @@ RETRY_S = 1.0
 LOOK_S = 1.0
 """How often a waiting thread checks whether the writer is still alive, in seconds."""
 
+GATHER_S = 0.05
+"""How long a run waits for others that are committed with it, in seconds: each commit waits for the disk."""
 
-Redacted = Callable[[DoneRun], DoneRun]
-"""Redacts a run."""
+MOST_AT_ONCE = 64
+"""How many runs are committed together at most."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,6 @@ class _Done:
     handle: BatchHandle
     run: DoneRun
     settled: Future[None]
-    redacted: Redacted
 
 
 class HistoryWriter:
@@ -60,8 +61,13 @@ class HistoryWriter:
         self.file = file
         self._say = say
         self._given: queue.SimpleQueue[Entry | _Done | threading.Event | None] = queue.SimpleQueue()
+        self._in_a_hurry = threading.Event()
+        """Whether something was given that is not to wait for more runs."""
+        self._packers: dict[BatchHandle, RunPacker] = {}
         self._waiting: deque[Entry] = deque()
-        """Entries that could not be written so far, in order."""
+        """Entries that are not written so far, in order."""
+        self._alone = 0
+        """How many of them, from the first, are written each by itself: together they could not be written."""
         self._settling: list[threading.Event] = []
         self._runs_waiting: list[Future[None]] = []
         """Futures of entries whose callers wait for them to be written."""
@@ -77,17 +83,18 @@ class HistoryWriter:
         self._thread = threading.Thread(target=self._write, name="history", daemon=True)
         self._thread.start()
 
-    def begin(self, batch: NewBatch) -> BatchHandle:
-        """Record a new batch: its plan is written at once."""
+    def begin(self, batch: NewBatch, door: RunDoor | None = None) -> BatchHandle:
+        """Record a new batch: its plan is written at once. Its runs pass the `door`, on the writer's thread."""
         places = {run.run_id: place for place, run in enumerate(batch.runs)}
         handle = BatchHandle(places=places, started_at=batch.started_at, resumed_by=resumed_by(batch.settings))
         self._runs_given[handle] = 0
-        self._given.put(BeginBatch(handle, batch))
+        self._packers[handle] = RunPacker(door)
+        self._give(BeginBatch(handle, batch))
         return handle
 
-    def resume(self, handle: BatchHandle) -> None:
-        """Record further runs of an existing batch: `handle` has its number, and the places of the runs to come. Blocks
-        until that is written.
+    def resume(self, handle: BatchHandle, door: RunDoor | None = None) -> None:
+        """Record further runs of an existing batch: `handle` has its number, and the places of the runs to come, which
+        pass the `door`. Blocks until that is written.
 
         Raises HistoryError when that batch is already going on, in this program or in another one, and when it cannot
         be written: its runs would be made for the history alone.
@@ -95,7 +102,8 @@ class HistoryWriter:
         if handle.claim is None and handle.number is not None:
             handle.claim = claim(self.file, handle.number)
         begun = self._beginning[handle] = Future()
-        self._given.put(ResumeBatch(handle))
+        self._packers[handle] = RunPacker(door)
+        self._give(ResumeBatch(handle))
         try:
             while not wait((begun,), LOOK_S).done and self._thread.is_alive():
                 pass
@@ -106,24 +114,25 @@ class HistoryWriter:
             handle.release()
             raise
 
-    def write_run(self, handle: BatchHandle, run: DoneRun, redacted: Redacted = lambda run: run) -> Future[None]:
+    def write_run(self, handle: BatchHandle, run: DoneRun) -> Future[None]:
         """Record a finished run and return at once. Call it for all runs of one batch on one thread.
 
-        `redacted` makes the version that may be stored; it is called on the writer's thread. The future is done when
-        the run is written, or when waiting for that is of no use: what is not written is lost when the program is
-        killed. It cannot be cancelled.
+        The future is done when the run is written, or when waiting for that is of no use: what is not written is lost
+        when the program is killed. It cannot be cancelled.
         """
         settled: Future[None] = Future()
         settled.set_running_or_notify_cancel()
         if self._failed_at is not None or self._closing_at is not None:
             settled.set_result(None)
         self._runs_given[handle] += 1
-        self._given.put(_Done(handle, run, settled, redacted))
+        self._given.put(_Done(handle, run, settled))
+        if self._given.qsize() >= MOST_AT_ONCE:
+            self._in_a_hurry.set()
         return settled
 
     def end(self, handle: BatchHandle, ended_at: str) -> None:
         """Record the end of a batch."""
-        self._given.put(EndBatch(handle, ended_at))
+        self._give(EndBatch(handle, ended_at))
 
     def missing(self, handle: BatchHandle) -> int:
         """Returns how many of a batch's recorded runs are not in the history, as far as is known."""
@@ -132,7 +141,7 @@ class HistoryWriter:
     def settle(self, timeout_s: float) -> bool:
         """Wait until everything recorded so far is written. Returns whether it was. Blocks."""
         written = threading.Event()
-        self._given.put(written)
+        self._give(written)
         return self._thread.is_alive() and written.wait(timeout_s)
 
     def close(self) -> bool:
@@ -140,24 +149,24 @@ class HistoryWriter:
         more than once."""
         if self._closing_at is None:
             self._closing_at = time.monotonic()
-            self._given.put(None)
+            self._give(None)
             self._thread.join(CLOSE_TIMEOUT_S)
             if self._thread.is_alive():
                 self._tell_what_is_missing()
         return not self._thread.is_alive() and not self._waiting and self._runs_given == self._runs_written
 
+    def _give(self, given: Entry | threading.Event | None) -> None:
+        """Give the thread what it takes up at once."""
+        self._given.put(given)
+        self._in_a_hurry.set()
+
     def _write(self) -> None:
         file = self._open
-        while (given := self._given.get()) is not None:
-            if isinstance(given, threading.Event):
-                self._settling.append(given)
-            else:
-                if isinstance(given, _Done) and not given.settled.done():
-                    self._runs_waiting.append(given.settled)
-                if (entry := self._packed(given)) is not None:
-                    self._waiting.append(entry)
+        goes_on = True
+        while goes_on:
+            goes_on = self._take()
             may_retry = self._closing_at is None and time.monotonic() >= (self._failed_at or 0.0) + RETRY_S
-            if self._failed_at is None or may_retry or self._beginning:
+            if goes_on and (self._failed_at is None or may_retry or self._beginning):
                 self._write_waiting(file)
             self._let_go_on()
         # What has failed since the end began would only fail again, and take time.
@@ -168,6 +177,26 @@ class HistoryWriter:
         for handle in tuple(self._runs_given):
             handle.release()
 
+    def _take(self) -> bool:
+        """Wait for entries and take all there are. Returns whether more may come."""
+        given = self._given.get()
+        if isinstance(given, _Done):
+            self._in_a_hurry.wait(GATHER_S)
+        self._in_a_hurry.clear()
+        while given is not None:
+            if isinstance(given, threading.Event):
+                self._settling.append(given)
+            else:
+                if isinstance(given, _Done) and not given.settled.done():
+                    self._runs_waiting.append(given.settled)
+                if (entry := self._packed(given)) is not None:
+                    self._waiting.append(entry)
+            try:
+                given = self._given.get_nowait()
+            except queue.Empty:
+                return True
+        return False
+
     def _let_go_on(self) -> None:
         """Release waiting callers: their entries are written, or cannot be for now."""
         while self._runs_waiting:
@@ -177,7 +206,7 @@ class HistoryWriter:
         if not isinstance(given, _Done):
             return given
         try:
-            packed = pack_run(given.redacted(given.run))
+            packed = self._packers[given.handle].packed(given.run)
         except (TypeError, ValueError, RecursionError) as error:
             self._leave_out(error)
             return None
@@ -188,13 +217,9 @@ class HistoryWriter:
 
     def _write_waiting(self, file: OpenHistory) -> None:
         while self._waiting:
-            entry = self._waiting[0]
+            entries = self._next_entries()
             try:
-                file.write(entry)
-                self._runs_written[entry.handle] += isinstance(entry, WriteRun)
-                if isinstance(entry, ResumeBatch):
-                    self._runs_given[entry.handle] = 0
-                    self._beginning.pop(entry.handle).set_result(None)
+                file.write(entries)
             except HistoryError as error:
                 self._refuse_to_go_on(error)
                 if not self._waiting:
@@ -203,17 +228,41 @@ class HistoryWriter:
                 self._tell(f"{error}; what is not stored yet is tried again")
                 return
             except Exception as error:
+                if len(entries) > 1:
+                    self._alone = len(entries)
+                    continue
                 _logger.exception("an entry was left out of the history %s", self.file)
-                if isinstance(entry, ResumeBatch):
-                    self._beginning.pop(entry.handle).set_exception(self._cannot_go_on(entry, error))
-                else:
-                    self._leave_out(error)
-            self._waiting.popleft()
+                self._give_up(entries[0], error)
+            else:
+                for entry in entries:
+                    self._count(entry)
+            for _ in entries:
+                self._waiting.popleft()
+            self._alone = max(self._alone - len(entries), 0)
         if self._failed_at is not None:
             self._failed_at = None
             self._tell(f"the history {self.file} can be written again: everything that waited is stored")
         while self._settling:
             self._settling.pop().set()
+
+    def _next_entries(self) -> list[Entry]:
+        """Returns the first entry that waits, or the runs that are committed together."""
+        runs = list(takewhile(lambda entry: isinstance(entry, WriteRun), islice(self._waiting, MOST_AT_ONCE)))
+        return runs if len(runs) > 1 and not self._alone else [self._waiting[0]]
+
+    def _count(self, entry: Entry) -> None:
+        """An entry is written."""
+        self._runs_written[entry.handle] += isinstance(entry, WriteRun)
+        if isinstance(entry, ResumeBatch):
+            self._runs_given[entry.handle] = 0
+            self._beginning.pop(entry.handle).set_result(None)
+
+    def _give_up(self, entry: Entry, error: Exception) -> None:
+        """An entry can never be written."""
+        if isinstance(entry, ResumeBatch):
+            self._beginning.pop(entry.handle).set_exception(self._cannot_go_on(entry, error))
+        else:
+            self._leave_out(error)
 
     def _refuse_to_go_on(self, error: HistoryError) -> None:
         """Nothing can be written for now: batches that are about to be resumed are refused."""
