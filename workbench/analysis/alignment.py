@@ -60,7 +60,7 @@ def aligned(left: Trajectory, right: Trajectory) -> tuple[Row, ...]:
     messages.
     """
     rows = [*_texts("system", (0, 0), _first_prompt(left), _first_prompt(right))]
-    rows += _texts("said", (0, 0), _first_said(left), _first_said(right))
+    rows += _texts("said", (0, 0), _first_texts(left), _first_texts(right))
     for one, other in _matched_rounds(left.rounds, right.rounds):
         rows += _round(one, other)
     return (*rows, *_texts("end", (0, 0), [_end(left)], [_end(right)]))
@@ -74,7 +74,7 @@ def _first_prompt(run: Trajectory) -> list[str]:
     return [run.start.system] if run.start is not None and run.start.system else []
 
 
-def _first_said(run: Trajectory) -> list[str]:
+def _first_texts(run: Trajectory) -> list[str]:
     return [message.content for message in run.start.messages] if run.start is not None else []
 
 
@@ -175,8 +175,8 @@ def _sketch_of_call(call: CallRecord, known: dict[Hashable, int]) -> _Sketch:
 
 
 def _sketch_of_round(of: Round, known: dict[Hashable, int]) -> _Sketch:
-    said = (of.text, *_prompt(of), None, *_asked(of), None, *of.added)
-    identity = (said, *((identity_of_call(call), identity_of_answer(call)) for call in of.calls))
+    texts = (of.text, *_prompt(of), None, *_asked(of), None, *of.added)
+    identity = (texts, *((identity_of_call(call), identity_of_answer(call)) for call in of.calls))
     number = known.setdefault(identity, len(known))
     return _Sketch(number, tuple(call.tool for call in of.calls), of.step.step if of.step is not None else None)
 

@@ -59,8 +59,8 @@ def first_difference(origin: Trajectory, fork: Trajectory) -> Difference | None:
         return _after(changed, Difference(number, "end", ends))
     if changed is None:
         return None
-    said = f"round {changed.round}: {changed.sentence}; the model does the same"
-    return replace(changed, sentence=said)
+    sentence = f"round {changed.round}: {changed.sentence}; the model does the same"
+    return replace(changed, sentence=sentence)
 
 
 def same_call(one: CallRecord, other: CallRecord) -> bool:
@@ -128,36 +128,36 @@ def _in_round(
         return Difference(number, "end", f"{at}: {ends if new is None else goes_on}")
     told, is_told = _asked(old), _asked(new)
     if told != is_told:
-        said = _instead(f"receives {_quoted(is_told, told)}", is_told, told, "receives nothing")
-        return Difference(number, "message", f"{at}: {said}")
+        text = _instead(f"receives {_quoted(is_told, told)}", is_told, told, "receives nothing")
+        return Difference(number, "message", f"{at}: {text}")
     several = max(len(old.calls), len(new.calls)) > 1
     for place, (before, now) in enumerate(zip_longest(old.calls, new.calls)):
         where = f"{at}, call {place + 1}" if several else at
         if before is None or now is None or before.tool != now.tool:
-            said = _other_tool(old, before, new, now)
-            return Difference(number, "tool", f"{where}: {said}", place)
+            text = _other_tool(old, before, new, now)
+            return Difference(number, "tool", f"{where}: {text}", place)
         found = _in_call(before.call, now.call)
         if found is not None:
-            argument, said = found
-            return Difference(number, "argument", f"{where}: calls {now.tool} {said}", place, argument)
+            argument, text = found
+            return Difference(number, "argument", f"{where}: calls {now.tool} {text}", place, argument)
     if old.text != new.text:
-        said = _instead(f"says {_quoted(new.text, old.text)}", new.text, old.text, "says nothing")
-        return Difference(number, "text", f"{at}: {said}")
+        text = _instead(f"says {_quoted(new.text, old.text)}", new.text, old.text, "says nothing")
+        return Difference(number, "text", f"{at}: {text}")
     for place, (answered, call) in enumerate(zip(old.calls, new.calls, strict=True)):
         before_result, result = _answer(answered.result), _answer(call.result)
         if before_result != result and not _changed(answered, call):
             is_answered = f"answered {_answered(result, before_result)}" if result is not None else "not answered"
-            said = f"{call.tool} is {is_answered} instead of {_answered(before_result, result)}"
+            text = f"{call.tool} is {is_answered} instead of {_answered(before_result, result)}"
             where = f"{at}, call {place + 1}" if several else at
-            return Difference(number, "result", f"{where}: {said}", place)
+            return Difference(number, "result", f"{where}: {text}", place)
     return None
 
 
 def _message_by_hand(old: Round, new: Round) -> Difference | None:
     if old.added == new.added:
         return None
-    said = "\n".join(new.added or old.added)
-    return _by_hand(new.number, "message", f"{_quoted(said, '')} was added by hand", here=bool(new.added))
+    text = "\n".join(new.added or old.added)
+    return _by_hand(new.number, "message", f"{_quoted(text, '')} was added by hand", here=bool(new.added))
 
 
 def _call_by_hand(old: Round, new: Round) -> Difference | None:
@@ -166,12 +166,12 @@ def _call_by_hand(old: Round, new: Round) -> Difference | None:
     for place, (before, now) in enumerate(zip(old.calls, new.calls, strict=True)):
         found = _in_call(before.sent, now.sent)
         if found is not None:
-            said = f"the arguments of {now.tool} were changed"
-            return _by_hand(new.number, "argument", said, place, found[0], here=now.edited is not None)
+            text = f"the arguments of {now.tool} were changed"
+            return _by_hand(new.number, "argument", text, place, found[0], here=now.edited is not None)
         if _answer(before.result) != _answer(now.result):
             here = _hand_at_result(now)
-            said = here or _hand_at_result(before)
-            return _by_hand(new.number, "result", said, place, here=bool(here))
+            text = here or _hand_at_result(before)
+            return _by_hand(new.number, "result", text, place, here=bool(here))
     return None
 
 
@@ -185,15 +185,15 @@ def _hand_at_result(call: CallRecord) -> str:
     if call.unedited is not None:
         return f"the result of {call.tool} was changed"
     source = call.result.source if call.result is not None else None
-    said = {"skipped": f"{call.tool} was skipped", "edited": f"{call.tool} was answered by hand"}
-    return said.get(source or "", "")
+    text = {"skipped": f"{call.tool} was skipped", "edited": f"{call.tool} was answered by hand"}
+    return text.get(source or "", "")
 
 
 def _by_hand(
-    number: int, what: What, said: str, call: int | None = None, argument: str | None = None, *, here: bool
+    number: int, what: What, text: str, call: int | None = None, argument: str | None = None, *, here: bool
 ) -> Difference:
     """Returns the difference made by a person; `here` is whether it was in the second run."""
-    return Difference(number, what, said if here else f"{said} in the other run", call, argument, by_hand=True)
+    return Difference(number, what, text if here else f"{text} in the other run", call, argument, by_hand=True)
 
 
 def _asked(of: Round) -> str:
@@ -260,10 +260,10 @@ def _value(value: JsonValue) -> str:
         return "a value too deep to show"
 
 
-def _instead(said: str, new: str, old: str, nothing: str) -> str:
+def _instead(text: str, new: str, old: str, nothing: str) -> str:
     if not new:
         return f"{nothing} instead of {_quoted(old, new)}"
-    return f"{said} instead of {_quoted(old, new)}" if old else f"{said} instead of nothing"
+    return f"{text} instead of {_quoted(old, new)}" if old else f"{text} instead of nothing"
 
 
 def _quoted(text: str, other: str) -> str:

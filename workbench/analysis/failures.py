@@ -245,8 +245,8 @@ def _given_up(trajectory: Trajectory, expected: Sequence[ExpectedCall], found: S
     answer = trajectory.final_answer
     lacking = [symptom for symptom in found if symptom.cause == "missing call"]
     if lacking:
-        said = describe_value(answer) if answer else None
-        return [Symptom("gave up", how, symptom.subject, symptom.expected, said) for symptom in lacking]
+        value = describe_value(answer) if answer else None
+        return [Symptom("gave up", how, symptom.subject, symptom.expected, value) for symptom in lacking]
     checked = any(symptom.cause == "content" for symptom in found)
     return [Symptom("gave up", how, None, "a final answer")] if checked and not answer else []
 

@@ -127,8 +127,8 @@ class Paired:
 
     def sentences(self, name_a: str, name_b: str) -> tuple[str, ...]:
         """The results of both tests in sentences; where there is nothing to compare, one sentence."""
-        said = self.sentence(name_a, name_b)
-        return (said, self.score_sentence(name_a, name_b)) if self.pairs else (said,)
+        sentence = self.sentence(name_a, name_b)
+        return (sentence, self.score_sentence(name_a, name_b)) if self.pairs else (sentence,)
 
     def sentence(self, name_a: str, name_b: str) -> str:
         """The result of the test on pass and fail in one plain sentence, with the number of cases it does not use."""

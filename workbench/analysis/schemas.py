@@ -98,8 +98,8 @@ def _inside(schema: Schema, root: Schema, path: str, depth: int, levels: int, su
 
 
 def _description(schema: Schema) -> str:
-    said = schema.get("description")
-    if isinstance(said, str) and said.strip():
-        return said
+    description = schema.get("description")
+    if isinstance(description, str) and description.strip():
+        return description
     options = chain.from_iterable(alternatives_of(schema, *ALTERNATIVES))
     return next(filter(None, (_description(option) for option in options if isinstance(option, dict))), "")

@@ -105,10 +105,10 @@ def _counted(sizes: Sequence[int], light: int) -> int:
     """Returns the same by counting: one integer holds, in fields wide enough for all of them, how many choices have
     each weight. Choosing a further size or not adds the fields to themselves, shifted."""
     width = len(sizes) + 1
-    kept = (1 << (light + 1) * width) - 1
+    mask = (1 << (light + 1) * width) - 1
     fields = 1
     for size in sizes:
-        fields += (fields << size * width) & kept
+        fields += (fields << size * width) & mask
     return fields % ((1 << width) - 1)  # the sum of a number's digits is its remainder when divided by base - 1
 
 

@@ -182,7 +182,7 @@ def _groups(
     groups: dict[str, list[ToolDefinition]] = defaultdict(list)
     for tool in tools:
         groups[key(tool)].append(tool)
-    return ((said, group) for said, group in groups.items() if said and len(group) > 1)
+    return ((text, group) for text, group in groups.items() if text and len(group) > 1)
 
 
 def _near_identical(tools: Sequence[ToolDefinition]) -> Iterator[LintFinding]:

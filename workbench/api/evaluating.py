@@ -264,8 +264,8 @@ async def evaluate_async(
         raise UsageError(program.secrets.redact(str(error))) from None
     try:
         approval = approval_for(needs(planned), approve, program.secrets)
-        kept_in = options.history or own_history
-        before = _baseline(str(baseline), kept_in, planned, fail_on) if baseline is not None else None
+        stored_in = options.history or own_history
+        before = _baseline(str(baseline), stored_in, planned, fail_on) if baseline is not None else None
         recordings = _recordings(record, record_failed, program.secrets)
     except BaseException:
         planned.abandon()

@@ -220,8 +220,8 @@ def suite_name(path: Path) -> str:
     return words[:1].upper() + words[1:] or "Suite"
 
 
-def _at(document: Document, index: int, said: str) -> Restructured:
-    return Restructured(document, said, document.cases[index].key)
+def _at(document: Document, index: int, message: str) -> Restructured:
+    return Restructured(document, message, document.cases[index].key)
 
 
 def _ids(document: Document) -> set[str]:

@@ -21,13 +21,13 @@ def with_unparsed(document: Document, sound: SuiteFile) -> SuiteFile:
     """Return a document with unparsed texts as a suite file. `sound` is the suite with their last valid versions."""
     parts = document.parts
     assert parts is not None
-    kept = [problem for problem in sound.problems if not any(_is_of(problem, at) for at in document.unparsed)]
-    if kept:
+    remaining = [problem for problem in sound.problems if not any(_is_of(problem, at) for at in document.unparsed)]
+    if remaining:
         ends = {at: _end(parts, at) for at in document.unparsed}
         grown = {at: text.rstrip("\n").count("\n") - _lines(parts, at) for at, text in document.unparsed.items()}
-        kept = [_moved(problem, ends, grown) for problem in kept]
+        remaining = [_moved(problem, ends, grown) for problem in remaining]
     problems = [_problem(document, parts, at, sound.path) for at in document.unparsed]
-    ordered = sorted((*problems, *kept), key=lambda problem: problem.line or 0)
+    ordered = sorted((*problems, *remaining), key=lambda problem: problem.line or 0)
     return replace(sound, suite=None, text=document.text, problems=tuple(ordered))
 
 
@@ -293,8 +293,8 @@ class Document:
     def _head_written(self, parts: SuiteText, line_end: str) -> str:
         before = parts.between[0]
         mark = before[: before.startswith(_BYTE_ORDER_MARK)]
-        kept = before[len(before.rstrip()) :] if parts.blocks else line_end
-        return mark + self.unparsed[HEAD].rstrip("\n").replace("\n", line_end) + kept
+        ending = before[len(before.rstrip()) :] if parts.blocks else line_end
+        return mark + self.unparsed[HEAD].rstrip("\n").replace("\n", line_end) + ending
 
 
 def outline_of(index: int, case: Case) -> CaseOutline:

@@ -64,8 +64,8 @@ def case_expecting(case: Table, tool: str, arguments: Mapping[str, JsonValue], s
     if step is not None:
         place, before = _step(case, step)
         forbidden = [name for name in items_at(before, ("forbidden_args",)) if name not in arguments]
-        kept = {key: value for key, value in before.items() if key != "forbidden_args"}
-        return with_value(case, place, kept | call | ({"forbidden_args": forbidden} if forbidden else {}))
+        remaining = {key: value for key, value in before.items() if key != "forbidden_args"}
+        return with_value(case, place, remaining | call | ({"forbidden_args": forbidden} if forbidden else {}))
     if "steps" in case:
         raise ValueError("the case is a chain, whose steps expect one call each: put the call into a step")
     if case.get("expect_no_calls"):

@@ -39,9 +39,9 @@ def lanes_of(runs: Iterable[PlannedRun], lane_of: Callable[[PlannedRun], LaneOf]
     """Sort runs into lanes, in their order. Where runs of one lane have different concurrency, the smallest counts."""
     lanes: dict[str, Lane] = {}
     for run in runs:
-        said = lane_of(run)
-        lane = lanes.setdefault(said.key, Lane(said.concurrency))
-        lane.concurrency = min(lane.concurrency, said.concurrency)
+        found = lane_of(run)
+        lane = lanes.setdefault(found.key, Lane(found.concurrency))
+        lane.concurrency = min(lane.concurrency, found.concurrency)
         lane.waiting.append(run)
     return tuple(lanes.values())
 

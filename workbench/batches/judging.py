@@ -90,7 +90,7 @@ class RunJudge:
         self._asking = asking
         self._recorded = KnownJudgements(recorded)
         self._chosen = chosen
-        self._said: dict[_Key, Judgement | str] = {}
+        self._findings: dict[_Key, Judgement | str] = {}
         """The judgement of each check's model, criteria and value, or why there is none."""
         self._saying = threading.Lock()
 
@@ -98,8 +98,8 @@ class RunJudge:
     def judgements(self) -> tuple[Judgement, ...]:
         """All that were used so far, each once, in an order that does not depend on who answered first."""
         with self._saying:  # a thread that took too long to grade goes on asking
-            said = tuple(self._said.values())
-        used = {each for each in said if isinstance(each, Judgement)}
+            findings = tuple(self._findings.values())
+        used = {each for each in findings if isinstance(each, Judgement)}
         return tuple(sorted(used, key=lambda each: (each.model, each.criteria, each.value)))
 
     def known(self, check: Judged, value: JsonValue) -> CheckVerdict:
@@ -108,18 +108,18 @@ class RunJudge:
         Raises JudgementNeededError when it is to be asked for, CheckError when there is no judgement to be had.
         """
         key = _key_of(check, value)
-        said = self._said.get(key) or self._recorded.of(check, key[2], self._chosen)
+        finding = self._findings.get(key) or self._recorded.of(check, key[2], self._chosen)
         try:
-            said = said or self._remembered(self._spec_of(check), key)
+            finding = finding or self._remembered(self._spec_of(check), key)
         except ConfigError as error:
-            said = str(error) if self._asking is not None else NOT_ASKED
-        if said is None and self._asking is not None:
+            finding = str(error) if self._asking is not None else NOT_ASKED
+        if finding is None and self._asking is not None:
             raise JudgementNeededError(check, value)
-        said = said or NOT_ASKED
-        self._say(key, said)
-        if isinstance(said, Judgement):
-            return said.verdict
-        raise unjudged(check, said)
+        finding = finding or NOT_ASKED
+        self._say(key, finding)
+        if isinstance(finding, Judgement):
+            return finding.verdict
+        raise unjudged(check, finding)
 
     async def ask(self, needed: Iterable[JudgementNeededError]) -> None:
         """Have values judged that are not known, all at once; afterwards they are, or why they cannot be."""
@@ -144,9 +144,9 @@ class RunJudge:
             await self.ask([needed])
             return self.known(check, value)
 
-    def _say(self, key: _Key, said: Judgement | str) -> None:
+    def _say(self, key: _Key, finding: Judgement | str) -> None:
         with self._saying:
-            self._said[key] = said
+            self._findings[key] = finding
 
     def _remembered(self, spec: ModelSpec, key: _Key) -> Judgement | None:
         _, criteria, text = key
@@ -162,7 +162,7 @@ class RunJudge:
             question = asking.under_way[place] = Question(answer)
         question.waiting += 1
         try:
-            said, use = await asyncio.shield(question.answer)
+            finding, use = await asyncio.shield(question.answer)
         finally:
             question.waiting -= 1
             if not question.waiting:
@@ -173,7 +173,7 @@ class RunJudge:
         if not question.counted:
             question.counted = True
             self.use += use
-        self._say(key, said)
+        self._say(key, finding)
 
     async def _answered(
         self, asking: Asking, key: _Key, spec: ModelSpec, model: Model

@@ -231,5 +231,5 @@ def _difference(which: str, batch: int, then: JsonValue, now: JsonValue) -> Iter
     elif "problem" in now and "problem" not in then:
         yield f"{which} of batch {batch} can no longer be reached: {now['problem']}"
     elif "problem" not in then and (other := [name for name in REACHED_BY if then.get(name) != now.get(name)]):
-        said = "; ".join(f"{name} was {then.get(name)} and is now {now.get(name)}" for name in other)
-        yield f"{which} has other settings than in batch {batch}: {said}"
+        problem = "; ".join(f"{name} was {then.get(name)} and is now {now.get(name)}" for name in other)
+        yield f"{which} has other settings than in batch {batch}: {problem}"

@@ -139,11 +139,11 @@ def _suites(options: ToolOptions) -> list[SuiteFile]:
         raise RefusedError("nothing was started: correct these suites first")
     if options.server is None:
         return list(files)
-    kept = [file for file in files if any(server.name == options.server for server in valid_suite(file).servers)]
-    if not kept:
+    matching = [file for file in files if any(server.name == options.server for server in valid_suite(file).servers)]
+    if not matching:
         names = sorted({server.name for file in files for server in valid_suite(file).servers})
         raise RefusedError(f"there is no server {options.server!r}; there are {', '.join(names) or 'none'}")
-    return kept
+    return matching
 
 
 def _refuse_written_out(tool: str, files: Sequence[SuiteFile]) -> None:

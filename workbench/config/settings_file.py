@@ -147,10 +147,10 @@ def _problem(file: Path, text: str, found: ErrorDetails) -> str:
     wrong place."""
     place = tuple(str(part) for part in found["loc"] if part != "[key]")
     line = _line_of(text, place)
-    return f"{file}{f':{line}' if line else ''}: {'.'.join(place)} {_said(found, place)}"
+    return f"{file}{f':{line}' if line else ''}: {'.'.join(place)} {_problem_text(found, place)}"
 
 
-def _said(found: ErrorDetails, place: tuple[str, ...]) -> str:
+def _problem_text(found: ErrorDetails, place: tuple[str, ...]) -> str:
     match found["type"]:
         case "missing":
             return f"is missing: {_WANTED.get(place[-1], 'it is needed')}"

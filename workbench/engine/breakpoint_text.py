@@ -118,8 +118,8 @@ def _tool(line: str, at: int) -> tuple[str | None, int]:
 def _round(line: str, at: int) -> int:
     word, start, end = _word(line, at)
     if not (word.isascii() and word.isdecimal() and int(word[:_MOST_DIGITS]) > 0 and len(word) <= _MOST_DIGITS):
-        said = f"{quoted(word)} is not a round" if word else "the number of the round is missing"
-        raise _error(start, said, f"write round N, from 1 to {'9' * _MOST_DIGITS}")
+        message = f"{quoted(word)} is not a round" if word else "the number of the round is missing"
+        raise _error(start, message, f"write round N, from 1 to {'9' * _MOST_DIGITS}")
     _end(line, end, "nothing may follow the number of the round")
     return int(word)
 

@@ -18,17 +18,17 @@ def opening_messages(case: Case) -> tuple[Message, ...]:
 
 def conversation_after(messages: tuple[Message, ...], rounds: Iterable[Round]) -> tuple[Message, ...]:
     """Returns a conversation extended by these rounds."""
-    said = list(messages)
+    conversation = list(messages)
     for done in rounds:
-        said += messages_before(done.step.user if done.step is not None else None, done.added)
-        said += (answer_message(done), *result_messages(done))
-    return tuple(said)
+        conversation += messages_before(done.step.user if done.step is not None else None, done.added)
+        conversation += (answer_message(done), *result_messages(done))
+    return tuple(conversation)
 
 
 def messages_before(follow_up: str | None, added: Iterable[str]) -> tuple[Message, ...]:
     """Returns the messages right before a request: the step's own message, then those that a person added."""
-    said = (follow_up, *added) if follow_up is not None else tuple(added)
-    return tuple(Message("user", text) for text in said)
+    texts = (follow_up, *added) if follow_up is not None else tuple(added)
+    return tuple(Message("user", text) for text in texts)
 
 
 def _message(message: PriorMessage) -> Message:

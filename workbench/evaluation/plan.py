@@ -141,11 +141,11 @@ class Plan:
 
     def only(self, suites: Iterable[Path]) -> Plan:
         """The plan without the runs of all other suites."""
-        kept = set(suites)
+        paths = set(suites)
         return replace(
             self,
-            runs=tuple(run for run in self.runs if run.file.path in kept),
-            files=tuple(file for file in self.files if file.path in kept),
+            runs=tuple(run for run in self.runs if run.file.path in paths),
+            files=tuple(file for file in self.files if file.path in paths),
         )
 
 

@@ -177,7 +177,7 @@ class _Editor:
             return [_dropped(table) for table in units]
         inner = (*keys, key)
         pairs = partners(old, new)
-        kept = {before for before in pairs if before is not None}
+        retained = {before for before in pairs if before is not None}
         sequence: list[tuple[bool, list[_Piece]]] = []
         following = 0
         for before, element in zip(pairs, new, strict=True):
@@ -185,12 +185,12 @@ class _Editor:
                 sequence.append((False, self._new_tables(inner, [element])))
                 continue
             while following < before:
-                if following not in kept:
+                if following not in retained:
                     sequence.append((True, _dropped(units[following])))
                 following += 1
             following = max(following, before + 1)
             sequence.append((True, self.table(units[before], old[before], element, inner)))
-        sequence += [(True, _dropped(units[index])) for index in range(following, len(units)) if index not in kept]
+        sequence += [(True, _dropped(units[index])) for index in range(following, len(units)) if index not in retained]
         return _in_slots(units, sequence)
 
     def _new_tables(self, keys: Keys, value: object) -> list[_Piece]:

@@ -161,18 +161,18 @@ def _long_text(text: str) -> str:
     lines = text.split("\n")
     if "\\" in text and "'''" not in text and not text.endswith("'") and all(map(str.isprintable, lines)):
         return f"'''\n{text}'''"
-    inner = "\n".join(_escaped(line, kept='"\t') for line in lines)
+    inner = "\n".join(_escaped(line, unescaped='"\t') for line in lines)
     inner = inner.replace('"""', '""\\"')
     if (len(text) - len(text.rstrip('"'))) % 3:
         inner = inner[:-1] + '\\"'
     return f'"""\n{inner}"""'
 
 
-def _escaped(text: str, kept: str = "") -> str:
+def _escaped(text: str, unescaped: str = "") -> str:
     """Escape a text for double quotes. Invisible characters are escaped too, so that a review shows them."""
     if text.isprintable() and '"' not in text and "\\" not in text:
         return text
-    return "".join(character if character in kept else _escaped_character(character) for character in text)
+    return "".join(character if character in unescaped else _escaped_character(character) for character in text)
 
 
 def _escaped_character(character: str) -> str:

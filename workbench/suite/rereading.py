@@ -23,7 +23,7 @@ _CASE = re.compile(r"cases\[(\d+)\]")
 
 
 @dataclass(frozen=True)
-class _Kept:
+class _Reused:
     """How two texts correspond: for each case now, the earlier one it equals, or `None`."""
 
     cases: tuple[int | None, ...]
@@ -36,11 +36,11 @@ class _Kept:
 def reread(file: SuiteFile, before: SuiteText, now: SuiteText) -> SuiteFile | None:
     """Returns the suite as `parse_suite` reads the text of `now`, where `file` is the result for the text of `before`;
     `None` when only reading the whole text can tell."""
-    kept = _kept(before, now)
-    if kept is None or any(map(_is_of_several, file.problems)):
+    reused = _reused(before, now)
+    if reused is None or any(map(_is_of_several, file.problems)):
         return None
-    fresh = kept.fresh
-    if not _ids_differ(file, now, kept):
+    fresh = reused.fresh
+    if not _ids_differ(file, now, reused):
         return None
     alone, found = _alone(file, now, fresh)
     of_fresh = [problem for problem in found if problem.where.startswith("cases[")]
@@ -48,13 +48,13 @@ def reread(file: SuiteFile, before: SuiteText, now: SuiteText) -> SuiteFile | No
         return None
     if fresh and alone is None and not any(problem.severity == "error" for problem in of_fresh):
         return None
-    problems = sorted((*_moved(file.problems, before, now, kept), *of_fresh), key=lambda problem: problem.line or 0)
+    problems = sorted((*_moved(file.problems, before, now, reused), *of_fresh), key=lambda problem: problem.line or 0)
     suite = None
     if not any(problem.severity == "error" for problem in problems):
         if file.suite is None:
             return None
         cases = list(alone or ())
-        of_now = [file.suite.cases[old] if old is not None else cases.pop(0) for old in kept.cases]
+        of_now = [file.suite.cases[old] if old is not None else cases.pop(0) for old in reused.cases]
         suite = file.suite.model_copy(update={"cases": tuple(of_now)})
         if list(unknown_tags(suite)) != list(unknown_tags(file.suite)):
             return None
@@ -64,7 +64,7 @@ def reread(file: SuiteFile, before: SuiteText, now: SuiteText) -> SuiteFile | No
     return SuiteFile(file.path, now.text, digest, suite, tuple(problems))
 
 
-def _kept(before: SuiteText, now: SuiteText) -> _Kept | None:
+def _reused(before: SuiteText, now: SuiteText) -> _Reused | None:
     """Returns `None` where more than cases has changed, or too many of them."""
     if not (before.in_blocks and now.in_blocks and before.blocks and now.blocks) or before.header is not now.header:
         return None
@@ -82,19 +82,19 @@ def _kept(before: SuiteText, now: SuiteText) -> _Kept | None:
     cases = tuple(places.get(id(block)) for block in now.blocks)
     if cases.count(None) > MOST_FRESH or len(set(cases) - {None}) + cases.count(None) < len(cases):
         return None
-    return _Kept(cases)
+    return _Reused(cases)
 
 
-def _ids_differ(file: SuiteFile, now: SuiteText, kept: _Kept) -> bool:
+def _ids_differ(file: SuiteFile, now: SuiteText, reused: _Reused) -> bool:
     """Returns whether no two cases have the same id; those that were reused differ among themselves."""
-    fresh = [_id(now.cases[at]) for at in kept.fresh]
+    fresh = [_id(now.cases[at]) for at in reused.fresh]
     if not fresh:
         return True
     if file.suite is not None:
         known = file.suite.cases
-        others: set[object] = {known[old].id for old in kept.cases if old is not None}
+        others: set[object] = {known[old].id for old in reused.cases if old is not None}
     else:
-        others = {_id(now.cases[at]) for at, old in enumerate(kept.cases) if old is not None}
+        others = {_id(now.cases[at]) for at, old in enumerate(reused.cases) if old is not None}
     return len(set(fresh)) == len(fresh) and not others & set(fresh)
 
 
@@ -148,12 +148,12 @@ def _alone(
     return read.suite.cases if read.suite is not None else None, tuple(problems)
 
 
-def _moved(problems: Sequence[Problem], before: SuiteText, now: SuiteText, kept: _Kept) -> list[Problem]:
+def _moved(problems: Sequence[Problem], before: SuiteText, now: SuiteText, reused: _Reused) -> list[Problem]:
     """Returns the problems that remain, with their present lines and indices."""
     if not problems:
         return []
     starts_before, starts_now = _starts(before), _starts(now)
-    now_at = {old: at for at, old in enumerate(kept.cases) if old is not None}
+    now_at = {old: at for at, old in enumerate(reused.cases) if old is not None}
     moved: list[Problem] = []
     for problem in problems:
         which = _CASE.match(problem.where)

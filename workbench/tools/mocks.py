@@ -77,7 +77,7 @@ class Mocks:
             if mock.tool != call.tool:
                 continue
             held = self._held(mock, call)
-            if held or (held is None and _said(mock, call, self._answered[index] + 1) == answer):
+            if held or (held is None and _written_answer(mock, call, self._answered[index] + 1) == answer):
                 self._answered[index] += 1
                 return
 
@@ -101,9 +101,9 @@ class Mocks:
         async def answer(on_progress: OnProgress | None = None) -> ToolAnswer:
             if mock.delay_ms:
                 await self._sleep(mock.delay_ms / 1000)
-            said = _said(mock, call, occurrence)
-            if said is not None:
-                return said
+            written = _written_answer(mock, call, occurrence)
+            if written is not None:
+                return written
             assert mock.python is not None
             reference = mock.python
             return await in_thread(lambda: self._computed(reference, call.arguments))
@@ -127,7 +127,7 @@ _ASKING = (Judged, PythonCheck)
 """Checks that need a judge or Python."""
 
 
-def _said(mock: Mock, call: ToolCall, occurrence: int) -> ToolAnswer | None:
+def _written_answer(mock: Mock, call: ToolCall, occurrence: int) -> ToolAnswer | None:
     """Returns a mock's result for its matching call number `number`; `None` where its Python produces it."""
     if mock.error is not None:
         return ToolAnswer(mock.error, is_error=True)
@@ -174,8 +174,8 @@ async def _judged_holds(check: Check, value: JsonValue, call_python: CallPython,
         return False
     if await holds(lambda _check, _value: CheckVerdict(0.0, False)):
         return True
-    said = {id(part): await judge(part, value) for part in with_parts(check) if isinstance(part, Judged)}
-    return await holds(lambda part, _value: said[id(part)])
+    judgements = {id(part): await judge(part, value) for part in with_parts(check) if isinstance(part, Judged)}
+    return await holds(lambda part, _value: judgements[id(part)])
 
 
 def mock_answer(result: JsonValue, arguments: Mapping[str, JsonValue]) -> ToolAnswer:

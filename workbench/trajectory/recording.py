@@ -77,8 +77,8 @@ def recordings_in(folder: Path) -> list[Path]:
 
 def header_line(header: Header) -> str:
     """Returns the first line of a recording, without the line end."""
-    said = {name: value for name in Header.__slots__ if (value := getattr(header, name)) is not None}
-    return compact_json({"recording": VERSION, **said})
+    given = {name: value for name in Header.__slots__ if (value := getattr(header, name)) is not None}
+    return compact_json({"recording": VERSION, **given})
 
 
 def result_line(run_id: str, result: Mapping[str, JsonValue]) -> str:
@@ -198,5 +198,5 @@ class _Reading:
             raise self._error(number, str(error)) from error
         self._events.append(event)
 
-    def _error(self, number: int, said: str) -> RecordingError:
-        return RecordingError(f"{self._path}:{number}: {said}")
+    def _error(self, number: int, message: str) -> RecordingError:
+        return RecordingError(f"{self._path}:{number}: {message}")

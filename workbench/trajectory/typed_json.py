@@ -98,11 +98,11 @@ _TYPES: dict[Any, tuple[tuple[type, ...], str]] = {
 
 
 def _of_type(wanted: tuple[tuple[type, ...], str]) -> Reader:
-    types, said = wanted
+    types, expected = wanted
 
     def read(value: Any) -> Any:
         if type(value) not in types:
-            raise ValueError(f"must be {said}")
+            raise ValueError(f"must be {expected}")
         return value
 
     return read

@@ -9,7 +9,7 @@ from workbench.tui.lines.spans import plain
 
 
 def said(state: PairedState) -> list[str]:
-    return [plain(line).strip() for line in state.said(200)]
+    return [plain(line).strip() for line in state.result_lines(200)]
 
 
 def test_cases_that_are_alike_are_so_in_pass_and_fail_and_those_with_another_score_are_counted() -> None:

@@ -32,7 +32,7 @@ REFUSING = CheckContext(lambda _reference, _value: False, lambda _check, _value:
 class Agent:
     """An agent with its description, and its run of a case."""
 
-    said: str
+    description: str
     run: Trajectory
 
 
@@ -115,11 +115,11 @@ def _values(checks: Checks | None) -> tuple[Checks | None, dict[str, JsonValue]]
     """Returns the checks, with `present` in place of those without a sample value, and arguments that meet them."""
     if checks is None:
         return None, {}
-    kept: Checks = {}
+    meetable: Checks = {}
     arguments: dict[str, JsonValue] = {}
     for name, check in checks.items():
-        kept[name], arguments[name] = _value(check)
-    return kept, arguments
+        meetable[name], arguments[name] = _value(check)
+    return meetable, arguments
 
 
 def _value(check: Check) -> tuple[Check, JsonValue]:

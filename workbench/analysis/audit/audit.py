@@ -170,13 +170,13 @@ def _careless(case: Case, place: Place, settings: CaseSettings, table: ToolTable
         except GradingError:
             return
         except CheckError as error:
-            message = f"the result of {agent.said} is unknown: {error}"
+            message = f"the result of {agent.description} is unknown: {error}"
             yield AuditFinding("not looked at", "note", place, message, "", case.id)
             return
         if grade.status in ("passed", "warned"):
             # A case that expects no call is meant to be passed by silence; it says little all the same.
             meant = case.forbids_all_calls
-            message = f"{agent.said} {'passes' if grade.status == 'passed' else 'is no more than warned'}"
+            message = f"{agent.description} {'passes' if grade.status == 'passed' else 'is no more than warned'}"
             yield AuditFinding(
                 "weak case", "note" if meant else "warning", place, message, _what_to_check(case), case.id
             )

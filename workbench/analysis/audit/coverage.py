@@ -78,8 +78,8 @@ def _values(tool: ToolDefinition, checks: Sequence[tuple[str, Check]]) -> Iterat
         if isinstance(choices, list):
             expected = [value for argument, check in checks if argument == name for value in _expected(check)]
             for choice in choices:
-                said = f"{tool.name}.{name} = {describe_value(choice)}"
-                yield said, any(json_equal(choice, value) for value in expected)
+                place = f"{tool.name}.{name} = {describe_value(choice)}"
+                yield place, any(json_equal(choice, value) for value in expected)
 
 
 def _expected(check: Check) -> tuple[JsonValue, ...]:

@@ -75,7 +75,7 @@ class ToolTable:
             )
         except (Unresolvable, RecursionError, SearchError):
             return None  # the linter of tools reports that the schema is broken
-        return _said(problem) if problem is not None else None
+        return _problem_text(problem) if problem is not None else None
 
     def _validator(self, tool: ToolDefinition) -> Draft202012Validator | None:
         if tool.name not in self._validators:
@@ -88,7 +88,7 @@ class ToolTable:
         return self._validators[tool.name]
 
 
-def _said(problem: ValidationError) -> str:
+def _problem_text(problem: ValidationError) -> str:
     """Returns a problem in words, with values as JSON."""
     instance: Any = problem.instance
     allowed: Any = problem.validator_value

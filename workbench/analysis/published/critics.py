@@ -20,13 +20,13 @@ def _summary(runs: Sequence[RunResult]) -> Summary:
     cases = _cases(runs)
     counts = {status: sum(case.status == status for case in cases) for status in ("passed", "warned", "failed")}
     rate = pass_rate(cases)
-    said = ", ".join(f"{count} {status}" for status, count in counts.items() if count or status != "warned")
+    statuses = ", ".join(f"{count} {status}" for status, count in counts.items() if count or status != "warned")
     scores: list[JsonValue] = [
         {"case": case.runs[0].case_id, "status": case.status, "score": percent(case)} for case in cases
     ]
     without = " without the warned" if counts["warned"] else ""
     return Summary(
-        f"{counted(len(cases), 'case')}, {said}, pass rate {rate:.2f}%{without}",
+        f"{counted(len(cases), 'case')}, {statuses}, pass rate {rate:.2f}%{without}",
         tuple(f"{case.runs[0].case_id}: {percent(case):.2f}%, {case.status}" for case in cases),
         {"total": len(cases), **counts, "pass_rate": rate, "cases": scores},
     )

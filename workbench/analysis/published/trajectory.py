@@ -17,13 +17,13 @@ def _summary(runs: Sequence[RunResult]) -> Summary:
     percentages = [run.score or 0.0 for run in runs]
     passed = sum(run.status == "passed" for run in runs)
     headline = f"{passed} of {len(runs)} all pass, percentage mean {decimals(mean(percentages))}"
-    said = ", ".join(f"{name} {_figure(value)}" for name, value in _statistics(percentages).items())
+    statistics = ", ".join(f"{name} {_figure(value)}" for name, value in _statistics(percentages).items())
     numbers: dict[str, JsonValue] = {
         "samples": len(runs),
         "all_pass": {**_statistics(all_pass)},
         "percentage": {**_statistics(percentages)},
     }
-    return Summary(headline, (f"percentage: {said}",), numbers)
+    return Summary(headline, (f"percentage: {statistics}",), numbers)
 
 
 def _statistics(values: Sequence[float]) -> dict[str, float | None]:

@@ -57,7 +57,7 @@ class AcceptedCall:
     answer: int
     arguments: tuple[AcceptedArgument, ...]
     place: Place | None = None
-    kept: Table | None = None
+    other_keys: Table | None = None
     lost: tuple[tuple[str, str], ...] = ()
     """Expectations on arguments that are dropped: their names, each with a few words."""
 
@@ -75,10 +75,10 @@ class AcceptedCall:
         call: Table = {"tool": self.tool}
         if args or not self.arguments:
             call["args"] = args
-        kept = dict(self.kept or {})
+        other_keys = dict(self.other_keys or {})
         if any(each.given and each.choice.written is None for each in self.arguments):
-            kept.pop("only_args", None)
-        return {**kept, **call} if self.step is not None else {**call, **kept}
+            other_keys.pop("only_args", None)
+        return {**other_keys, **call} if self.step is not None else {**call, **other_keys}
 
 
 def check_calls(calls: Iterable[CallRecord]) -> None:
@@ -91,11 +91,11 @@ def check_calls(calls: Iterable[CallRecord]) -> None:
             )
 
 
-def as_expected(record: CallRecord, place: Place | None = None, kept: Table | None = None) -> AcceptedCall:
+def as_expected(record: CallRecord, place: Place | None = None, other_keys: Table | None = None) -> AcceptedCall:
     """Expect a call that was not expected before, or whose tool differs from the expected one. `place` is where it
     goes; the keys in `kept` stay there."""
     arguments = tuple(_argument(name, value) for name, value in record.arguments.items())
-    return AcceptedCall(record.tool, record.round, arguments, place, kept)
+    return AcceptedCall(record.tool, record.round, arguments, place, other_keys)
 
 
 def as_expected_again(
@@ -116,7 +116,7 @@ def as_expected_again(
             continue
         verdict = text.get(name)
         if verdict is None or verdict.holds is not False:
-            arguments.append(AcceptedArgument(name, None, False, kept_choices(check), was_expected=True))
+            arguments.append(AcceptedArgument(name, None, False, unchanged_choices(check), was_expected=True))
         else:
             lost.append((name, CheckChoice(KEPT, check).text))
     if written["tool"] == ANY_TOOL and raw is None:
@@ -124,13 +124,13 @@ def as_expected_again(
         arguments = [replace(each, chosen=len(each.choices) - 1) for each in arguments]
     if written.get("only_args"):
         lost += [(name, "must not be given") for name in record.arguments if name not in checks]
-    kept = {key: value for key, value in written.items() if key not in ("tool", "args", "forbidden_args")}
+    other_keys = {key: value for key, value in written.items() if key not in ("tool", "args", "forbidden_args")}
     forbidden = written.get("forbidden_args")
     if isinstance(forbidden, list):
         lost += [(name, "must not be given") for name in forbidden if name in record.arguments]
         if left := [name for name in forbidden if name not in record.arguments]:
-            kept["forbidden_args"] = left
-    return AcceptedCall(str(written["tool"]), record.round, tuple(arguments), place, kept, tuple(lost))
+            other_keys["forbidden_args"] = left
+    return AcceptedCall(str(written["tool"]), record.round, tuple(arguments), place, other_keys, tuple(lost))
 
 
 def _argument(
@@ -147,8 +147,8 @@ def _argument(
         options = {key: check[key] for key in OF_EVERY_CHECK if key in check}
     if weight is not None:
         options.setdefault("weight", weight)
-    kept = check if verdict is not None and verdict.holds is not False else None
-    choices = choices_for(name, value, kept, options)
+    own_check = check if verdict is not None and verdict.holds is not False else None
+    choices = choices_for(name, value, own_check, options)
     # A check that holds only in part stays available, but a check that the value meets in full is preselected.
     in_part = verdict is not None and verdict.holds and verdict.score < verdict.weight * _IN_FULL
     return AcceptedArgument(name, value, True, choices, 1 if in_part and len(choices) > 2 else 0, check is not None)
@@ -178,11 +178,11 @@ class CheckChoice:
 
 
 def choices_for(
-    name: str, value: JsonValue, kept: object = None, options: Mapping[str, object] | None = None
+    name: str, value: JsonValue, own_check: object = None, options: Mapping[str, object] | None = None
 ) -> tuple[CheckChoice, ...]:
     """Return the checks for the argument `name` with this value, the preferred one first: the suite's own check
     (`kept`), otherwise the exact value where TOML can express it. New checks get `options`, such as a weight."""
-    found = [CheckChoice(KEPT, kept)] if kept is not None else []
+    found = [CheckChoice(KEPT, own_check)] if own_check is not None else []
     for kind, written in _checks_for(value):
         with_options = {**_explicit(written), **options} if options else as_argument(name, written)
         if _can_be_written(with_options) and _is_met(with_options, value):
@@ -190,9 +190,9 @@ def choices_for(
     return (*found, CheckChoice(LEAVE_OUT))
 
 
-def kept_choices(kept: object) -> tuple[CheckChoice, ...]:
+def unchanged_choices(own_check: object) -> tuple[CheckChoice, ...]:
     """Return the choices for an argument that was not given and whose check allows that."""
-    return CheckChoice(KEPT, kept), CheckChoice(LEAVE_OUT)
+    return CheckChoice(KEPT, own_check), CheckChoice(LEAVE_OUT)
 
 
 def _checks_for(value: JsonValue) -> Iterator[tuple[str, object]]:

@@ -149,33 +149,33 @@ def with_kind(value: object, kind: str, schema: Schema | None = None) -> object:
         )
     if kind == kind_of(value):
         return value
-    kept = _kept_values(value, schema)
+    carried = _carried_values(value, schema)
     match kind:
         case "all_of" | "any_of":
             parts = expected_of(value) if kind_of(value) in OF_CHECKS else [_alone(value)]
             return _with_check(value, kind, parts)
         case "type":
-            return _with_check(value, kind, type_of(kept[0]))
+            return _with_check(value, kind, type_of(carried[0]))
         case "equals_text":
-            return _with_check(value, kind, kept[0])
+            return _with_check(value, kind, carried[0])
         case "present" | "equals_null":
             return _with_check(value, kind, True)
         case "one_of":
-            return _with_check(value, kind, kept)
+            return _with_check(value, kind, carried)
         case "range":
-            return _with_check(value, kind, _ends(value, kept, schema))
+            return _with_check(value, kind, _ends(value, carried, schema))
         case "near":
-            numbers = [number for number in kept if is_number(number)] or [0]
+            numbers = [number for number in carried if is_number(number)] or [0]
             low, high = min(numbers), max(numbers)
             near = _table(_with_check(value, kind, low if low == high else _short(low / 2 + high / 2)))
             return {**near, "tolerance": _short(high / 2 - low / 2) or 1}
         case "pattern":
-            return _with_check(value, kind, re.escape(_as_text(kept[0])).replace("\\ ", " "))
+            return _with_check(value, kind, re.escape(_as_text(carried[0])).replace("\\ ", " "))
         case "python":
-            return _with_check(value, kind, _as_text(kept[0]) if is_function_reference(_as_text(kept[0])) else "")
+            return _with_check(value, kind, _as_text(carried[0]) if is_function_reference(_as_text(carried[0])) else "")
         case _ if kind in OF_TEXT:
-            return _with_check(value, kind, _as_text(kept[0]))
-    return _with_check(value, "equals", kept[0])
+            return _with_check(value, kind, _as_text(carried[0]))
+    return _with_check(value, "equals", carried[0])
 
 
 def options_of(value: object) -> tuple[OptionCell, ...]:
@@ -327,30 +327,30 @@ def _option_value(check: str, option: str, text: str) -> object:
     return read_text(text)
 
 
-def _kept_values(value: object, schema: Schema | None) -> list[object]:
+def _carried_values(value: object, schema: Schema | None) -> list[object]:
     """Return values that a new check can start with, at least one."""
     expected = expected_of(value)
     match kind_of(value):
         case "present" | "equals_null":
             first = sample_value(schema)
-            kept = [first, *(value for value in allowed_values(schema) or () if value != first)]
+            carried = [first, *(value for value in allowed_values(schema) or () if value != first)]
         case "one_of" if isinstance(expected, list):
-            kept = expected
+            carried = expected
         case "type" if isinstance(expected, str):
-            kept = [sample_value({"type": expected})]
+            carried = [sample_value({"type": expected})]
         case "all_of" | "any_of":
-            kept = _kept_values(expected[0], schema) if isinstance(expected, list) and expected else []
+            carried = _carried_values(expected[0], schema) if isinstance(expected, list) and expected else []
         case "range" if isinstance(expected, list):
-            kept = [end for end in expected if is_number(end)]
+            carried = [end for end in expected if is_number(end)]
         case _:
-            kept = [expected]
-    return kept or [sample_value(schema)]
+            carried = [expected]
+    return carried or [sample_value(schema)]
 
 
-def _ends(value: object, kept: list[object], schema: Schema | None) -> list[object]:
+def _ends(value: object, carried: list[object], schema: Schema | None) -> list[object]:
     """Return a range that contains the old value, otherwise the schema's bounds."""
     tolerance = _table(value).get("tolerance", 0) if kind_of(value) == "near" else 0
-    numbers = [number for number in kept if is_number(number)] if kind_of(value) not in WITHOUT_VALUE else []
+    numbers = [number for number in carried if is_number(number)] if kind_of(value) not in WITHOUT_VALUE else []
     if numbers and is_number(tolerance):
         return [_short(min(numbers) - tolerance), _short(max(numbers) + tolerance)]
     low, high = keyword(schema, "minimum"), keyword(schema, "maximum")

@@ -157,7 +157,7 @@ def suggested_value(schema: Schema | None) -> object | None:
     examples = keyword(schema, "examples")
     others = examples if isinstance(examples, list) else []
     suggested = (keyword(schema, "default"), *(listed or ()), keyword(schema, "example"), *others)
-    return next((value for value in suggested if _can_be_said(value)), None)
+    return next((value for value in suggested if _is_writable(value)), None)
 
 
 def sample_value(schema: Schema | None) -> object:
@@ -174,14 +174,14 @@ def sample_value(schema: Schema | None) -> object:
     return True if "boolean" in types else [] if "array" in types else {} if "object" in types else ""
 
 
-def _can_be_said(value: object) -> bool:
+def _is_writable(value: object) -> bool:
     match value:
         case None:
             return False
         case float():
             return is_number(value)
         case dict():
-            return all(map(_can_be_said, value.values()))
+            return all(map(_is_writable, value.values()))
         case list():
-            return all(map(_can_be_said, value))
+            return all(map(_is_writable, value))
     return True

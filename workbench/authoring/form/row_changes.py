@@ -152,9 +152,9 @@ def ungrouped(source: FormSource, row: FormRow) -> Edit | str:
     taken = calls[_index(place)]
     items = items_at(source.table, ("ordered",))
     index = _index(group)
-    kept: list[object] = [{"any_order": left}] if len(left) > 1 else left
-    table = with_value(source.table, ("ordered",), [*items[:index], *kept, taken, *items[index + 1 :]])
-    at = ("ordered", index + len(kept), *row.place[len(place) :])
+    remaining: list[object] = [{"any_order": left}] if len(left) > 1 else left
+    table = with_value(source.table, ("ordered",), [*items[:index], *remaining, taken, *items[index + 1 :]])
+    at = ("ordered", index + len(remaining), *row.place[len(place) :])
     return Edit(table, at, f"{_item_name(source, place)} taken out of its group")
 
 
@@ -203,8 +203,8 @@ def _without_argument(table: Table, place: Place) -> Table:
     """Remove an argument, or all arguments. A call without arguments left no longer checks arguments."""
     if place[-1] in ("args", "when"):
         owner = value_at(table, place[:-1])
-        kept = {key: value for key, value in owner.items() if key != place[-1]} if isinstance(owner, dict) else {}
-        return with_value(table, place[:-1], kept)
+        remaining = {key: value for key, value in owner.items() if key != place[-1]} if isinstance(owner, dict) else {}
+        return with_value(table, place[:-1], remaining)
     return without(table, place)
 
 

@@ -167,8 +167,8 @@ class Breakpoints:
     def _become(self, points: Sequence[Breakpoint]) -> None:
         self.points = tuple(points)
         if self.file is not None:
-            kept = [point for point in self.points if not self._is_secret(point)]
-            self.problem = self.file.write(kept) or (_NOT_KEPT if len(kept) < len(self.points) else None)
+            storable = [point for point in self.points if not self._is_secret(point)]
+            self.problem = self.file.write(storable) or (_NOT_KEPT if len(storable) < len(self.points) else None)
         self.changed()
 
     def _is_secret(self, point: Breakpoint) -> bool:

@@ -119,7 +119,7 @@ class BreakpointsScreen(SideScreen[None]):
         with Vertical(id="breakpoints-body"):
             yield RowsView(_Points(self._project), self._row_line, lambda: _NONE, "breakpoints-list")
             yield CompletionList()
-        yield ReadLines(self._said, "breakpoints-said")
+        yield ReadLines(self._message_lines, "breakpoints-said")
         yield _LineField("breakpoints-line", self._step)
         yield KeyBar("breakpoints-keys")
 
@@ -155,7 +155,7 @@ class BreakpointsScreen(SideScreen[None]):
     def _row_line(self, index: int, width: int) -> Line:
         return point_line(self.breakpoints.points[index], width)
 
-    def _said(self, width: int) -> list[Line]:
+    def _message_lines(self, width: int) -> list[Line]:
         if self._typing:
             return typing_lines(self._field.value, self._mistake, width)
         points = self.breakpoints.points

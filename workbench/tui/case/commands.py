@@ -53,8 +53,8 @@ class EditingCommands:
         """Undo or redo. If a field contains invalid text, it is only closed, because that text is not part of any
         change."""
         if (refused := self._case_pane.give_up_refused()) is not None:
-            kept = f"Its text is invalid: {refused}. Enter in its cell shows it again"
-            text = f"The field was closed, and nothing else was {what.lower()}. {kept}"
+            reason = f"Its text is invalid: {refused}. Enter in its cell shows it again"
+            text = f"The field was closed, and nothing else was {what.lower()}. {reason}"
             self._stage.announce(text, "warned", GLYPHS.warned)
         elif (suite := self._selection.suite) is not None:
             shown = self._case_pane.shown

@@ -178,13 +178,13 @@ class CaseView(LineView):
     def show(self, excerpt: Excerpt | None, message: Message = (), line: int | None = None) -> None:
         """Show an excerpt, or a message if there is none, near a line of the file if given."""
         if excerpt != self.excerpt or message != self._message:
-            kept = self.line if excerpt is not None and self.excerpt is not None else 0
+            previous = self.line if excerpt is not None and self.excerpt is not None else 0
             other = excerpt is None or self.excerpt is None or excerpt.first != self.excerpt.first
             self.excerpt, self._message = excerpt, message
             self._laid_out_at = -1
             self.top = self.cursor = 0
             if not other:
-                self.go_to(kept)
+                self.go_to(previous)
         if line is not None and self.excerpt is not None:
             self.go_to(line - self.excerpt.first)
         self.repaint()

@@ -68,19 +68,19 @@ class ComparedBatchScreen(CompareScreen):
         self._not_before_s = self._loop_s() + GOING_S
 
     @property
-    def _kept(self) -> StoredRuns:
-        kept = self.state.source
-        assert isinstance(kept, StoredRuns)
-        return kept
+    def _stored(self) -> StoredRuns:
+        stored = self.state.source
+        assert isinstance(stored, StoredRuns)
+        return stored
 
     def _made_here(self) -> bool:
         batches = {run.batch for run in self._book.under_way()}
-        return self._kept.is_going and self._kept.batch.number in map(self._runner.number_of, batches)
+        return self._stored.is_going and self._stored.batch.number in map(self._runner.number_of, batches)
 
     def _title_ends(self, about: Sequence[Line]) -> Sequence[Line]:
-        if not self._kept.is_going:
+        if not self._stored.is_going:
             return *about, EMPTY
-        batch = self._kept.batch
+        batch = self._stored.batch
         far = f"{GLYPHS.running} {batch.planned - batch.missing:,} of {batch.planned:,}"
         if self._is_ours:
             ends = [f"{far} runs", far]
@@ -105,7 +105,7 @@ class ComparedBatchScreen(CompareScreen):
         self._was_left = True
 
     def on_screen_resume(self) -> None:
-        if self._is_wanted or (self._was_left and self._kept.is_going):
+        if self._is_wanted or (self._was_left and self._stored.is_going):
             self._read_soon()
 
     def _read_soon(self) -> None:
@@ -127,7 +127,7 @@ class ComparedBatchScreen(CompareScreen):
         self._is_wanted = self._is_asked = False
         began_s = self._loop_s()
         try:
-            read = await asyncio.to_thread(self._read_others, self._kept)
+            read = await asyncio.to_thread(self._read_others, self._stored)
         except HistoryError as error:
             text = str(error)
             self._is_ours = False  # events cannot make it readable; F5 tries again
@@ -145,11 +145,11 @@ class ComparedBatchScreen(CompareScreen):
         after = self._read()
         return after, changed_cases(before, after)
 
-    async def _take(self, kept: StoredRuns, others: list[tuple[str, str]] | None, *, asked: bool) -> None:
+    async def _take(self, stored: StoredRuns, others: list[tuple[str, str]] | None, *, asked: bool) -> None:
         """Show what was read. `others` are the cases with changed cells."""
-        over = kept.batch.missing - self._kept.batch.missing
+        over = stored.batch.missing - self._stored.batch.missing
         state, rows = self.state, self.state.rows
-        state.source, self._read_at = kept, datetime.now()
+        state.source, self._read_at = stored, datetime.now()
         self._is_ours = self._made_here()
         if others is None:
             state.read()

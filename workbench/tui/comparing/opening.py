@@ -163,7 +163,7 @@ class CompareCommands:
 
             def tested() -> PairedState:
                 paired = PairedState(all_paired(columns.pop(base), columns)[model], names[base], names[model])
-                paired.said(80)  # computed and cached here, in the thread
+                paired.result_lines(80)  # computed and cached here, in the thread
                 return paired
 
             paired = await in_background(tested)

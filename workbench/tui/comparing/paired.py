@@ -41,7 +41,7 @@ class PairedState(ListState[Pair]):
         self.second = second
         self.rows = list(found.pairs)
 
-    def said(self, width: int) -> list[Line]:
+    def result_lines(self, width: int) -> list[Line]:
         """Return the results of the tests and the numbers they are based on."""
         found = self.found
         room = max(width - 2, 10)
@@ -82,7 +82,7 @@ class PairedState(ListState[Pair]):
     def text(self) -> str:
         """Return everything as text, for copying."""
         rows = (plain(self.row_line(at, 1_000)) for at in range(len(self.rows)))
-        return "\n".join((*(plain(line).strip() for line in self.said(10_000)), *rows)) + "\n"
+        return "\n".join((*(plain(line).strip() for line in self.result_lines(10_000)), *rows)) + "\n"
 
 
 def nothing_message() -> Message:
@@ -106,7 +106,7 @@ class PairedScreen(SideScreen[None]):
 
     def compose(self) -> ComposeResult:
         yield Bar("paired-title")
-        yield Detail(self.state.said, "paired-said")
+        yield Detail(self.state.result_lines, "paired-said")
         yield RowsView(self.state, self.state.row_line, nothing_message, "paired-list")
         yield KeyBar("paired-keys")
 

@@ -271,8 +271,8 @@ class CompareScreen(CellsScreen):
         elif state.model == state.base:
             why["pair"] = "this column is the base: put the cursor on the one to compare with it, or b on another"
         if not state.source.live:
-            kept = "a batch of the history cannot be run here: c in the history resumes it"
-            return {f"compare.{name}": text for name, text in why.items()} | dict.fromkeys(_RUNNING, kept)
+            why_not = "a batch of the history cannot be run here: c in the history resumes it"
+            return {f"compare.{name}": text for name, text in why.items()} | dict.fromkeys(_RUNNING, why_not)
         why["reload"] = "these runs are shown as they progress"
         return {f"compare.{name}": text for name, text in why.items()}
 

@@ -163,12 +163,12 @@ class CompareTable(LineView):
         version = state.version(row.case) if row.case is not None else 0
         base = state.base if state.has_base else None
         looks = (row, version, at_cursor, state.models, self.columns, state.marked, base, state.names_suites)
-        kept = self._lines.get(index)
-        if kept is None or kept[0] != looks:
+        cached = self._lines.get(index)
+        if cached is None or cached[0] != looks:
             if len(self._lines) > KEPT_LINES:
                 self._lines.clear()
-            kept = self._lines[index] = looks, row_line(state, row, self.columns, has_cursor=at_cursor is not None)
-        return kept[1]
+            cached = self._lines[index] = looks, row_line(state, row, self.columns, has_cursor=at_cursor is not None)
+        return cached[1]
 
     def show_state(self) -> None:
         """Show the current state, with the cursor visible."""

@@ -278,15 +278,15 @@ def _tools(settings: Settings) -> str:
     return "tools mocked or executed as the cases say"
 
 
-def _reached(said: Settings) -> str:
+def _reached(settings: Settings) -> str:
     """Describe how a model was reached, in the order of the settings."""
-    if "problem" in said:
-        return one_line(f"could not be reached: {said['problem']}")
-    facts = [str(said[key]) for key in ("model", "provider", "base_url") if said.get(key)]
-    params = said.get("params")
+    if "problem" in settings:
+        return one_line(f"could not be reached: {settings['problem']}")
+    facts = [str(settings[key]) for key in ("model", "provider", "base_url") if settings.get(key)]
+    params = settings.get("params")
     if isinstance(params, dict):
         facts += [f"{key} {value}" for key, value in params.items()]
-    price = said.get("price")
+    price = settings.get("price")
     if isinstance(price, dict):
         facts.append(f"{price.get('input')} and {price.get('output')} USD for a million tokens in and out")
     return one_line(f" {GLYPHS.dot} ".join(facts))

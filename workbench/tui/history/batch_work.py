@@ -56,7 +56,7 @@ class BatchWork:
         screens: Callable[[], Iterable[Screen[Any]]],
     ) -> None:
         self._stage = stage
-        self._kept_in = file
+        self._stored_in = file
         self._program = program
         self._selection = selection
         self._runner = runner
@@ -75,8 +75,8 @@ class BatchWork:
 
     @property
     def _file(self) -> Path:
-        assert self._kept_in is not None, "nothing can be done to a history that is not kept"
-        return self._kept_in
+        assert self._stored_in is not None, "nothing can be done to a history that is not kept"
+        return self._stored_in
 
     # Leaving
 
@@ -141,10 +141,10 @@ class BatchWork:
     async def name(self, screen: HistoryScreen, batch: BatchRow, name: str) -> None:
         """Name a batch. An empty name removes the name."""
 
-        def change(said: list[str]) -> None:
+        def change(messages: list[str]) -> None:
             from workbench.history.editing import name_batch
 
-            name_batch(self._file, batch.number, name or None, said.append)
+            name_batch(self._file, batch.number, name or None, messages.append)
 
         loses = next((other for other in screen.state.batches if name and other.name == name), None)
         lost = f"; #{loses.number} no longer is" if loses is not None else ""
@@ -154,10 +154,10 @@ class BatchWork:
     async def remove(self, screen: HistoryScreen, batch: BatchRow) -> None:
         """Remove a batch with all its runs."""
 
-        def change(said: list[str]) -> None:
+        def change(messages: list[str]) -> None:
             from workbench.history.editing import remove_batches
 
-            remove_batches(self._file, [batch.number], said.append)
+            remove_batches(self._file, [batch.number], messages.append)
 
         await self._change(screen, f"removing {called(batch)}", change, f"{called(batch)} was removed")
 
@@ -328,9 +328,9 @@ def _first_of(damaged: Sequence[str]) -> str:
 def _regraded_text(plan: RegradingPlan, graded: Sequence[GradedAgain]) -> str:
     moved = moves_text(Move(each.before, each.after) for each in graded)
     parts = [f"Regraded: {moved}" if moved else "Regraded: no grade changed"]
-    kept = [each.after.not_regraded for each in graded if each.after.not_regraded is not None]
-    if kept:
-        parts.append(f"{counted(len(kept), 'run')} not regraded, the first: {kept[0]}")
+    not_regraded = [each.after.not_regraded for each in graded if each.after.not_regraded is not None]
+    if not_regraded:
+        parts.append(f"{counted(len(not_regraded), 'run')} not regraded, the first: {not_regraded[0]}")
     otherwise = sum(each.run.asked_otherwise for each in graded)
     if otherwise:
         parts.append(f"{counted(otherwise, 'run')} of cases that have changed since")

@@ -41,11 +41,11 @@ class GoOnScreen(AskScreen[Literal["go on", "no"]]):
 
     TITLE_LINE = "Something has changed"
 
-    def __init__(self, batch: BatchRow, said: Sequence[str], *, today: bool) -> None:
+    def __init__(self, batch: BatchRow, texts: Sequence[str], *, today: bool) -> None:
         models = ", with models and judges of today" if today else ""
         asked = f"{counted(batch.missing, 'run')} of {called(batch)} would run now:"
         super().__init__(
-            _listed(asked, said),
+            _listed(asked, texts),
             [
                 ("go on", Option("go on", f"run what is missing{models}", key="g")),
                 ("no", Option("no", "leave the batch as it is", key="n")),
@@ -76,11 +76,11 @@ class RemoveScreen(AskScreen[Literal["remove", "no"]]):
         )
 
 
-def _listed(asked: str, said: Sequence[str]) -> BuildLines:
+def _listed(asked: str, texts: Sequence[str]) -> BuildLines:
     def lines(width: int) -> list[Line]:
         room = max(width - 4, 10)
         found: list[Line] = [EMPTY, *with_margin(asked, width), EMPTY]
-        for text in said:
+        for text in texts:
             for at, row in enumerate(wrap(one_line(text), room - 2)):
                 found.append((Span("  - " if at == 0 else "    ", "warned"), Span(row, "warned")))
         return [*found, EMPTY]

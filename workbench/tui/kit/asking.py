@@ -139,11 +139,11 @@ class _Naming(Dialog[_Choice]):
     _Naming.low ReadLines { display: none; }
     """
 
-    def __init__(self, title: str, proposed: str, said: str, refusal: Refusal, keys: Line) -> None:
+    def __init__(self, title: str, proposed: str, explanation: str, refusal: Refusal, keys: Line) -> None:
         super().__init__(keys)
         self.TITLE_LINE = title  # type: ignore[misc]
         self._proposed = proposed
-        self._said = said
+        self._explanation = explanation
         self._refusal = refusal
 
     def body(self) -> ComposeResult:
@@ -175,7 +175,7 @@ class _Naming(Dialog[_Choice]):
         self.say_keys(self._keys)
 
     def _lines(self, width: int) -> list[Line]:
-        parts = wrap(one_line(self._said), max(width - 4, 10))
+        parts = wrap(one_line(self._explanation), max(width - 4, 10))
         return [EMPTY, *((Span("  "), Span(row)) for row in parts)]
 
     def _make_room(self, height: int) -> None:
@@ -186,8 +186,8 @@ class _Naming(Dialog[_Choice]):
 class NameScreen(_Naming[str]):
     """Asks for a name."""
 
-    def __init__(self, title: str, proposed: str, said: str, refusal: Refusal) -> None:
-        super().__init__(title, proposed, said, refusal, keys_line(("Enter", "take it"), ("Esc", "leave")))
+    def __init__(self, title: str, proposed: str, explanation: str, refusal: Refusal) -> None:
+        super().__init__(title, proposed, explanation, refusal, keys_line(("Enter", "take it"), ("Esc", "leave")))
 
     def answer(self, text: str) -> None:
         self.dismiss(text)

@@ -121,17 +121,17 @@ def notice_rows(notice: Line, width: int, most: int) -> list[Line]:
     because its end says what happened."""
     rows = wrap_line(notice, width, hang=1)
     text, role = plain(notice), notice[0].role
-    kept = min(len(text), width * most) // 2
-    while len(rows) > most and kept > 0:
-        rows = wrap_line((Span(f"{text[:kept]}{ELLIPSIS}{text[-kept:]}", role),), width, hang=1)
-        kept -= 1
+    half = min(len(text), width * most) // 2
+    while len(rows) > most and half > 0:
+        rows = wrap_line((Span(f"{text[:half]}{ELLIPSIS}{text[-half:]}", role),), width, hang=1)
+        half -= 1
     return rows[:most]
 
 
 def key_line(keys: Sequence[tuple[Action, bool]], width: int, keymap: Keymap) -> Line:
     """Return as many keys as fit into `width` cells. Those for help and going back are always included."""
     spans: list[Span] = [Span(" ")]
-    for action, able, key in _kept(keys, width, keymap):
+    for action, able, key in _fitting(keys, width, keymap):
         role: Role = "accent" if able else "muted"
         spans += [Span(key, role), Span(f" {action.label}{_GAP}", "text" if able else "muted")]
     return tuple(spans)
@@ -140,7 +140,7 @@ def key_line(keys: Sequence[tuple[Action, bool]], width: int, keymap: Keymap) ->
 def key_at(keys: Sequence[tuple[Action, bool]], width: int, keymap: Keymap, x: int) -> Action | None:
     """Return the action at a cell of the bar."""
     end = 1
-    for action, _, key in _kept(keys, width, keymap):
+    for action, _, key in _fitting(keys, width, keymap):
         start, end = end, end + _cells_of(action, key)
         if start <= x < end - len(_GAP):
             return action
@@ -154,14 +154,14 @@ def _cells_of(action: Action, key: str) -> int:
     return cell_len(f"{key} {action.label}{_GAP}")
 
 
-def _kept(keys: Sequence[tuple[Action, bool]], width: int, keymap: Keymap) -> list[tuple[Action, bool, str]]:
+def _fitting(keys: Sequence[tuple[Action, bool]], width: int, keymap: Keymap) -> list[tuple[Action, bool, str]]:
     """Return the keys that fit, each with its name."""
     bound = [(action, able, key_name(keymap.keys(action)[0])) for action, able in keys if keymap.keys(action)]
     widths = {action.id: _cells_of(action, key) for action, _, key in bound}
-    kept = {action.id for action, _, _ in bound if action.id.rpartition(".")[2] in ("help", "back", "end")}
-    room = width - 1 - sum(widths[action_id] for action_id in kept)
+    always = {action.id for action, _, _ in bound if action.id.rpartition(".")[2] in ("help", "back", "end")}
+    room = width - 1 - sum(widths[action_id] for action_id in always)
     for action, _, _ in bound:
-        if action.id not in kept and widths[action.id] <= room:
-            kept.add(action.id)
+        if action.id not in always and widths[action.id] <= room:
+            always.add(action.id)
             room -= widths[action.id]
-    return [each for each in bound if each[0].id in kept]
+    return [each for each in bound if each[0].id in always]

@@ -205,8 +205,8 @@ class _Reading:
                         return key, owner, action.id
         return None
 
-    def _problem(self, place: tuple[str, ...], said: str) -> None:
-        self._problems.append((self._positions.line(place), said))
+    def _problem(self, place: tuple[str, ...], message: str) -> None:
+        self._problems.append((self._positions.line(place), message))
 
 
 def _entries(place: tuple[str, ...], table: Mapping[str, object]) -> Iterator[tuple[tuple[str, ...], str, object]]:

@@ -53,8 +53,8 @@ class Remembered:
     def with_place(self, project: str, place: Place) -> Remembered:
         """Return a copy with a new position in a project, which becomes the last one."""
         others = {key: known for key, known in self.projects.items() if key != project}
-        kept = list(others.items())[-(MOST_PROJECTS - 1) :]
-        return replace(self, projects=MappingProxyType({**dict(kept), project: place}))
+        latest = list(others.items())[-(MOST_PROJECTS - 1) :]
+        return replace(self, projects=MappingProxyType({**dict(latest), project: place}))
 
 
 NOTHING = Remembered()

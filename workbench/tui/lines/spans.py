@@ -85,15 +85,15 @@ def cut_line(line: Line, width: int) -> Line:
     """Cut a line to at most `width` cells."""
     if cells(line) <= width:
         return line
-    kept: list[Span] = []
+    cut: list[Span] = []
     left = width - 1
     for span in line:
         end = end_within(span.text, 0, left)
-        kept.append(Span(span.text[:end], span.role))
+        cut.append(Span(span.text[:end], span.role))
         left -= cell_len(span.text[:end])
         if end < len(span.text):
             break
-    return (*kept, Span(ELLIPSIS, "muted")) if width > 0 else EMPTY
+    return (*cut, Span(ELLIPSIS, "muted")) if width > 0 else EMPTY
 
 
 def padded(text: str, width: int) -> str:

@@ -182,8 +182,8 @@ class RunBook:
 
     def finished(self, case: CaseKey) -> list[RunRecord]:
         """Return the finished runs of a case."""
-        kept = (*self._latest.get(case, {}).values(), *chain.from_iterable(self.by_model.of(case).values()))
-        return [run for run in {id(run): run for run in kept}.values() if run.figures is not None]
+        runs = (*self._latest.get(case, {}).values(), *chain.from_iterable(self.by_model.of(case).values()))
+        return [run for run in {id(run): run for run in runs}.values() if run.figures is not None]
 
     def grade_anew(self, run: RunRecord, planned: PlannedRun, result: RunResult) -> None:
         """Replace the grade of a finished run by that of the case in `planned`. Only caches that this affects are

@@ -122,10 +122,10 @@ class Regrader:
         await asyncio.sleep(REST_S)
         total, began_s, shown_s = state.waiting, self._clock(), 0.0
         refused: dict[Path, str] = {}
-        kept: Counter[str] = Counter()
+        not_regraded: Counter[str] = Counter()
         while piece := state.due(PIECE_RUNS):
             due = [each for case in piece for each in case.runs]
-            state.done(piece, await self._graded_in_background(due, refused, kept))
+            state.done(piece, await self._graded_in_background(due, refused, not_regraded))
             if due:
                 self._show.everywhere({case.key for case in piece})
             if self._clock() - max(began_s, shown_s) > LONG_S:
@@ -133,14 +133,14 @@ class Regrader:
                 self._stage.announce(f"Regrading: {max(total - state.waiting, 0):,} of {total:,} cases", gently=True)
         parts = [
             state.take_summary(),
-            *(f"{counted(runs, 'run')} not regraded ({why}): r runs them again" for why, runs in kept.items()),
+            *(f"{counted(runs, 'run')} not regraded ({why}): r runs them again" for why, runs in not_regraded.items()),
         ]
         self._show.all_graded()
         if any(parts) or shown_s:
             self._stage.announce("; ".join(filter(None, parts)) or "Regraded: no grade changed", gently=True)
 
     async def _graded_in_background(
-        self, due: Sequence[Due], refused: dict[Path, str], kept: Counter[str]
+        self, due: Sequence[Due], refused: dict[Path, str], not_regraded: Counter[str]
     ) -> dict[int, RunResult]:
         """Return the results of runs, computed in a thread, by the identity of their records. Missing ones are counted
         in `kept` by reason. `refused` has, by suite, why its Python code is no longer called."""
@@ -163,7 +163,7 @@ class Regrader:
                 if result is not None:
                     results[id(each.run)] = result
                 else:
-                    kept[refused.setdefault(path, "a Python check that does not end")] += 1
+                    not_regraded[refused.setdefault(path, "a Python check that does not end")] += 1
         return results
 
     async def _graded_with_python(self, due: Due, code: FoundCode) -> RunResult | None:

@@ -72,10 +72,10 @@ def status_line(
     bar = BAR_CELLS if width >= NARROW_CELLS else SHORT_BAR_CELLS
     for needed, words in _LESS_AND_LESS:
         parts = _parts(cases, counts, spend, progress, bar, words=words)
-        kept = tuple(span for rank, spans in parts if rank <= needed for span in spans)
-        if cells(left if needed >= _MODELS else left[:1]) + cells(kept) + 2 <= width:
+        fitting = tuple(span for rank, spans in parts if rank <= needed for span in spans)
+        if cells(left if needed >= _MODELS else left[:1]) + cells(fitting) + 2 <= width:
             break
-    return spread(left, kept, width)
+    return spread(left, fitting, width)
 
 
 _COUNTS, _LEFT, _TIME, _BAR, _TIME_LEFT, _MODELS, _TOKENS, _COST = range(8)

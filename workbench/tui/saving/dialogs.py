@@ -47,7 +47,7 @@ class ChangedScreen(AskScreen[ChangedAnswer]):
             text = f"The file changed on disk since it was opened. Your version: {found}."
             answers = [_MINE, _THEIRS, _NAME, _LATER]
         super().__init__(
-            lambda width: said_lines(path, [(text, "text")], found, width),
+            lambda width: difference_lines(path, [(text, "text")], found, width),
             answers,
             leaving="later",
             harmless=frozenset({"theirs", "name"} if not gone else {"mine", "name"}),
@@ -65,17 +65,17 @@ class RewrittenScreen(AskScreen[RewrittenAnswer]):
     def __init__(self, path: Path, found: Difference) -> None:
         text = f"Some comments or formatting would be lost. Saving changes the file: {found}."
         super().__init__(
-            lambda width: said_lines(path, [(text, "text")], found, width),
+            lambda width: difference_lines(path, [(text, "text")], found, width),
             [("save", Option("save", "as shown", key="s")), ("no", Option("not now", "it stays as a draft", key="n"))],
             leaving="not now",
         )
 
 
-def said_lines(path: Path, said: Sequence[tuple[str, Role]], found: Difference, width: int) -> list[Line]:
+def difference_lines(path: Path, texts: Sequence[tuple[str, Role]], found: Difference, width: int) -> list[Line]:
     """Return a suite's path, remarks, and a difference."""
     lines: list[Line] = [EMPTY]
     lines += with_margin(str(path), width, "strong")
-    for text, role in said:
+    for text, role in texts:
         lines += with_margin(text, width, role)
     return [*lines, EMPTY, *found.drawn(width), EMPTY]
 
@@ -94,7 +94,7 @@ class LeftScreen(AskScreen[LeftAnswer]):
         if notice:
             parts.append((notice, "warned"))
         super().__init__(
-            lambda width: said_lines(path, parts, found, width),
+            lambda width: difference_lines(path, parts, found, width),
             [
                 ("take", Option("take them", "as unsaved changes; Ctrl+Z undoes them", "as unsaved", key="t")),
                 ("away", Option("throw away", "for good", key="x")),
@@ -154,10 +154,10 @@ class SaveAsScreen(Dialog[Path]):
     """
     BINDINGS: ClassVar[list[BindingType]] = []
 
-    def __init__(self, proposed: Path, said: str, refusal: Callable[[Path], str | None]) -> None:
+    def __init__(self, proposed: Path, explanation: str, refusal: Callable[[Path], str | None]) -> None:
         super().__init__(keys_line(("Enter", "save"), ("Esc", "not now")))
         self._proposed = proposed
-        self._said = said
+        self._explanation = explanation
         self._refusal = refusal
 
     def body(self) -> ComposeResult:
@@ -171,7 +171,7 @@ class SaveAsScreen(Dialog[Path]):
         self.set_focus(self.query_one("#name", Input))
 
     def _lines(self, width: int) -> list[Line]:
-        return [EMPTY, *with_margin(self._said, width), EMPTY]
+        return [EMPTY, *with_margin(self._explanation, width), EMPTY]
 
     @on(Input.Submitted)
     def _submitted(self, event: Input.Submitted) -> None:

@@ -47,7 +47,7 @@ class Drafting:
             self._trouble = None
 
     @property
-    def kept(self) -> str:
+    def drafts_text(self) -> str:
         """Describe where unsaved changes are."""
         return "your text is kept as a draft" if self._trouble is None else "and it cannot be kept as a draft either"
 

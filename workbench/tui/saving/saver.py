@@ -100,7 +100,9 @@ class Saver:
 
             found = await asyncio.to_thread(difference, suite.disk.text, text.text)
             if await self._stage.ask(RewrittenScreen(suite.path, found)) != "save":
-                self._stage.announce(f"{suite.path.name} was not saved; {self._drafting.kept}", "warned", GLYPHS.warned)
+                self._stage.announce(
+                    f"{suite.path.name} was not saved; {self._drafting.drafts_text}", "warned", GLYPHS.warned
+                )
                 return False
             self._rewritten.add(suite.path)
         return await self._write(suite, document, text, suite.on_disk)
@@ -120,7 +122,9 @@ class Saver:
             return None
 
     def _refuse(self, suite: OpenSuite, why: str) -> None:
-        self._stage.announce(f"{suite.path.name} was not saved: {why}; {self._drafting.kept}", "error", GLYPHS.error)
+        self._stage.announce(
+            f"{suite.path.name} was not saved: {why}; {self._drafting.drafts_text}", "error", GLYPHS.error
+        )
 
     async def _write(self, suite: OpenSuite, document: Document, text: SuiteText, expected: FileState | None) -> bool:
         try:
@@ -131,7 +135,7 @@ class Saver:
         except ChangedOnDiskError:
             return await self._ask(suite, again=True)
         except SavingError as error:
-            self._stage.announce(f"{error}; {self._drafting.kept}", "error", GLYPHS.error)
+            self._stage.announce(f"{error}; {self._drafting.drafts_text}", "error", GLYPHS.error)
             return False
         if suite.document is document:
             if text.text != document.text:
@@ -187,7 +191,7 @@ class Saver:
             return True
         if answer == "name":
             return await self._save_as(suite)
-        self._stage.announce(f"{path.name} is not saved; {self._drafting.kept}", "warned", GLYPHS.warned)
+        self._stage.announce(f"{path.name} is not saved; {self._drafting.drafts_text}", "warned", GLYPHS.warned)
         return False
 
     async def _save_as(self, suite: OpenSuite) -> bool:
@@ -209,13 +213,15 @@ class Saver:
         text = await self._checked(suite, document) if path is not None else None
         if path is None or text is None:
             if path is None:
-                self._stage.announce(f"{suite.path.name} was not saved; {self._drafting.kept}", "warned", GLYPHS.warned)
+                self._stage.announce(
+                    f"{suite.path.name} was not saved; {self._drafting.drafts_text}", "warned", GLYPHS.warned
+                )
             return False
         path = self._drafting.path_here(path)
         try:
             await asyncio.to_thread(save, path, text.text, None)
         except SavingError as error:
-            self._stage.announce(f"{error}; {self._drafting.kept}", "error", GLYPHS.error)
+            self._stage.announce(f"{error}; {self._drafting.drafts_text}", "error", GLYPHS.error)
             return False
         left, file = await asyncio.to_thread(lambda: (_taken_apart(load_suite(suite.path)), load_suite(path)))
         newer = suite.document if suite.document is not document else None

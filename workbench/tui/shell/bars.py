@@ -27,7 +27,7 @@ class MainBars:
         self._screen = screen
         self._notice: Timer | None = None
         self._role: Role = "text"
-        self._said = ""
+        self._text = ""
 
     def refresh(self) -> None:
         """Update titles, status and keys."""
@@ -71,7 +71,7 @@ class MainBars:
         """Show a notice at the bottom for a while. With `gently`, it does not replace a warning."""
         if gently and self._notice is not None and self._role in ("warned", "error"):
             return
-        self._role, self._said = role, text
+        self._role, self._text = role, text
         if self._notice is not None:
             self._notice.stop()
         message = f" {sign} {one_line(text)}" if sign else f" {one_line(text)}"
@@ -80,7 +80,7 @@ class MainBars:
 
     def end_notice(self, only: str | None = None) -> None:
         """Remove the notice, any or `only` this one."""
-        if self._notice is not None and only in (None, self._said):
+        if self._notice is not None and only in (None, self._text):
             self._notice.stop()
             self._notice = None
             self._keys.clear_notice()

@@ -138,7 +138,7 @@ class Containment:
     def _words(self, error: Exception) -> str:
         return one_line(self._app.program.secrets.redact(str(error)))[:SHOWN_CHARACTERS]
 
-    def _go_on(self, said: str, doomed: Screen[Any] | None) -> None:
+    def _go_on(self, message: str, doomed: Screen[Any] | None) -> None:
         app = self._app
         if app.is_starting:
             app.show_first()
@@ -148,7 +148,7 @@ class Containment:
                 # It is below a different screen, and will be closed when it is drawn again.
                 self._doomed.discard(doomed)
         log = one_line(str(app.program.folders.log / LOG_NAME))
-        app.announce(f"Something failed, and the rest still works: {said} (details in {log})", "error", GLYPHS.error)
+        app.announce(f"Something failed, and the rest still works: {message} (details in {log})", "error", GLYPHS.error)
 
     def happened_in_loop(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         """Handle an error in a callback of the event loop, which Textual does not see."""

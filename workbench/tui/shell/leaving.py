@@ -170,8 +170,8 @@ class Leaving:
         why = one_line(program.secrets.redact(str(error)))[:200]
         log = program.folders.log / LOG_NAME
         unsaved = self._services.open_suites.dirty
-        kept = "; the next start offers your unsaved changes" if unsaved else ""
+        drafts = "; the next start offers your unsaved changes" if unsaved else ""
         app._return_code = 1
-        app.panic(Text(f"workbench failed: {type(error).__name__}: {why} (details in {log}){kept}"))
+        app.panic(Text(f"workbench failed: {type(error).__name__}: {why} (details in {log}){drafts}"))
         for suite in unsaved:
             self._services.drafting.keep(suite)

@@ -172,11 +172,11 @@ class SteppingCommands:
 
         self._do(Regenerate(), "The answer is superseded, and the same request is sent again")
 
-    def _do(self, command: Command, said: str) -> None:
+    def _do(self, command: Command, done: str) -> None:
         async def do(run: RunRecord, hold: int) -> None:
             why_not = await self._runner.do(run.run_id, command, hold)
             if why_not is None:
-                self._stage.announce(said)
+                self._stage.announce(done)
             else:
                 self._stage.announce(f"Nothing was done: {why_not}", "warned", GLYPHS.warned)
 

@@ -143,7 +143,7 @@ class HeldText:
             arguments = arguments_in(text)
         except ValueError as error:
             at = error.lineno if isinstance(error, json.JSONDecodeError) else None
-            return (_problem(at, _said(error)),)
+            return (_problem(at, _message(error)),)
         if self.tool is None:
             return ()
         try:
@@ -226,11 +226,11 @@ def _written(call: CallRecord) -> str:
     return json_text(dict(call.sent.arguments), indent=2)
 
 
-def _said(error: ValueError) -> str:
+def _message(error: ValueError) -> str:
     if isinstance(error, json.JSONDecodeError):
         return f"column {error.colno}: {error.msg[:1].lower()}{error.msg[1:]}"
     return str(error)
 
 
-def _problem(line: int | None, said: str) -> Problem:
-    return Problem(Path(), line, "", said)
+def _problem(line: int | None, message: str) -> Problem:
+    return Problem(Path(), line, "", message)

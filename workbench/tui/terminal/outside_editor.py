@@ -57,12 +57,12 @@ def edit_outside(editor: str, text: str, name: str, line: int) -> str:
             raise EditorError(failure or f"The editor's file cannot be read: {error.strerror}") from error
         changed = after != before
         if failure is not None:
-            raise EditorError(f"{failure}{_kept(file) if changed else ''}")
+            raise EditorError(f"{failure}{_where_text_is(file) if changed else ''}")
         taken = after.decode("utf-8") if changed else text
         changed = False
         return taken
     except UnicodeDecodeError as error:
-        raise EditorError(f"What the editor left is not UTF-8{_kept(file)}") from error
+        raise EditorError(f"What the editor left is not UTF-8{_where_text_is(file)}") from error
     finally:
         if not changed:
             shutil.rmtree(file.parent, ignore_errors=True)
@@ -81,5 +81,5 @@ def run_editor(editor: str, file: Path, line: int) -> str | None:
     return f"{command[0]} ended with code {code}" if code else None
 
 
-def _kept(file: Path) -> str:
+def _where_text_is(file: Path) -> str:
     return f", so nothing was changed; your text is in {file}"

@@ -60,7 +60,7 @@ def pattern_for(text: str) -> re.Pattern[str] | None:
 
 def times_in(item: Item, pattern: re.Pattern[str]) -> int:
     """Return the number of matches in an item when expanded."""
-    return sum(1 for _ in pattern.finditer(visible(_said(item))))
+    return sum(1 for _ in pattern.finditer(visible(_searched_text(item))))
 
 
 def found_in(lines: Sequence[Line], pattern: re.Pattern[str]) -> list[Found]:
@@ -97,7 +97,7 @@ def marked(line: Line, pieces: Sequence[tuple[int, int, Role]]) -> Line:
     return tuple(span for span in spans if span.text)
 
 
-def _said(item: Item) -> str:
+def _searched_text(item: Item) -> str:
     match item:
         case MessageItem():
             calls = [f"{call.tool} {_json(dict(call.arguments))}" for call in item.calls]
@@ -115,7 +115,7 @@ def _said(item: Item) -> str:
         case ForkItem():
             return fork_text(item.fork, item.origin)
         case SetAsideItem():
-            return "\n".join(_said(shown) for shown in item.items)
+            return "\n".join(_searched_text(shown) for shown in item.items)
         case RoundItem():
             return "\n".join(item.errors)
         case CallItem():

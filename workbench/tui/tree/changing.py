@@ -255,13 +255,13 @@ class StructureCommands:
             return
         text = suite.document.text if suite.dirty else None
         try:
-            kept = await asyncio.to_thread(_put_away, path, text, self._deleted)
+            moved_to = await asyncio.to_thread(_put_away, path, text, self._deleted)
         except OSError as error:
             self._say_no(f"{path.name} was not deleted: {error.strerror or error}")
             return
         self._forget_draft(suite)
         self._open_suites.close(suite)
-        self._stage.announce(f"Deleted {path.name}; it is kept as {' and '.join(map(str, kept))}")
+        self._stage.announce(f"Deleted {path.name}; it is kept as {' and '.join(map(str, moved_to))}")
 
     def _why_not_new(self, folder: Path, path: Path) -> str | None:
         if path.suffix != ".toml":
@@ -326,12 +326,12 @@ class StructureCommands:
 def _put_away(path: Path, unsaved: str | None, folder: Path) -> list[Path]:
     """Move a suite's file into a folder, and write unsaved text next to it. Returns both paths. Raises OSError."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    kept: list[Path] = []
+    paths: list[Path] = []
     if unsaved is not None:
         name = f"{path.stem}-unsaved{path.suffix}" if path.exists() else path.name
-        kept.append(free_path(folder / name, ()))
-        kept[-1].write_text(unsaved, encoding="utf-8", errors="surrogatepass", newline="")
+        paths.append(free_path(folder / name, ()))
+        paths[-1].write_text(unsaved, encoding="utf-8", errors="surrogatepass", newline="")
     if path.exists() or path.is_symlink():
-        kept.insert(0, free_path(folder / path.name, ()))
-        shutil.move(path, kept[0])
-    return kept
+        paths.insert(0, free_path(folder / path.name, ()))
+        shutil.move(path, paths[0])
+    return paths

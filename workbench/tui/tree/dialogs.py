@@ -86,11 +86,11 @@ class DeleteSuiteScreen(AskScreen[Literal["delete", "no"]]):
 
     TITLE_LINE = "Delete the suite"
 
-    def __init__(self, said: Sequence[str]) -> None:
+    def __init__(self, texts: Sequence[str]) -> None:
         super().__init__(
             lambda width: [
                 EMPTY,
-                *(row for text in said for row in with_margin(text, width)),
+                *(row for text in texts for row in with_margin(text, width)),
                 EMPTY,
             ],
             [

@@ -74,7 +74,7 @@ def round_facts(of: Round) -> str:
 
 
 def _text(row: Row, width: int, *, whole: bool) -> Block:
-    texts = [_said(part) if part is not None else None for part in (row.left, row.right)]
+    texts = [_part_text(part) if part is not None else None for part in (row.left, row.right)]
     if whole:
         return Block(_whole_text(row.left, row.how, width), _whole_text(row.right, row.how, width), row.how)
     at = _difference_at(texts[0] or "", texts[1] or "") if row.how == "differs" else 0
@@ -85,7 +85,7 @@ def _text(row: Row, width: int, *, whole: bool) -> Block:
     return Block(sides[0], sides[1], row.how)
 
 
-def _said(part: Part) -> str:
+def _part_text(part: Part) -> str:
     if part.call is not None and part.call.result is not None:
         return part.call.result.content
     return part.text
@@ -98,11 +98,11 @@ def _label(part: Part, how: How) -> Line:
     return (label, Span("error  ", "failed")) if failed else (label,)
 
 
-def _short_text(part: Part, said: str, at: int, how: How, width: int) -> list[Line]:
+def _short_text(part: Part, text: str, at: int, how: How, width: int) -> list[Line]:
     label = _label(part, how)
     if how == "same":
-        return [cut_line((*label, Span(one_line(said[: 2 * width]), "muted")), width)]
-    rows = wrap_line((*label, *_from(said, at, how, width, TEXT_ROWS)), width, hang=INDENT)
+        return [cut_line((*label, Span(one_line(text[: 2 * width]), "muted")), width)]
+    rows = wrap_line((*label, *_from(text, at, how, width, TEXT_ROWS)), width, hang=INDENT)
     if len(rows) > TEXT_ROWS:
         rows[TEXT_ROWS - 1 :] = [cut_line((*rows[TEXT_ROWS - 1], Span(" " * width)), width)]
     return rows
@@ -111,7 +111,7 @@ def _short_text(part: Part, said: str, at: int, how: How, width: int) -> list[Li
 def _whole_text(part: Part | None, how: How, width: int) -> Sequence[Line]:
     if part is None:
         return []
-    text = _said(part)
+    text = _part_text(part)
     role: Role = "muted" if how == "same" else "text"
     parsed = parsed_json(text, LARGEST) if part.kind == "result" else None
     label = _label(part, how)

@@ -179,10 +179,10 @@ class FormFields(FormRows):
             self._tell(f"this text has {len(cell.text):,} characters, too many to type in here: F4 opens your editor")
             return
         self._changes += 1
-        kept = self.invalid_texts.get((self.case, _which(cell))) if self.page.adding is None else None
-        text = kept.text if kept is not None else cell.text
-        self._put_field(source, row, cell, text, kept.why if kept is not None else "")
-        if kept is None and not self.several:
+        invalid = self.invalid_texts.get((self.case, _which(cell))) if self.page.adding is None else None
+        text = invalid.text if invalid is not None else cell.text
+        self._put_field(source, row, cell, text, invalid.why if invalid is not None else "")
+        if invalid is None and not self.several:
             self.query_one(LineField).select_all()  # typing replaces the text, an arrow keeps it
         self._suggest("" if cell.kind in _FROM_THE_BEGINNING else text)
         self._follow()

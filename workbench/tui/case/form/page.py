@@ -123,7 +123,7 @@ class FormPage:
     def show(self, source: FormSource | None, place: Place | None = None) -> None:
         """Show a form with the cursor at a place. Without a place, the cursor stays where it is if possible."""
         here = self.current.place if self.current is not None else None
-        kept = here if place is None else None
+        previous = here if place is None else None
         self.source = source
         rows = form_rows(source) if source is not None else []
         typed = place if place and here and len(place) == len(here) else here
@@ -133,7 +133,7 @@ class FormPage:
         self.rows = rows
         at = row_at(self.rows, place) if place else None
         if at is None:
-            at = next((at for at, row in enumerate(self.rows) if kept and row.place == kept), self.row)
+            at = next((at for at, row in enumerate(self.rows) if previous and row.place == previous), self.row)
         self.row = min(at, max(len(self.rows) - 1, 0))
         self._clamp()
         self.lay_out()
