@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import signal
 import subprocess
-import time
 
-from tests.cli.program import Program, read_until
+from tests.cli.forking import ForkedProgram
+from tests.cli.program import Program, read_until, wait_until
 from tests.cli.suites import WEATHER, WRONG
 from workbench.history.history import History
 
@@ -38,18 +38,19 @@ def interrupted(
     program.write("weather.toml", WEATHER + WAITING + WRONG)
     running = program.start("run", "weather.toml", "--concurrency", "1", *words, first=STUCK)
     said = read_until(running, 'get_weather(city="Bergen")')
-    _wait_until_one_is_kept(program)
+    wait_until_one_is_kept(program, running)
     running.send_signal(number)
     rest, complaints = running.communicate()
     return subprocess.CompletedProcess(words, running.wait(), said + rest, complaints)
 
 
-def _wait_until_one_is_kept(program: Program) -> None:
-    """The history is written beside the runs, and a moment later."""
-    deadline = time.monotonic() + 20
-    while time.monotonic() < deadline:
+def wait_until_one_is_kept(program: Program, running: ForkedProgram) -> None:
+    """Wait until the history has a graded run: it is written beside the runs, and a moment later."""
+
+    def is_kept() -> bool:
         for file in program.folder.rglob("history.sqlite3"):
             with History(file) as history:
-                if any(batch.graded for batch in history.batches()):
-                    return
-    raise AssertionError("nothing was kept in 20 s")
+                return any(batch.graded for batch in history.batches())
+        return False
+
+    wait_until(is_kept, running)

@@ -10,7 +10,8 @@ import struct
 import subprocess
 import sys
 import termios
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -137,6 +138,13 @@ def killed_in_time(program: ForkedProgram) -> Iterator[None]:
 @functools.cache
 def _nothing() -> int:
     return os.open(os.devnull, os.O_RDONLY)
+
+
+def wait_until(condition: Callable[[], bool], running: ForkedProgram) -> None:
+    """Wait until something of the system holds; raises AssertionError when the program ends before that."""
+    while not condition():
+        assert running.poll() is None, "the program has ended"
+        time.sleep(0.01)  # nothing tells of it
 
 
 def read_until(running: StartedProgram, text: str) -> str:

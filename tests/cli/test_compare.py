@@ -11,6 +11,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+from tests.cli.batches import wait_until_one_is_kept
 from tests.cli.program import Program
 from tests.cli.suites import WEATHER
 from tests.providers.server import HANG, Answer, Call, Pause, Request, Server, Signal, Tell, document, said
@@ -206,6 +207,7 @@ def test_the_report_of_an_interrupted_comparison_says_so_and_which_batch_it_is(
             *("--format", form, "--case", "right"),
         )
         asked.wait(20)
+        wait_until_one_is_kept(program, running)
         running.send_signal(signal.SIGINT)
         rest, _ = running.communicate()
     assert said in rest

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.program import Program
+from tests.cli.program import Program, wait_until
 from tests.cli.suites import WEATHER
 from workbench.config.resources import bundled
 
@@ -162,8 +162,7 @@ def test_a_log_that_cannot_be_written_keeps_a_tool_from_being_called(shop: Progr
 
 def test_ctrl_c_ends_a_call_that_hangs_and_closes_the_server(shop: Program) -> None:
     running = shop.start("tools", "shop.toml", "--trust", "--call", "hang")
-    while not audited(shop):
-        assert running.poll() is None
+    wait_until(lambda: bool(audited(shop)), running)
     running.send_signal(signal.SIGINT)
     out, err = running.communicate()
     assert (running.returncode, out) == (130, "")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program
+from tests.cli.program import Program, wait_until
 from tests.cli.suites import SLOW, WEATHER
 from tests.history.killing import content_of, is_whole
 from workbench.history.history import History
@@ -56,8 +56,7 @@ def test_the_command_line_goes_on_with_a_batch_that_was_killed(program: Program)
     assert program.run(*words, "--history", "undisturbed.sqlite3").returncode == 0
     file = program.folder / "kept.sqlite3"
     with program.start(*words, "--history", str(file)) as running:
-        while not kept(file):
-            assert running.poll() is None
+        wait_until(lambda: bool(kept(file)), running)
         running.kill()
     assert is_whole(file, program.folder / "copies")
     assert 0 < kept(file) < 8
