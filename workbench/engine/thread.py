@@ -12,11 +12,21 @@ from typing import Any, TypeVar
 _Result = TypeVar("_Result")
 
 
+def new_event_loop() -> asyncio.AbstractEventLoop:
+    """Returns an event loop: uvloop's where that is installed (the extra `fast`), which is quicker and otherwise the
+    same, else asyncio's own."""
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.new_event_loop()
+    return uvloop.new_event_loop()
+
+
 class EngineThread:
     """A thread that runs coroutines submitted from any thread. It starts at once and ends with `close`."""
 
     def __init__(self) -> None:
-        self._loop = asyncio.new_event_loop()
+        self._loop = new_event_loop()
         self._executor = ThreadPoolExecutor(thread_name_prefix="engine")
         self._loop.set_default_executor(self._executor)
         self._thread = threading.Thread(target=self._run, name="engine", daemon=True)

@@ -1,0 +1,56 @@
+"""The engine's thread on both event loops: uvloop's, and asyncio's own where that is not installed."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import threading
+
+import pytest
+
+from workbench.engine.thread import EngineThread
+
+
+@pytest.fixture(params=["uvloop", "asyncio"])
+def thread(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> EngineThread:
+    if request.param == "asyncio":
+        monkeypatch.setitem(sys.modules, "uvloop", None)
+    thread = EngineThread()
+    assert type(thread.submit(_loop()).result(5)).__module__.partition(".")[0] == request.param
+    return thread
+
+
+async def _loop() -> asyncio.AbstractEventLoop:
+    return asyncio.get_running_loop()
+
+
+async def _said_by(*words: str) -> bytes:
+    process = await asyncio.create_subprocess_exec(
+        *words, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, start_new_session=True
+    )
+    said, _ = await process.communicate(b"heard")
+    return said + str(process.returncode).encode()
+
+
+def test_programs_start_and_end_on_it(thread: EngineThread) -> None:
+    echo = (sys.executable, "-I", "-S", "-c", "print(input(), end=''); raise SystemExit(3)")
+    assert thread.submit(_said_by(*echo)).result(30) == b"heard3"
+    thread.close(1)
+
+
+def test_closing_cancels_what_still_runs_and_ends_the_thread(thread: EngineThread) -> None:
+    waiting, cancelled = threading.Event(), threading.Event()
+
+    async def wait() -> None:
+        try:
+            waiting.set()
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            cancelled.set()
+            raise
+
+    thread.submit(wait())
+    assert waiting.wait(5)
+    thread.close(5)
+    assert cancelled.is_set()
+    assert not thread.alive
