@@ -30,7 +30,9 @@ from workbench.grading.grade import Grade, GradingError, RunResult, Status, Step
 from workbench.grading.run import grade_run_and_steps
 from workbench.grading.steps import grade_step
 from workbench.providers.model import Model, ModelError
+from workbench.suite.by_identity import ByIdentity
 from workbench.suite.checks import Judged, Pattern, PythonCheck, Similar
+from workbench.suite.loading import SuiteFile
 from workbench.suite.model import Case
 from workbench.tools.answer import ToolsError
 from workbench.tools.audit import AuditLog, Caller
@@ -96,7 +98,11 @@ async def _result_of(planned: PlannedRun, context: RunContext) -> RunResult:
     request = RunRequest(case, settings, planned.model, planned.file.hash, planned.fork)
     try:
         model = context.open_model(planned)
-        tools, _ = await asyncio.gather(_open_tools(planned, context), model.start())
+        if planned.suite.servers:
+            tools, _ = await asyncio.gather(_open_tools(planned, context), model.start())
+        else:
+            await model.start()
+            tools = await _open_tools(planned, context)
     except asyncio.CancelledError:
         return result_of(planned, "stopped", fail(request, "stopped", None, _recorder(planned, context)))
     except (ModelError, ToolsError) as error:
@@ -135,8 +141,10 @@ def _permission(planned: PlannedRun, context: RunContext) -> Permission:
 def _audit(planned: PlannedRun, context: RunContext) -> Audit | None:
     if context.audit is None:
         return None
-    path = str(planned.file.path.absolute())
-    return Audit(context.audit, Caller(path, planned.case.id, planned.model, planned.run_id))
+    return Audit(context.audit, Caller(_absolute_path(planned.file), planned.case.id, planned.model, planned.run_id))
+
+
+_absolute_path: ByIdentity[SuiteFile, str] = ByIdentity(lambda file: str(file.path.absolute()))
 
 
 async def _open_tools(planned: PlannedRun, context: RunContext) -> Toolbox:
@@ -201,7 +209,7 @@ class RunGrading:
         if isinstance(graded, str):
             return result_of(planned, "error", trajectory, error=graded)
         grades, status, steps = graded
-        return replace(result_of(planned, status, trajectory, grades), steps=steps)
+        return result_of(planned, status, trajectory, grades, steps=steps)
 
     async def attempted(self, grade: Callable[[CheckContext], _Graded], trajectory: Trajectory) -> _Graded | str:
         """Return what `grade` returns, or the reason why the run cannot be graded."""
@@ -238,6 +246,7 @@ def result_of(
     trajectory: Trajectory,
     grades: tuple[Grade, ...] = (),
     error: str | None = None,
+    steps: tuple[StepGrade, ...] = (),
 ) -> RunResult:
     """Return the result of a planned run."""
     return RunResult(
@@ -252,4 +261,5 @@ def result_of(
         grades=grades,
         error=error,
         grading=planned.settings.grading,
+        steps=steps,
     )

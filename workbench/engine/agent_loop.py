@@ -122,7 +122,7 @@ class AgentLoop:
                 break
             self._messages += messages_before(None, self._checkpoint.take_added())
             answer, answered = await self._ask(turn), 0
-        done = self._recorder.trajectory.rounds[-1]
+        done = self._recorder.last_round
         self._grow(done)
         return await self._stopped_by(done)
 

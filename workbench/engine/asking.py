@@ -78,4 +78,4 @@ async def _ask_once(model: Model, request: ModelRequest, recorder: Recorder) -> 
     recorder.emit(
         ResponseFinished(request.round, end.stop_reason, end.usage, first_token_ms, latency_ms, end.provider_state)
     )
-    return recorder.trajectory.rounds[-1]
+    return recorder.last_round

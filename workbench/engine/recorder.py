@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from workbench.trajectory.events import Event, EventPayload
 from workbench.trajectory.fold import TrajectoryFold
-from workbench.trajectory.trajectory import Trajectory
+from workbench.trajectory.trajectory import Round, Trajectory
 
 Clock = Callable[[], float]
 """Returns monotonic seconds."""
@@ -42,6 +42,11 @@ class Recorder:
     def last(self) -> int:
         """The sequence number of the last event; -1 before the first."""
         return self._sequence - 1
+
+    @property
+    def last_round(self) -> Round:
+        """The latest round of the trajectory; there must be one."""
+        return self._fold.last_round
 
     @property
     def trajectory(self) -> Trajectory:

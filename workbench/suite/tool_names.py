@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator
 from difflib import get_close_matches
 
 from workbench.dataclasses import dataclass
+from workbench.suite.by_identity import ByIdentity
 from workbench.suite.model import ANY_TOOL, Case, Mock, Suite, written_tools
 from workbench.suite.problems import Finding, Place, warning
 
@@ -83,8 +84,14 @@ def unknown_mocks(mocks: Iterable[Mock], known: KnownNames) -> Iterator[Finding]
 
 def names_for_all(suite: Suite, listed: Iterable[str], prefixes: Iterable[str] = ()) -> KnownNames:
     """Returns the tools that any case of the suite has; `listed` are those of servers."""
-    written = (tool.name for tools in (suite.tools, *(case.tools for case in suite.cases)) for tool in tools)
-    return KnownNames(tuple(dict.fromkeys([*written, *listed])), tuple(prefixes))
+    return KnownNames(tuple(dict.fromkeys([*_written_names(suite), *listed])), tuple(prefixes))
+
+
+_written_names: ByIdentity[Suite, tuple[str, ...]] = ByIdentity(
+    lambda suite: tuple(
+        dict.fromkeys(tool.name for tools in (suite.tools, *(case.tools for case in suite.cases)) for tool in tools)
+    )
+)
 
 
 def unknown_in_suite(

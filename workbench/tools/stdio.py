@@ -246,6 +246,8 @@ class StdioTransport:
             async for outgoing in from_client:
                 text = outgoing.message.model_dump_json(by_alias=True, exclude_unset=True)
                 try:
+                    if process.stdin.is_closing():
+                        raise BrokenPipeError  # uvloop's writing would raise an error of another kind
                     process.stdin.write(text.encode() + b"\n")
                     await process.stdin.drain()
                 except OSError:

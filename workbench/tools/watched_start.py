@@ -19,6 +19,7 @@ def main() -> None:
     """Read the command from standard input, and nothing else, and become it. The arguments are the numbers of two open
     files: the socket to Workbench, and a pipe for the number of the error if the command cannot be started."""
     alive, failed = int(sys.argv[1]), int(sys.argv[2])
+    _close_all_but(alive, failed)
     parent = os.getppid()
     workbench = _opened_process(parent)
     if os.getppid() != parent:
@@ -36,6 +37,21 @@ def main() -> None:
     except OSError as error:
         os.write(failed, str(error.errno).encode())
     os._exit(127)
+
+
+def _close_all_but(*needed: int) -> None:
+    """Close what else was left open, except for the standard streams. uvloop leaves open what it made these streams of,
+    and whoever holds that keeps the end of the command's output from being seen."""
+    try:
+        names = os.listdir("/dev/fd")  # noqa: PTH208 (pathlib's import takes longer than all the rest)
+    except OSError:  # a system without such a list
+        return
+    for name in names:
+        if int(name) > 2 and int(name) not in needed:
+            try:
+                os.close(int(name))
+            except OSError:
+                continue  # what listed them is closed already
 
 
 def _become(words: list[bytes], environment: dict[bytes, bytes], alive: int, failed: int) -> None:

@@ -209,6 +209,11 @@ class TrajectoryFold:
             added=self._added,
         )
 
+    @property
+    def last_round(self) -> Round:
+        """The latest round so far; there must be one."""
+        return self._rounds[-1].record()
+
     def _outside_before(self, event: Event) -> float:
         """Returns how many of the milliseconds since the last event were outside the agent loop. Time while held is
         counted elsewhere."""

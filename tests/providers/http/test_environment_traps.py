@@ -96,11 +96,11 @@ async def test_the_vendor_itself_is_told_organisation_and_project(base_url: str,
     spec = ModelSpec("m", "openai", "gpt", base_url)
     clients = Clients()
     client = await clients.client(spec, "sk-of-mine", EndpointErrors(spec, Secrets()))
-    named = {name for name in client.headers if name.startswith(("openai-", "x-mine"))}
+    named = {name.lower() for name in client.session.headers if name.startswith(("openai-", "x-mine"))}
     assert str(client.base_url) == base_url
     assert named == ({"openai-organization", "openai-project", "x-mine"} if leaves else set())
-    assert client.headers["authorization"] == "Bearer sk-of-mine"
-    assert client.headers["user-agent"].startswith("toolcall-workbench/")
+    assert client.session.headers["authorization"] == "Bearer sk-of-mine"
+    assert client.session.headers["user-agent"].startswith("toolcall-workbench/")
     await clients.close()
 
 

@@ -115,6 +115,8 @@ async def _drain(content: aiohttp.StreamReader) -> None:
     """Read the rest of a body after its last event, so that its connection can be reused."""
     import aiohttp
 
+    if content.at_eof():
+        return
     with suppress(TimeoutError, aiohttp.ClientError):
         async with asyncio.timeout(DRAIN_TIMEOUT_S):
             while await content.readany():

@@ -11,7 +11,7 @@ import asyncio
 import importlib
 import logging
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
@@ -43,9 +43,8 @@ class Client:
     """The connections to one endpoint. `errors` are the exceptions that its use can raise."""
 
     base_url: yarl.URL
-    headers: Mapping[str, str] = field(repr=False)  # the key is in them
     errors: tuple[type[Exception], ...]
-    session: aiohttp.ClientSession = field(repr=False)
+    session: aiohttp.ClientSession = field(repr=False)  # sends the headers, with the key
     proxy: str | None = field(repr=False)  # a password may be in it
 
     async def post(self, path: str, body: bytes, read_timeout_s: float) -> aiohttp.ClientResponse:
@@ -69,7 +68,6 @@ class Client:
                 method,
                 yarl.URL(f"{self.base_url}{path}", encoded=True),
                 data=body,
-                headers=self.headers,
                 allow_redirects=False,
                 proxy=self.proxy,
                 # The rate limiter counts requests, so no request ever waits for a place in the pool.
@@ -127,6 +125,7 @@ class Clients:
         except (ValueError, OSError, ImportError) as error:
             raise errors.of_settings(error) from error
         session = aiohttp.ClientSession(
+            headers=headers,
             connector=aiohttp.TCPConnector(
                 limit=0, keepalive_timeout=KEEP_ALIVE_S, ssl=self._tls or True, resolver=aiohttp.ThreadedResolver()
             ),
@@ -135,7 +134,7 @@ class Clients:
             max_line_size=LARGEST_HEADER_BYTES,
             max_field_size=LARGEST_HEADER_BYTES,
         )
-        return Client(base_url, headers, (aiohttp.ClientError, OSError, Refused), session, proxy)
+        return Client(base_url, (aiohttp.ClientError, OSError, Refused), session, proxy)
 
 
 def _is_the_vendors(spec: ModelSpec) -> bool:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
-from workbench.dataclasses import dataclass
 from workbench.providers.model import AnswerFinished, ModelRequest
 from workbench.trajectory.events import ModelEvent
 from workbench.trajectory.messages import JsonValue
 
 
-@dataclass(frozen=True, slots=True)
-class SseEvent:
+class SseEvent(NamedTuple):
     """One server-sent event: its name (`message` where the stream gives none) and its data, lines joined by `\n`."""
 
     event: str
