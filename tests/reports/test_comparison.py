@@ -245,7 +245,7 @@ def test_an_interrupted_batch_says_how_many_runs_that_stopped_and_which_it_is() 
     paint = Paint(False)
     for lines in (comparison_lines, summary_lines):
         assert "interrupted: 2 runs stopped" in lines(side_by_side(*runs), width=80, paint=paint, interrupted=True)
-    markdown = markdown_of(side_by_side(*runs), interrupted=True, kept="batch 3 in the history")
+    markdown = markdown_of(side_by_side(*runs), interrupted=True, recorded_as="batch 3 in the history")
     assert "\n\nInterrupted: 2 runs stopped.\n\n" in markdown
     assert markdown.endswith("\n\nBatch 3 in the history.\n")
     assert "nterrupted" not in markdown_of(side_by_side(*runs)) + "".join(text(*runs))

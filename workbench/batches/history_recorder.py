@@ -189,8 +189,8 @@ def _new_batch(
 
 def cases_as_stored(file: SuiteFile, secrets: Secrets) -> dict[str, Case]:
     """The cases of a suite by the ids that a history knows them by, in which no secret is."""
-    kept = _without_secrets(file, secrets)
-    return {then.id: case for then, case in zip(_cases(kept), _cases(file), strict=True)}
+    stored = _without_secrets(file, secrets)
+    return {then.id: case for then, case in zip(_cases(stored), _cases(file), strict=True)}
 
 
 def _without_secrets(file: SuiteFile, secrets: Secrets) -> SuiteFile:

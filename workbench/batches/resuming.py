@@ -112,10 +112,10 @@ def resumable(
     as_then: list[str] = []
     for suite in dict.fromkeys(row.suite for row in missing):
         _check_path(batch, suite, files)
-        files[suite], said = suite_of(history, batch, suite)
+        files[suite], problem = suite_of(history, batch, suite)
         # Before ids are looked for, and models compared: what was secret then was taken out of both.
         learn_secrets_of_rows(program, files[suite], [row for row in rows if row.suite == suite], specs)
-        as_then += said
+        as_then += problem
     if history.gradings(batch.number):
         as_then.append(
             f"batch {batch.number} was regraded after it ran: new runs are graded by what its suites "

@@ -85,7 +85,7 @@ class ModelComparison:
             self.comparison,
             only_differences=self.only_differences,
             interrupted=self.outcome.interrupted,
-            kept=self.outcome.recorded_as,
+            recorded_as=self.outcome.recorded_as,
         )
 
     def lines(self, *, width: int, paint: Paint) -> Iterator[str]:

@@ -20,8 +20,8 @@ def audit_lines(file: SuiteFile, findings: Iterable[AuditFinding], coverage: Cov
     yield from dict.fromkeys(_finding_line(file, finding, paint) for finding in findings)
     if coverage.tools.total:
         name = one_line(file.suite.name) if file.suite is not None else file.path.name
-        said = ", ".join(f"{share.covered} of {share.total} {what}" for what, share in coverage.shares)
-        yield f"{name}: {said} covered"
+        shares = ", ".join(f"{share.covered} of {share.total} {what}" for what, share in coverage.shares)
+        yield f"{name}: {shares} covered"
     for what, share in coverage.shares:
         if share.missing:
             yield paint(

@@ -51,10 +51,10 @@ class AgainstBaseline:
     def verdict(self) -> str:
         """Whether there is a regression, in one line."""
         broke, gone = len(self.diff.of("broke")), len(self.diff.of("gone"))
-        said = [f"{counted(broke, 'case')} broke"] if broke else []
-        said += [f"{counted(gone, 'case')} {'is' if gone == 1 else 'are'} gone"] if gone else []
+        parts = [f"{counted(broke, 'case')} broke"] if broke else []
+        parts += [f"{counted(gone, 'case')} {'is' if gone == 1 else 'are'} gone"] if gone else []
         since = f"since the baseline {called(self.batch)}"
-        return f"regression: {' and '.join(said)} {since}" if said else f"no regression {since}"
+        return f"regression: {' and '.join(parts)} {since}" if parts else f"no regression {since}"
 
 
 def baseline_lines(

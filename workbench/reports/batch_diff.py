@@ -48,8 +48,8 @@ class DiffSide(Protocol):
 def counts_text(diff: BatchDiff, paint: Paint) -> str:
     """Returns how many cases changed in which way: `2 broke · 1 fixed · 0 moved · 3 new`, and how many did not."""
     found = [(kind, len(diff.of(kind))) for kind in KINDS]
-    said = [_count(number, kind, paint) for kind, number in found if number or kind in ("broke", "fixed", "moved")]
-    return " · ".join([*said, f"{diff.as_before:,} as before"])
+    counts = [_count(number, kind, paint) for kind, number in found if number or kind in ("broke", "fixed", "moved")]
+    return " · ".join([*counts, f"{diff.as_before:,} as before"])
 
 
 def _count(number: int, kind: ChangeKind, paint: Paint) -> str:
@@ -76,10 +76,10 @@ def _graded_otherwise(diff: BatchDiff, suites: Mapping[str, SuiteRef]) -> Iterat
     of_suites = Counter(suite for suite, _ in compared)
     for each in diff.decided:
         if each.before != each.after:
-            said = f"graded by {' and '.join(each.before)} before, by {' and '.join(each.after)} now"
+            deciders = f"graded by {' and '.join(each.before)} before, by {' and '.join(each.after)} now"
             found = Counter(suite for suite, _ in each.cases)
             parts = (_part(cases, of_suites[suite], suites[suite].path) for suite, cases in found.items())
-            yield said if len(each.cases) == len(compared) else f"{said}: {one_line(', '.join(parts))}"
+            yield deciders if len(each.cases) == len(compared) else f"{deciders}: {one_line(', '.join(parts))}"
 
 
 def _part(cases: int, of: int, path: str) -> str:

@@ -74,14 +74,14 @@ def repeats_lines(case: CaseResult, paint: Paint, *, with_arguments: bool) -> It
     """Yields the joined result of several runs of a case: rule, status, how many were good, mean and deviation; with
     `with_arguments` the same for each argument, as shares of its weight."""
     graded = len(case.graded)
-    said = [f"{counted(len(case.runs), 'run')} by {case.rule}: {STATUS_SIGNS[case.status]} {case.status}"]
+    parts = [f"{counted(len(case.runs), 'run')} by {case.rule}: {STATUS_SIGNS[case.status]} {case.status}"]
     if graded:
-        said.append(f"{case.good}/{graded} passed or warned")
+        parts.append(f"{case.good}/{graded} passed or warned")
     if case.score is not None and case.deviation is not None:
-        said.append(f"mean {decimals(case.score)} ± {decimals(case.deviation)}")
+        parts.append(f"mean {decimals(case.score)} ± {decimals(case.deviation)}")
     if graded < len(case.runs):
-        said.append(f"{len(case.runs) - graded} not graded")
-    yield f"    {paint(' · '.join(said), case.status)}"
+        parts.append(f"{len(case.runs) - graded} not graded")
+    yield f"    {paint(' · '.join(parts), case.status)}"
     if with_arguments and case.arguments:
         yield paint(f"    arguments: {' · '.join(map(_argument_text, case.arguments))}", "quiet")
 
@@ -155,9 +155,9 @@ def deciders_line(results: Sequence[RunResult], paint: Paint) -> str:
     """Returns which graders decided, how many runs each where there are several, and how many other graders
     disagree."""
     deciders = Counter(result.grades[0].grader for result in results if result.grades)
-    said = ", ".join(
+    values = ", ".join(
         f"{grader} ({counted(runs, 'run')})" if len(deciders) > 1 else grader for grader, runs in deciders.items()
     )
     differing = sum(disagree(result.grades) for result in results)
     others = f"; {DISAGREE} the graders disagree on {counted(differing, 'run')}" if differing else ""
-    return paint(f"  {one_line(f'graded by {said}{others}')}", "quiet")
+    return paint(f"  {one_line(f'graded by {values}{others}')}", "quiet")

@@ -65,8 +65,8 @@ def summary_lines(comparison: Comparison, *, width: int, paint: Paint, interrupt
     if interrupted:
         yield paint(interrupted_line(comparison), "strong")
         yield ""
-    if said := rule_line(comparison.repeat_rules):
-        yield from (paint(line, "quiet") for line in _wrapped(said, width))
+    if rule := rule_line(comparison.repeat_rules):
+        yield from (paint(line, "quiet") for line in _wrapped(rule, width))
         yield ""
     yield from _trouble_lines(troubles(comparison), width, paint)
     titles = titles_of(comparison) if comparison.pairs else {}
@@ -182,8 +182,8 @@ def _trouble_lines(found: Sequence[Trouble], width: int, paint: Paint) -> Iterat
     yield paint("errors, which are in no rate, mean or latency", "strong")
     for trouble in islice(found, SHOWN_MAX):
         why = shortened(one_line(trouble.why), ERROR_WIDTH_MAX)
-        said = f"{one_line(trouble.model)}, {counted(trouble.runs, 'run')}: {why}"
-        first, *others = _wrapped(said, width)
+        problem = f"{one_line(trouble.model)}, {counted(trouble.runs, 'run')}: {why}"
+        first, *others = _wrapped(problem, width)
         yield f"{paint(STATUS_SIGNS['error'], 'error')} {first}"
         yield from (f"  {line}" for line in others)
     if len(found) > SHOWN_MAX:

@@ -53,7 +53,7 @@ def markdown_of(
     only_differences: bool = False,
     filtered: Filtered | None = None,
     interrupted: bool = False,
-    kept: str | None = None,
+    recorded_as: str | None = None,
 ) -> str:
     """Yields a comparison as Markdown. With `only_differences`, cases with the same result for all graded models are
     left out, and with `filtered` those that are not selected; totals and tests cover all cases. `interrupted` tells
@@ -90,11 +90,11 @@ def markdown_of(
     if rule := rule_line(comparison.repeat_rules):
         parts.append([f"{rule.capitalize()}."])
     if found := troubles(comparison):
-        said = (f"- {code(each.model)}, {counted(each.runs, 'run')}: {text(each.why)}" for each in found)
-        parts.append(["Errors, which are in no rate, mean or latency:", "", *said])
+        items = (f"- {code(each.model)}, {counted(each.runs, 'run')}: {text(each.why)}" for each in found)
+        parts.append(["Errors, which are in no rate, mean or latency:", "", *items])
     parts += (_pair(pair, titles) for pair in comparison.pairs)
-    if kept is not None:
-        parts.append([f"{kept.capitalize()}."])
+    if recorded_as is not None:
+        parts.append([f"{recorded_as.capitalize()}."])
     return "\n\n".join("\n".join(part) for part in parts) + "\n"
 
 
@@ -108,8 +108,8 @@ def _cell(cell: Cell | None, *, with_repeats: bool) -> str:
 
 def _pair(pair: Pair, titles: Mapping[tuple[str, str], Title]) -> Iterator[str]:
     names = code(pair.first), code(pair.second)
-    said = ". ".join(sentence[:1].upper() + sentence[1:] for sentence in pair.found.sentences(*names))
-    yield f"**{names[1]} against {names[0]}:** {said}."
+    sentences = ". ".join(sentence[:1].upper() + sentence[1:] for sentence in pair.found.sentences(*names))
+    yield f"**{names[1]} against {names[0]}:** {sentences}."
     if pair.found.discordant:
         yield ""
     for before, after in pair.found.discordant:

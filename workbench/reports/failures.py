@@ -36,9 +36,9 @@ def failure_lines(failures: Failures, paint: Paint, *, with_advice: bool = True)
         if with_advice:
             yield paint(f"      → {one_line(group.advice)}", "quiet")
     if mixed_up := failures.confusion.mixed_up:
-        said = ", ".join(f"{pair_text(pair)} {count}×" for pair, count in mixed_up[:MIXED_UP_MAX])
+        pairs = ", ".join(f"{pair_text(pair)} {count}×" for pair, count in mixed_up[:MIXED_UP_MAX])
         more = len(mixed_up) - MIXED_UP_MAX
-        yield f"  expected and called: {said}" + (f", and {counted(more, 'other')}" if more > 0 else "")
+        yield f"  expected and called: {pairs}" + (f", and {counted(more, 'other')}" if more > 0 else "")
 
 
 def often(group: CauseGroup) -> str:
@@ -65,9 +65,9 @@ def pair_text(pair: Pair) -> str:
 def symptom_text(symptom: Symptom) -> str:
     """Returns `set_lights.brightness: expected 5..40, got 60 (outside)`, with the parts that exist."""
     facts = (("expected", symptom.expected), ("got", symptom.got))
-    said = ", ".join(f"{word} {what}" for word, what in facts if what is not None)
+    parts = ", ".join(f"{word} {what}" for word, what in facts if what is not None)
     subject = str(symptom.subject) if symptom.subject is not None else ""
-    return one_line(": ".join(filter(None, (subject, said))) + f" ({symptom.why})")
+    return one_line(": ".join(filter(None, (subject, parts))) + f" ({symptom.why})")
 
 
 def failures_text(failures: Failures, suite_names: Mapping[str, str]) -> str:

@@ -60,9 +60,9 @@ def head_lines(
 def _graded_by(runs: Iterable[RunRow]) -> Iterator[str]:
     """Returns which graders decided, and how many runs where there are several."""
     deciders = Counter(by for run in runs if run.figures is not None and (by := decider_of(run.figures)) is not None)
-    said = (f"{by} ({counted(some, 'run')})" if len(deciders) > 1 else by for by, some in deciders.items())
+    deciders_text = (f"{by} ({counted(some, 'run')})" if len(deciders) > 1 else by for by, some in deciders.items())
     if deciders:
-        yield f"graded by {', '.join(said)}"
+        yield f"graded by {', '.join(deciders_text)}"
 
 
 def later_runs(batch: BatchRow, grading: Regrade | None, runs: Sequence[RunRow], history: str) -> Iterator[str]:
@@ -92,8 +92,8 @@ def settings_lines(batch: BatchRow) -> Iterator[str]:
     pace = f"{counted(at_a_time, 'run')} at a time, " if type(at_a_time) is int else ""
     yield f"Workbench {one_line(batch.program)}, {pace}{executed}"
     models = settings.get("models")
-    for name, said in models.items() if isinstance(models, Mapping) else ():
-        facts = ", ".join(_facts(said)) if isinstance(said, Mapping) else ""
+    for name, model in models.items() if isinstance(models, Mapping) else ():
+        facts = ", ".join(_facts(model)) if isinstance(model, Mapping) else ""
         yield one_line(f"{name}: {facts}")
 
 
@@ -102,8 +102,8 @@ _KINDS: Mapping[str, type] = dict.fromkeys(("provider", "model", "base_url", "or
 )
 
 
-def _facts(said: Mapping[str, JsonValue]) -> Iterator[str]:
-    for key, value in said.items():
+def _facts(settings: Mapping[str, JsonValue]) -> Iterator[str]:
+    for key, value in settings.items():
         if value and isinstance(value, _KINDS.get(key, object)):
             yield f"{value}" if key in ("provider", "model", "base_url") else f"{key} {json_text(value)}"
 
@@ -149,11 +149,11 @@ def _model_lines(totals: ModelTotals, some: str, paint: Paint) -> Iterator[str]:
         (totals.skipped, "skipped"),
         (totals.stopped, "stopped"),
     ]
-    said = ", ".join(f"{count:,} {word}" for count, word in counts if count or word in ("passed", "failed"))
+    parts = ", ".join(f"{count:,} {word}" for count, word in counts if count or word in ("passed", "failed"))
     runs = f" in {counted(totals.runs, 'run')}" if totals.runs != totals.cases else ""
     if runs and totals.runs_in_error:
         runs += f" ({totals.runs_in_error:,} in error)"
-    yield f"  {paint(one_line(totals.model), 'strong')}: {counted(totals.cases, 'case')}{runs}{some}: {said}"
+    yield f"  {paint(one_line(totals.model), 'strong')}: {counted(totals.cases, 'case')}{runs}{some}: {parts}"
     facts = []
     if totals.pass_rate is not None and totals.interval is not None:
         low, high = (decimals(100 * share, 1) for share in (totals.interval.low, totals.interval.high))

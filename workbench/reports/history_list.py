@@ -61,8 +61,8 @@ def batch_lines(
         if notes or batch.name:
             name = paint(one_line(batch.name), "strong") + (" · " if notes else "") if batch.name else ""
             left = width - number - _GAP - (cell_len(one_line(batch.name)) + 3 if batch.name else 0)
-            said = paint(shortened(notes, left), "warn" if batch.missing or batch.damage else "quiet")
-            yield f"{' ' * (number + _GAP)}{name}{said}"
+            shown = paint(shortened(notes, left), "warn" if batch.missing or batch.damage else "quiet")
+            yield f"{' ' * (number + _GAP)}{name}{shown}"
 
 
 def trend_lines(

@@ -158,7 +158,7 @@ def _part(part: BatchPart) -> StoredPart:
 
 def _run(run: RunRow) -> dict[str, object]:
     """Returns the values of a `HistoryRun`."""
-    said: dict[str, object] = {
+    given: dict[str, object] = {
         "run": run.place + 1,
         "suite": str(run.suite.file),
         "case_id": run.case_id,
@@ -169,7 +169,7 @@ def _run(run: RunRow) -> dict[str, object]:
         "by": run.by,
         "graded_by": decider_of(run.figures) if run.figures is not None else None,
     }
-    return said | {name: getattr(run.figures, name) if run.figures is not None else None for name in _FIGURES}
+    return given | {name: getattr(run.figures, name) if run.figures is not None else None for name in _FIGURES}
 
 
 _FIGURES = (

@@ -44,8 +44,8 @@ def moves_text(moves: Iterable[Move]) -> str:
     cases = len({(each.after.suite, each.after.case_id) for each in moved})
     of_cases = f" of {counted(cases, 'case')}" if cases < len(moved) else ""
     kinds = Counter(map(_kind, moved)).most_common()
-    said = [f"{count:,} {_MANY.get(kind, kind) if count > 1 else kind}" for kind, count in kinds]
-    return f"{counted(len(moved), 'run')}{of_cases}: {kinds[0][0] if len(kinds) == 1 else ', '.join(said)}"
+    parts = [f"{count:,} {_MANY.get(kind, kind) if count > 1 else kind}" for kind, count in kinds]
+    return f"{counted(len(moved), 'run')}{of_cases}: {kinds[0][0] if len(kinds) == 1 else ', '.join(parts)}"
 
 
 _MANY = {f"score {way}": f"scores {way}" for way in ("higher", "lower", "gone", "new")}

@@ -65,10 +65,10 @@ class StepLines:
 
     def lines(self, event: Event) -> list[str]:
         """Yields the lines of one more event, cut to the width unless verbose."""
-        said = self._said(event)
-        return said if self._verbose else [shortened(line, self._width) for line in said]
+        lines = self._lines_of(event)
+        return lines if self._verbose else [shortened(line, self._width) for line in lines]
 
-    def _said(self, event: Event) -> list[str]:
+    def _lines_of(self, event: Event) -> list[str]:
         match event.payload:
             case RunStarted(notices=notices, system=system):
                 self._suites = system or None
@@ -84,8 +84,8 @@ class StepLines:
                 return [self._answer()] if of_none else []
             case StepStarted(step=step, user=user, system=system):
                 self._step_due, self._system = True, system or None
-                said = f"  » {one_line(user).strip() or _EMPTY}" if user is not None else ""
-                return [f"step {step}{said}"]
+                user_line = f"  » {one_line(user).strip() or _EMPTY}" if user is not None else ""
+                return [f"step {step}{user_line}"]
             case CallStarted(call_id=call_id, tool=tool):
                 self._tools[call_id] = tool
                 self._silent = False
@@ -132,8 +132,8 @@ class StepLines:
                 return [f"↳ {one_line(fork_text(fork))}"]
             case ResponseFinished(latency_ms=latency_ms):
                 answered = self._paint(f"· model answered in {milliseconds(latency_ms)}", "quiet")
-                said_nothing = [f"« {_EMPTY}"] if self._silent and not "".join(self._text).strip() else []
-                return [*self._words(), *said_nothing, *([answered] if self._verbose else [])]
+                silence = [f"« {_EMPTY}"] if self._silent and not "".join(self._text).strip() else []
+                return [*self._words(), *silence, *([answered] if self._verbose else [])]
             case _:
                 pass
         return []

@@ -87,13 +87,13 @@ def totals_lines(totals: Totals, paint: Paint, title: str = "") -> Iterator[str]
         ("skipped", totals.skipped, "quiet"),
         ("stopped", totals.stopped, "quiet"),
     ]
-    said = [
+    parts = [
         paint(f"{count} {word}", tone if count else "plain")
         for word, count, tone in counts
         if count or word in ("passed", "failed")
     ]
     lead = f"{paint(title, 'strong')}: " if title else ""
-    yield f"{lead}{counted(totals.runs, 'run')}: {', '.join(said)}"
+    yield f"{lead}{counted(totals.runs, 'run')}: {', '.join(parts)}"
     facts = []
     if totals.mean_score is not None:
         facts.append(f"mean score {decimals(totals.mean_score, 3)}")
@@ -118,8 +118,8 @@ def totals_lines(totals: Totals, paint: Paint, title: str = "") -> Iterator[str]
     if totals.judging.asked:
         yield paint(f"  judging: {judging_text(totals.judging)}", "quiet")
     effort = [(totals.retries, "requests retried"), (totals.executions, "calls executed")]
-    if said := [f"{what}: {number:,}" for number, what in effort if number]:
-        yield paint(f"  {' · '.join(said)}", "quiet")
+    if parts := [f"{what}: {number:,}" for number, what in effort if number]:
+        yield paint(f"  {' · '.join(parts)}", "quiet")
 
 
 def run_title(result: RunResult, suite_names: Mapping[str, str]) -> str:
@@ -186,8 +186,8 @@ def _answered(result: RunResult) -> bool:
 
 
 def _cost(result: RunResult) -> str:
-    said = "–" if result.cost_usd is None else cost_text(result.cost_usd)
-    return f"  {said:>{COST_WIDTH}}"
+    shown = "–" if result.cost_usd is None else cost_text(result.cost_usd)
+    return f"  {shown:>{COST_WIDTH}}"
 
 
 def _details(result: RunResult, paint: Paint, in_full: bool) -> Iterator[str]:

@@ -119,8 +119,8 @@ def _source(source: ToolSource, width: int, paint: Paint) -> Iterator[str]:
     size = sum(map(definition_size, source.tools))
     yield f"  {title}: {counted(len(source.tools), 'tool')}{paint(f', {_size(size)}', 'quiet') if size else ''}"
     for tool in source.tools:
-        said = hint(tool) or ("unmarked" if source.server is not None else "")
-        about = ", ".join(filter(None, [said, _size(definition_size(tool))]))
+        note = hint(tool) or ("unmarked" if source.server is not None else "")
+        about = ", ".join(filter(None, [note, _size(definition_size(tool))]))
         yield shortened(f"    {one_line(tool.name)}({_parameters(tool)})", width)
         yield paint(shortened(f"        {about}", width), "quiet")
         if tool.description:
@@ -135,7 +135,7 @@ def _parameters(tool: ToolDefinition) -> str:
     """Returns `city: string, days?: integer`: names with their types, a question mark where one may be left out."""
     must = required_names(tool.parameters)
     return ", ".join(
-        f"{one_line(name)}{'' if name in must else '?'}{f': {one_line(said)}' if (said := type_text(schema)) else ''}"
+        f"{one_line(name)}{'' if name in must else '?'}{f': {one_line(kind)}' if (kind := type_text(schema)) else ''}"
         for name, schema in properties_of(tool.parameters).items()
     )
 

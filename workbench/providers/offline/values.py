@@ -118,19 +118,19 @@ def mentioned(parameter: Parameter, clause: Clause, known: frozenset[str]) -> li
                 hits.append((len(own), Evidence("name", value, *span), value))
                 break
     ordered = sorted(hits, key=lambda hit: (-hit[0], hit[1].start))
-    kept: list[tuple[Evidence, JsonValue]] = []
+    found_values: list[tuple[Evidence, JsonValue]] = []
     for _, one, value in ordered:
-        if not overlaps(one, [(other.start, other.end) for other, _ in kept]):
-            kept.append((one, value))
-    return kept
+        if not overlaps(one, [(other.start, other.end) for other, _ in found_values]):
+            found_values.append((one, value))
+    return found_values
 
 
 def number_meant(parameter: Parameter, clause: Clause) -> int | float | None:
     """Returns the number that the parameter's description assigns to a word of the clause, as in "0 (off) to 100
     (full)"."""
     meanings = {word: float(number) for number, word in _DIGIT_MEANING.findall(parameter.description)}
-    said = [meanings[word.text.lower()] for word in clause.words if word.text.lower() in meanings]
-    return None if not said else int(said[0]) if said[0].is_integer() else said[0]
+    spelled = [meanings[word.text.lower()] for word in clause.words if word.text.lower() in meanings]
+    return None if not spelled else int(spelled[0]) if spelled[0].is_integer() else spelled[0]
 
 
 def overlaps(one: Evidence, spans: Iterable[tuple[int, int]]) -> bool:
