@@ -15,13 +15,15 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from itertools import count
 from pathlib import Path
+from statistics import median
 
-from tests.tui.in_terminal import Terminal
+from tests.tui.in_terminal import WORKBENCH, Terminal
 from workbench.batches.events import BatchListener, BatchStarted, RunEvent
 from workbench.batches.recordings import Recordings
 from workbench.batches.serving import Serving
 from workbench.config.folders import Folders
 from workbench.config.program import program_in
+from workbench.config.resources import bundled
 from workbench.engine.breakpoints import Breakpoint
 from workbench.engine.checkpoint import Command
 from workbench.engine.stepping import Until
@@ -53,6 +55,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         suite = Path(folder) / "suite.toml"
         suite.write_text(_suite())
+        _beside_the_least_app(Path(folder))
         _start_and_keys(suite, Path(folder))
         _slow_link(suite, Path(folder))
         for steps in (1_000, 10_000):
@@ -66,6 +69,28 @@ def _suite(count: int = CASES) -> str:
         f'\n[[cases]]\nname = "Case number {number}"\nuser = "Do thing {number}, please."\n' for number in range(count)
     )
     return f'format = 1\nname = "Benchmark"\n{cases}'
+
+
+LEAST_APP = (sys.executable, "-m", "benchmarks.least_app")
+START_ROUNDS = 7
+
+
+def _beside_the_least_app(state: Path) -> None:
+    """The start on the sample suites beside that of the least app, by turns, since only their ratio holds anywhere."""
+    samples = str(bundled("sample_suites"))
+    least, ours = [], []
+    for _ in range(START_ROUNDS):
+        least.append(_start_cpu_ms((), LEAST_APP, "Case number 19", state))
+        ours.append(_start_cpu_ms((samples,), WORKBENCH, "Not run yet.", state))
+    print(f"start, samples      {median(ours):6.0f} ms CPU, the least app {median(least):.0f}:", end=" ")
+    print(f"{median(ours) / median(least):.2f} times as much (aim: 1.8)")
+
+
+def _start_cpu_ms(arguments: Sequence[str], program: Sequence[str], shown: str, state: Path) -> float:
+    with Terminal(arguments, state, program=program, starts=True) as terminal:
+        terminal.wait_for(shown)
+        terminal.quiet(QUIET_S)
+        return terminal.cpu_s * 1000
 
 
 AUDIT_S = 2.0

@@ -8,13 +8,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import count
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from workbench.batches.plan import PlannedRun
 from workbench.dataclasses import dataclass
-from workbench.engine.permission import ExecutionQuestion
-from workbench.grading.grade import RunResult
 from workbench.trajectory.events import Event, RetryScheduled
+
+if TYPE_CHECKING:
+    from workbench.engine.permission import ExecutionQuestion
+    from workbench.grading.grade import RunResult
 
 
 @dataclass(frozen=True, slots=True)

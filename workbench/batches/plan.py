@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from workbench.dataclasses import dataclass
-from workbench.engine.fork import Fork
-from workbench.providers.model import Model
 from workbench.suite.loading import SuiteFile
 from workbench.suite.model import GRADERS, Case, GraderName, Suite
 from workbench.suite.settings import CaseSettings, settings_of
+
+if TYPE_CHECKING:
+    from workbench.engine.fork import Fork
+    from workbench.providers.model import Model
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,7 @@ class Selection:
         return wanted_id and wanted_tag
 
 
-OpenOwnModel = Callable[[PlannedRun], Model]
+OpenOwnModel = Callable[[PlannedRun], "Model"]
 """Opens a model that the caller brings along, for one run."""
 
 OwnModels = Mapping[str, OpenOwnModel]

@@ -4,7 +4,9 @@ and checks that `arcade_compatible` cannot express."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 
 from pydantic import JsonValue
 
@@ -218,12 +220,25 @@ def _type_advice(value: dict[str, JsonValue], place: Place) -> Iterator[Finding]
         yield warning((*place, others[0]), message, hint)
 
 
+_USUAL_MOMENT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2})?(Z|[+-][0-9]{2}:[0-9]{2})?)?")
+
+
 def _is_moment(text: str) -> bool:
+    if _USUAL_MOMENT.fullmatch(text) and _is_iso_format(text):
+        return True
     from workbench.suite.timestamps import read_timestamp  # imports dateutil, which is slow
 
     try:
         read_timestamp(text)
     except (ValueError, OverflowError):
+        return False
+    return True
+
+
+def _is_iso_format(text: str) -> bool:
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
         return False
     return True
 

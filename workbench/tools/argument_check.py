@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from workbench.checks.patterns import SearchError
+from workbench.checks.plain_values import plainly_accepts
 from workbench.checks.schemas import validator_of
 from workbench.trajectory.messages import JsonValue
 
@@ -19,6 +20,8 @@ class BrokenSchemaError(Exception):
 def argument_problems(arguments: Mapping[str, JsonValue], schema: Mapping[str, JsonValue]) -> tuple[str, ...]:
     """Returns what the schema refuses, each with its place: `args.to[0]: 5 is not of type 'string'`. Nothing is fetched
     for a schema. Raises BrokenSchemaError."""
+    if plainly_accepts(schema, arguments):
+        return ()
     with _broken_schema():
         found = list(validator_of(schema).iter_errors(dict(arguments)))
     found.sort(key=lambda problem: [str(part) for part in problem.absolute_path])
@@ -27,6 +30,8 @@ def argument_problems(arguments: Mapping[str, JsonValue], schema: Mapping[str, J
 
 def result_problem(content: JsonValue, schema: Mapping[str, JsonValue]) -> str | None:
     """Returns the first thing in structured content that its schema refuses. Raises BrokenSchemaError."""
+    if "$schema" not in schema and plainly_accepts(schema, content):
+        return None
     with _broken_schema():
         problem = next(validator_of(schema, of_its_dialect=True).iter_errors(content), None)
     return _short(problem.message) if problem is not None else None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.checks.describe import describe_value
 from workbench.checks.patterns import SearchError
+from workbench.checks.plain_values import plainly_accepts
 from workbench.checks.schemas import validator_of
 from workbench.grading.tool_names import normalised_name
 from workbench.suite.model import Case, Suite
@@ -59,6 +60,9 @@ class ToolTable:
     def refusal(self, tool: ToolDefinition, argument: str, value: JsonValue) -> str | None:
         """Returns why the tool's schema refuses a value for an argument; `None` where it does not, or where that is not
         known."""
+        given = {argument: value}
+        if plainly_accepts({**tool.parameters, "required": []}, given):
+            return None
         validator = self._validator(tool)
         if validator is None:
             return None
@@ -66,11 +70,7 @@ class ToolTable:
 
         try:
             problem = next(
-                (
-                    each
-                    for each in validator.iter_errors({argument: value})
-                    if list(each.absolute_path)[:1] == [argument]
-                ),
+                (each for each in validator.iter_errors(given) if list(each.absolute_path)[:1] == [argument]),
                 None,
             )
         except (Unresolvable, RecursionError, SearchError):

@@ -21,6 +21,7 @@ from workbench.authoring.form.json_types import (
     with_definitions,
 )
 from workbench.checks.patterns import SearchError, found
+from workbench.checks.plain_values import plainly_accepts
 from workbench.checks.schemas import validator_of
 from workbench.dataclasses import dataclass
 from workbench.grading.tool_names import normalised_name
@@ -210,6 +211,8 @@ _validators = _Kept(_validator_of)
 
 def _refused(value: object, schema: Schema) -> str | None:
     """Return why the schema refuses a plain value, as far as is known."""
+    if plainly_accepts(schema, value):
+        return None
     from referencing.exceptions import Unresolvable
 
     validator = _validators.of(schema)
