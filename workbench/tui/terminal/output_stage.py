@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from rich.color import ColorSystem
@@ -13,6 +12,7 @@ from rich.console import Console
 from textual._compositor import ChopsUpdate, CompositorUpdate, LayoutUpdate
 from textual.strip import Strip
 
+from workbench.dataclasses import dataclass
 from workbench.tui.terminal.cells import cells_of, is_sure
 from workbench.tui.terminal.looks import PLAIN, Look, look_of
 
