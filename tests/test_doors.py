@@ -19,6 +19,7 @@ import pytest
 from tests.cli.program import Program
 from tests.history.unpacking import texts_in
 from tests.providers.server import Answer, Call, Request, Server, document, said
+from tests.tools.conftest import SERVERS
 from tests.tui.apps import Opened, conversation, opened
 from workbench.authoring.accepting.redaction import proposal_without_secrets, table_without_secrets
 from workbench.authoring.accepting.run import accept_run
@@ -133,27 +134,33 @@ name = "Served"
 user = "Do it."
 expect_no_calls = true
 """
-SHOP = """
-import json, os, sys
-from mcp.server.mcpserver import Context, MCPServer
-from mcp_types import ToolAnnotations
+SHOP = (
+    f"""
+import sys
+sys.path.append({str(SERVERS)!r})
+"""
+    + """
+import json
+from plain import PlainServer, Tell
 
 said = open("said.txt", encoding="utf-8").read()
 sys.stderr.write(said[:40])
 sys.stderr.flush()
 sys.stderr.write(said[40:] + "\\n")
 print(said)
-server = MCPServer("shop")
+server = PlainServer("shop")
 
-@server.tool(description=f"Knows {said}", annotations=ToolAnnotations(readOnlyHint=True))
-async def query_postgres(database: str, text: str, note: dict[str, object], context: Context) -> str:
+def query_postgres(database: str, text: str, note: dict, tell: Tell) -> str:
     with open("called.jsonl", "a", encoding="utf-8") as file:
         file.write(json.dumps([database, text, note]) + "\\n")
-    await context.report_progress(1, 2, f"knows {said}")
+    tell(1, 2, f"knows {said}")
     return f"from {database}: {said}"
 
-server.run("stdio")
+query_postgres.__doc__ = f"Knows {said}"
+server.tool(readOnlyHint=True)(query_postgres)
+server.run()
 """
+)
 NOTE = {"text": SAID, SAID: [SAID, 47110815, {"deep": SAID}]}
 
 

@@ -9,11 +9,23 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import Program
-from tests.cli.test_tools import audited
+from tests.cli.test_tools import SERVERS, audited
 from workbench.config.resources import bundled
 from workbench.suite.loading import load_suite
 
 OFFICE = bundled("sample_suites") / "office.toml"
+
+
+OFFICE_SERVER = f"""
+import sys
+sys.path.append({str(SERVERS)!r})
+from plain import PlainServer
+server = PlainServer("office")
+@server.tool()
+def send_email(to: str, subject: str, body: str) -> str:
+    return "sent"
+server.run()
+"""
 
 
 def sending_case() -> str:
@@ -25,10 +37,9 @@ def sending_case() -> str:
 
 @pytest.fixture
 def copy(program: Program) -> Path:
-    """The sample suite, but not where it came with the program."""
-    for name in ("office.toml", "office_server.py"):
-        shutil.copy(OFFICE.with_name(name), program.folder / name)
-    return program.folder / "office.toml"
+    """The sample suite, but not where it came with the program; its server has the tool of one case."""
+    program.write("office_server.py", OFFICE_SERVER)
+    return Path(shutil.copy(OFFICE, program.folder))
 
 
 def test_the_samples_own_server_is_exempt(program: Program) -> None:
@@ -51,6 +62,7 @@ def test_a_copy_of_it_is_not_and_the_run_ends_naming_the_tool_and_the_way_out(
 
 
 def test_all_tools_can_be_executed_and_what_is_read_only_needs_no_leave(program: Program, copy: Path) -> None:
+    shutil.copy(OFFICE.with_name("office_server.py"), program.folder)
     done = program.run("run", copy.name, "--trust", "--execute-all", "--case", sending_case(), "--case", "times-ten")
     assert done.returncode == 0, done.stdout
     found = {(line["tool"], line["allowed"]) for line in audited(program)}
@@ -59,7 +71,7 @@ def test_all_tools_can_be_executed_and_what_is_read_only_needs_no_leave(program:
 
 def test_execute_all_makes_a_suite_execute_that_does_not_say_so(program: Program, copy: Path) -> None:
     copy.write_text(copy.read_text().replace("execute = true", "execute = false", 1))
-    assert program.run("run", copy.name, "--trust", "--case", sending_case()).returncode == 0
+    assert "✗ failed" in program.run("run", copy.name, "--trust", "--case", sending_case()).stdout, "it ends"
     assert audited(program) == []
     program.run("run", copy.name, "--trust", "--case", sending_case(), "--execute-all")
     assert [line["event"] for line in audited(program)] == ["started", "ended"]

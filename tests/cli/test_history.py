@@ -365,6 +365,13 @@ def test_a_damaged_history_stays_until_the_next_batch_sets_it_aside(program: Pro
     assert aside.read_bytes() == b"no database" * 100
 
 
+IMPATIENT = """
+from workbench.evaluation import runtime
+runtime.SETTLING_TIMEOUT_S = 0.05
+"""
+"""To begin a program with that waits a moment only until what it made is stored."""
+
+
 def test_what_is_no_history_is_left_as_it_is(program: Program) -> None:
     notes = program.write("notes.txt", "no database")
     assert f"{notes.name} is not a history: name another" in complaint(program, "list", "--history", "notes.txt")
@@ -384,7 +391,7 @@ def test_what_is_no_history_is_left_as_it_is(program: Program) -> None:
         ("pipe", "pipe is not a file"),
         ("notes.txt/x", "notes.txt/x cannot be used: Not a directory"),
     ):
-        assert why in program.run("run", "weather.toml", "--history", name).stderr
+        assert why in program.run("run", "weather.toml", "--history", name, first=IMPATIENT).stderr
         assert why in complaint(program, "list", "--history", name)
     assert not [file for file in set(program.folder.rglob("*")) - before if file.name.endswith("-claims")]
     assert (program.folder / "vault.sqlite3").read_bytes() == b"no database" * 1000

@@ -13,7 +13,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 Tell = Callable[[float, float, str], None]
 """Reports progress: how far, of how much, and a word."""
 
-TYPES = {int: "integer", float: "number", str: "string", bool: "boolean"}
+TYPES = {int: "integer", float: "number", str: "string", bool: "boolean", dict: "object"}
 
 
 class ToolError(Exception):
