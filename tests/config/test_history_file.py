@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.config.history_file import folder_as_kept, folder_of_kept
+from workbench.config.history_file import folder_of_stored, stored_folder
 
 BESIDE = Path("/there/project/.workbench/history.sqlite3")
 MOVED = Path("/moved/.workbench/history.sqlite3")
@@ -23,18 +23,18 @@ OWN = Path("/moved/data/history.sqlite3")
     ],
 )
 def test_the_project_of_a_history_and_what_is_below_it_moves_with_it(folder: str, moved: str) -> None:
-    kept = folder_as_kept(BESIDE, Path(folder))
-    assert (folder_of_kept(BESIDE, kept), folder_of_kept(MOVED, kept)) == (folder, moved)
+    kept = stored_folder(BESIDE, Path(folder))
+    assert (folder_of_stored(BESIDE, kept), folder_of_stored(MOVED, kept)) == (folder, moved)
 
 
 def test_a_history_of_many_projects_has_whole_paths() -> None:
-    assert folder_as_kept(OWN, Path("/moved/data")) == "/moved/data"
+    assert stored_folder(OWN, Path("/moved/data")) == "/moved/data"
 
 
 @pytest.mark.parametrize("kept", ["./..", "./a/../../b", "a", ".", ""])
 def test_what_is_no_folder_of_the_project_is_left_as_it_is(kept: str) -> None:
-    assert folder_of_kept(BESIDE, kept) == kept
+    assert folder_of_stored(BESIDE, kept) == kept
 
 
 def test_no_kept_folder_leads_out_of_the_project() -> None:
-    assert folder_of_kept(BESIDE, ".//etc") == "/there/project/etc"
+    assert folder_of_stored(BESIDE, ".//etc") == "/there/project/etc"

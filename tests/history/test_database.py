@@ -19,7 +19,7 @@ from tests.history.entries import batch_of, done, lines_of
 from workbench.config.folders import APP_NAME, HISTORY_NAME
 from workbench.config.history_file import PROJECT_HISTORY
 from workbench.history import database
-from workbench.history.database import open_for_reading, open_for_writing, said_of, transaction
+from workbench.history.database import as_history_errors, open_for_reading, open_for_writing, transaction
 from workbench.history.history import History
 from workbench.history.records import DamagedError, HistoryError
 from workbench.history.rows import begin_batch, write_run
@@ -55,7 +55,7 @@ def test_a_transaction_that_finds_no_room_leaves_nothing_and_says_so(file: Path)
         pages = connection.execute("PRAGMA page_count").fetchone()[0]
         connection.execute(f"PRAGMA max_page_count = {pages}")
         no_room = f"there is no room left for the history {file}: make room on its disk"
-        with pytest.raises(HistoryError, match=no_room), said_of(file), transaction(connection):
+        with pytest.raises(HistoryError, match=no_room), as_history_errors(file), transaction(connection):
             begin_batch(connection, file, batch_of(5000))
         assert not connection.in_transaction
     assert numbers(file) == [1]
@@ -68,7 +68,7 @@ def test_a_lock_that_is_not_let_go_of_is_said_after_a_while(file: Path, monkeypa
         other.execute("BEGIN IMMEDIATE")
         with closing(open_for_writing(file, nothing_said)) as connection:
             locked = "locked by another program: end that, or wait"
-            with pytest.raises(HistoryError, match=locked), said_of(file), transaction(connection):
+            with pytest.raises(HistoryError, match=locked), as_history_errors(file), transaction(connection):
                 begin_batch(connection, file, batch_of(1))
         assert numbers(file) == [1], "reading goes on beside whoever writes"
 

@@ -75,7 +75,7 @@ def _may_ask(found: FoundModels, program: Program) -> bool:
     asking = untrusted(found, program)
     if not asking:
         return True
-    warn("trusting the suites and the workbench.toml beside them allows this, for this command:")
+    warn("trusting the suites and the workbench.toml next to them allows this, for this command:")
     for need in dict.fromkeys(asking):
         warn(f"  ask the model {need}", program.secrets)
     if sys.stdin.isatty() and sys.stderr.isatty():

@@ -46,7 +46,7 @@ def add_judging_options(parser: argparse.ArgumentParser) -> None:
         "--trust",
         action="store_true",
         help="for this command, let checks call the Python functions that they name, and ask judges that a suite or "
-        "the workbench.toml beside it describes",
+        "the workbench.toml next to it describes",
     )
 
 

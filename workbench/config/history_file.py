@@ -45,7 +45,7 @@ _HERE = "./"
 """The prefix of stored folders that are relative to the project of the history."""
 
 
-def folder_as_kept(file: Path, folder: Path) -> str:
+def stored_folder(file: Path, folder: Path) -> str:
     """Returns how a history stores the folder of a project: as an absolute path, except for the history's own project
     and folders below it, because the history moves with them."""
     beside = _project_beside(file)
@@ -54,13 +54,13 @@ def folder_as_kept(file: Path, folder: Path) -> str:
     return f"{_HERE}{folder.relative_to(beside).as_posix()}"
 
 
-def folder_of_kept(file: Path, kept: str) -> str:
+def folder_of_stored(file: Path, stored: str) -> str:
     """Returns the folder that a history stored in this form. A path that leads out of the project is returned
     unchanged."""
     beside = _project_beside(file)
-    if beside is None or not kept.startswith(_HERE) or ".." in PurePosixPath(kept).parts:
-        return kept
-    return str(beside / kept.removeprefix(_HERE).lstrip("/"))
+    if beside is None or not stored.startswith(_HERE) or ".." in PurePosixPath(stored).parts:
+        return stored
+    return str(beside / stored.removeprefix(_HERE).lstrip("/"))
 
 
 def _project_beside(file: Path) -> Path | None:

@@ -57,7 +57,7 @@ _Result = TypeVar("_Result")
 def open_for_writing(file: Path, say: Say, *, suspect: bool = False) -> sqlite3.Connection:
     """Open a history, making it and its folder if necessary. A damaged one is renamed, which `say` is told. With
     `suspect`, all of it is checked, however large it is. Raises HistoryError."""
-    with said_of(file):
+    with as_history_errors(file):
         _refuse_links(file)
         _refuse_what_is_no_history(file)
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -79,7 +79,7 @@ def open_for_reading(file: Path) -> sqlite3.Connection | None:
     It is not opened read-only where it can be written: another program may be writing, and the last one to close it
     tidies up. Raises HistoryError, a DamagedError for a damaged one.
     """
-    with said_of(file):
+    with as_history_errors(file):
         _refuse_links(file)
         _refuse_what_is_no_file(file)
         if not _is_there(file):
@@ -109,20 +109,20 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 @contextmanager
-def said_of(file: Path) -> Iterator[None]:
+def as_history_errors(file: Path) -> Iterator[None]:
     """Convert errors of SQLite and the system to a HistoryError with the way out, or a DamagedError."""
     try:
         yield
     except sqlite3.Error as error:
         kind = DamagedError if _name(error).startswith(_DAMAGE) else HistoryError
-        raise kind(_said(file, error)) from error
+        raise kind(_error_text(file, error)) from error
     except UnicodeDecodeError as error:  # SQLite quotes what it has read, and that is not text
         raise DamagedError(_damaged(file, error)) from error
     except OSError as error:
-        raise HistoryError(_said_by_system(file, error)) from error
+        raise HistoryError(_system_error_text(file, error)) from error
 
 
-def _said(file: Path, error: sqlite3.Error) -> str:
+def _error_text(file: Path, error: sqlite3.Error) -> str:
     name = _name(error)
     if name.startswith(_LOCKED):
         return f"the history {file} is locked by another program: end that, or wait and try again"
@@ -137,7 +137,7 @@ def _said(file: Path, error: sqlite3.Error) -> str:
     return f"the history {file} cannot be used: {error}"
 
 
-def _said_by_system(file: Path, error: OSError) -> str:
+def _system_error_text(file: Path, error: OSError) -> str:
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         return _no_right(file)
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):

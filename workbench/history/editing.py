@@ -12,7 +12,7 @@ from workbench.grading.grade import RunResult
 from workbench.grading.run_summary import RunSummary
 from workbench.history.claims import claim
 from workbench.history.columns import stored
-from workbench.history.database import Say, open_for_writing, said_of, transaction
+from workbench.history.database import Say, as_history_errors, open_for_writing, transaction
 from workbench.history.packing import grading_text, packed_outcome
 from workbench.history.records import HistoryError
 
@@ -62,7 +62,7 @@ def add_grading(
 def remove_batches(file: Path, numbers: Sequence[int], say: Say) -> None:
     """Remove batches with all their runs, and suites that no other batch needs. The file shrinks, or `say` is told why
     it does not. None is removed while one of them is going on."""
-    with ExitStack() as claims, said_of(file), closing(open_for_writing(file, say)) as connection:
+    with ExitStack() as claims, as_history_errors(file), closing(open_for_writing(file, say)) as connection:
         for number in numbers:
             claims.callback(claim(file, number).release)
         with transaction(connection):
@@ -77,5 +77,5 @@ def remove_batches(file: Path, numbers: Sequence[int], say: Say) -> None:
 
 @contextmanager
 def _changing(file: Path, say: Say) -> Iterator[sqlite3.Connection]:
-    with said_of(file), closing(open_for_writing(file, say)) as connection, transaction(connection):
+    with as_history_errors(file), closing(open_for_writing(file, say)) as connection, transaction(connection):
         yield connection

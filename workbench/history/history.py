@@ -11,11 +11,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from workbench.config.history_file import folder_of_kept, history_option
+from workbench.config.history_file import folder_of_stored, history_option
 from workbench.grading.result_json import outcome_from_json
 from workbench.grading.run_summary import RunSummary
 from workbench.history import columns
-from workbench.history.database import Say, open_for_reading, said_of
+from workbench.history.database import Say, as_history_errors, open_for_reading
 from workbench.history.packing import (
     grading_from,
     unpacked,
@@ -339,7 +339,7 @@ class History:
             except ValueError as error:
                 self._damaged_suites[row[0]] = f"its suite {row[0]}: {error}"
             else:
-                self._suites[id_] = SuiteRef(id_, folder_of_kept(self.file, project), *others)
+                self._suites[id_] = SuiteRef(id_, folder_of_stored(self.file, project), *others)
 
     def _rows(
         self, what: str, wanted: Mapping[str, columns.Reader], statement: str, values: tuple[Any, ...]
@@ -353,7 +353,7 @@ class History:
         if self._connection is None:
             return []
         bound = [columns.stored(value) if isinstance(value, str) else value for value in values]
-        with said_of(self.file):
+        with as_history_errors(self.file):
             return self._connection.execute(statement, bound).fetchall()
 
     @contextmanager
@@ -365,13 +365,13 @@ class History:
             return
         # The numbers of removed rows may have been reused by now.
         self._suites, self._damaged_suites = {}, {}
-        with said_of(self.file):
+        with as_history_errors(self.file):
             connection.execute("BEGIN")
         try:
             yield
         finally:
             if connection.in_transaction:  # SQLite may have ended it itself, over an error
-                with said_of(self.file):
+                with as_history_errors(self.file):
                     connection.execute("ROLLBACK")  # nothing was written
 
     @contextmanager

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from workbench.dataclasses import dataclass
 from workbench.history.claims import Claim, claim_if_free
-from workbench.history.database import Say, open_for_writing, said_of, transaction
+from workbench.history.database import Say, as_history_errors, open_for_writing, transaction
 from workbench.history.records import DamagedError, NewBatch, ResumedBy
 from workbench.history.rows import begin_batch, end_batch, is_batch, reopen_batch, write_run
 from workbench.history.run_packing import PackedRun
@@ -108,7 +108,7 @@ class OpenHistory:
 
     def _write(self, entries: Sequence[Entry]) -> None:
         connection = self._opened()
-        with said_of(self._file), _never_again():
+        with as_history_errors(self._file), _never_again():
             match entries:
                 case [BeginBatch(handle=handle, batch=batch)]:
                     self._begin(connection, handle, batch)
@@ -161,7 +161,7 @@ class OpenHistory:
             self._suspect = False
             self._identity = _identity(self._file)
             try:
-                with said_of(self._file):
+                with as_history_errors(self._file):
                     self._begin_anew(self._connection)
             except BaseException:
                 self.close()

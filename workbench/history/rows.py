@@ -7,7 +7,7 @@ import sqlite3
 from collections import Counter
 from pathlib import Path
 
-from workbench.config.history_file import folder_as_kept
+from workbench.config.history_file import stored_folder
 from workbench.config.project import path_in
 from workbench.history.columns import stored
 from workbench.history.packing import packed, packed_blocks
@@ -112,7 +112,7 @@ def _shared(connection: sqlite3.Connection, batch: int, text: SharedText | None)
 
 
 def _suite(connection: sqlite3.Connection, history: Path, file: SuiteFile, project: Path) -> int:
-    key = (stored(folder_as_kept(history, project)), stored(path_in(project, file.path)), file.hash)
+    key = (stored(stored_folder(history, project)), stored(path_in(project, file.path)), file.hash)
     known = connection.execute("SELECT id FROM suites WHERE project = ? AND path = ? AND hash = ?", key).fetchone()
     if known is not None:
         return int(known[0])
