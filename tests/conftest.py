@@ -5,13 +5,33 @@ from __future__ import annotations
 
 import gc
 import os
+import subprocess
+import sys
+from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(
     "untimed", derandomize="CI" in os.environ, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("untimed")
+
+# Without bytecode, each worker would rewrite the asserts of every test file in every run: most of a collection.
+sys.dont_write_bytecode = False
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """In a tree whose tests never ran, has each test file compiled once, before several workers all compile all."""
+    here = Path(__file__).parent
+    if not config.getoption("numprocesses", None) or hasattr(config, "workerinput") or any(here.rglob("test_*.pyc")):
+        return
+    files = sorted(here.rglob("test_*.py"), key=lambda file: file.stat().st_size)
+    collect = [sys.executable, "-m", "pytest", "-n", "0", "--collect-only", "-q", "-p", "no:cacheprovider"]
+    shares = [files[first :: os.cpu_count()] for first in range(os.cpu_count() or 1)]
+    compiling = [subprocess.Popen([*collect, *map(str, share)], stdout=subprocess.DEVNULL) for share in shares]
+    for process in compiling:
+        process.wait()  # what cannot be collected, the workers say
 
 
 def pytest_collection_finish() -> None:

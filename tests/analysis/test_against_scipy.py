@@ -1,29 +1,35 @@
-"""The statistics agree with SciPy's, which is there for these tests alone."""
+"""The statistics agree with SciPy's, which is there for these tests alone and imported where they run: that takes a
+while, and each worker collects all tests."""
 
 from __future__ import annotations
 
+import importlib
 from random import Random
+from typing import Any
 
-import numpy
 import pytest
-from scipy import stats
 
 from workbench.analysis.intervals import wilson
 from workbench.analysis.significance import mcnemar, permutation
 
 
+def _binomtest(good: int, of: int) -> Any:
+    return importlib.import_module("scipy.stats").binomtest(good, of)
+
+
 @pytest.mark.parametrize("counts", [(0, 1), (7, 2), (12, 1), (0, 9), (15, 15), (130, 100), (511, 490), (1_000, 900)])
 def test_mcnemar_is_the_binomial_test_of_discordant_pairs(counts: tuple[int, int]) -> None:
-    assert mcnemar(*counts) == pytest.approx(stats.binomtest(counts[0], sum(counts)).pvalue, rel=1e-9)
+    assert mcnemar(*counts) == pytest.approx(_binomtest(counts[0], sum(counts)).pvalue, rel=1e-9)
 
 
 @pytest.mark.parametrize(("good", "of"), [(0, 1), (1, 1), (0, 12), (7, 9), (50, 100), (1_999, 2_000)])
 def test_the_interval_is_the_wilson_interval_of_a_share(good: int, of: int) -> None:
-    theirs = stats.binomtest(good, of).proportion_ci(method="wilson")
+    theirs = _binomtest(good, of).proportion_ci(method="wilson")
     assert wilson(good, of) == pytest.approx((theirs.low, theirs.high), abs=1e-12)
 
 
 def _their_permutation(first: list[float], second: list[float], ways: float) -> float:
+    numpy, stats = importlib.import_module("numpy"), importlib.import_module("scipy.stats")
     found = stats.permutation_test(
         (first, second),
         lambda one, other, axis: numpy.mean(one - other, axis=axis),

@@ -15,6 +15,8 @@ import textual.app
 import textual.pilot
 from textual._context import active_app
 
+from tests.tui.frames import draw_what_is_seen
+
 SOON_S = 0.025
 """A timer that fires within this time belongs to what is under way: a frame, a key that is looked at later."""
 THREAD_POLL_S = 0.001
@@ -81,6 +83,8 @@ async def wait_until_calm(min_sleep: float = 0, max_sleep: float = 1) -> None:
             calm = 0
         elif _thread_works(loop):
             await asyncio.sleep(THREAD_POLL_S)
+            calm = 0
+        elif calm == CALM_ROUNDS - 1 and draw_what_is_seen():
             calm = 0
         else:
             calm += 1

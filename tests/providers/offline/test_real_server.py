@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import sys
 
-from mcp import Client, StdioServerParameters
-
 from workbench.providers.model import ModelRequest
 from workbench.providers.offline.model import OfflineModel
 from workbench.trajectory.events import CallFinished, CallStarted
@@ -13,6 +11,8 @@ from workbench.trajectory.messages import Message, ToolCall, ToolDefinition
 
 
 async def test_it_calls_the_time_server_and_answers_with_what_came_back() -> None:
+    from mcp import Client, StdioServerParameters  # takes a while, and each worker collects all tests
+
     async with Client(StdioServerParameters(command=sys.executable, args=["-m", "mcp_server_time"])) as client:
         tools = tuple(
             ToolDefinition(tool.name, tool.description or "", tool.input_schema)
