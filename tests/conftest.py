@@ -1,5 +1,6 @@
 """Nothing fails for being slow: how fast something is, is measured in `benchmarks/`. What properties are tested with is
-drawn anew every time, but in CI, where the same tree always gets the same answer."""
+drawn anew every time, but in CI, where the same tree always gets the same answer; `--hypothesis-profile=thorough` tries
+more of it."""
 
 from __future__ import annotations
 
@@ -13,9 +14,10 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(
-    "untimed", derandomize="CI" in os.environ, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    "thorough", derandomize="CI" in os.environ, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
-settings.load_profile("untimed")
+settings.register_profile("ordinary", settings.get_profile("thorough"), max_examples=40)
+settings.load_profile("ordinary")
 
 # Without bytecode, each worker would rewrite the asserts of every test file in every run: most of a collection.
 sys.dont_write_bytecode = False

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
 from workbench.authoring.document import HEAD, Document
 from workbench.authoring.open_suite import OpenSuite
 from workbench.suite.loading import SuiteFile, parse_suite
@@ -104,7 +105,7 @@ def said(file: SuiteFile) -> tuple[object, ...]:
     return file.suite, file.problems, file.hash, file.text
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(texts(), st.lists(st.tuples(edits(), st.integers(0, 9)), max_size=7))
 def test_whatever_is_edited_the_suite_is_read_as_its_text_and_undo_leads_back(
     text: str, steps: list[tuple[Edit, int]]
@@ -138,7 +139,7 @@ def test_whatever_is_edited_the_suite_is_read_as_its_text_and_undo_leads_back(
     assert suite.redoable is None
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     st.sampled_from(HEADS),
     st.lists(st.sampled_from(BLOCKS), min_size=1, unique=True),
@@ -158,7 +159,7 @@ def test_what_is_read_again_is_what_is_read_at_first(head: str, blocks: list[str
         assert said(again) == said(parse_suite(edited.parts.text, PATH))
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.lists(st.sampled_from(BLOCKS), min_size=2, max_size=4), st.sampled_from(NOT_BLOCKS), st.data())
 def test_a_text_that_is_not_toml_survives_what_is_done_to_other_cases(
     blocks: list[str], unparsed: str, data: st.DataObject

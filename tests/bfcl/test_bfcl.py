@@ -18,6 +18,7 @@ from tests.bfcl.checker import Made, is_right
 from tests.bfcl.converting import MOST_ANSWERS, UnconvertibleError, case_of, first_turn_of, suite_of
 from tests.bfcl.perturbing import calls_of, perturbed
 from tests.bfcl.rows import MULTI_TURN, SAMPLES, Sample
+from tests.effort import examples
 from tests.suite.examples import parsed
 from tests.trajectories import trajectory_of
 from workbench.grading.run import grade_run
@@ -48,7 +49,7 @@ def by_leaderboard(sample: Sample, made: Sequence[Made]) -> bool:
     return is_right(sample.row["function"], sample.answers, made)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(st.integers(0, len(SAMPLES) - 1), st.data())
 def test_a_case_passes_what_the_leaderboard_does(number: int, data: st.DataObject) -> None:
     sample = SAMPLES[number]

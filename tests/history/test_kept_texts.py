@@ -12,6 +12,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
 from tests.history.entries import FILE, batch_of, done
 from tests.trajectory.scripts import events_of
 from workbench.grading.grade import Grade
@@ -47,7 +48,7 @@ def nothing_said(said: str) -> None:
     raise AssertionError(said)
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(
     case=st.tuples(any_text, any_text),
     model=any_text,

@@ -8,12 +8,13 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
 from tests.suite.examples import PATH, WHOLE
 from workbench.suite.loading import SuiteFile, load_suite, parse_suite
 from workbench.suite.trust import needs_trust
 
 QUICK = settings(
-    max_examples=250,
+    max_examples=examples(250),
 )
 
 LINES = WHOLE.split("\n")
@@ -54,7 +55,7 @@ def test_any_text_that_looks_like_toml_is_read(text: str) -> None:
     assert_sound(parse_suite("format = 1\n" + text, PATH))
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.binary() | st.text().map(lambda text: b"format = 1\nname = 'x'\n" + text.encode()))
 def test_any_bytes_are_read(content: bytes) -> None:
     with tempfile.TemporaryDirectory() as folder:

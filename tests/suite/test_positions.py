@@ -6,6 +6,7 @@ import tomllib
 
 from hypothesis import given, settings
 
+from tests.effort import examples
 from tests.suite.examples import WHOLE
 from tests.suite.toml_texts import Value, written_documents
 from workbench.suite.positions import scan
@@ -24,7 +25,7 @@ def places_in(value: object, place: Place = ()) -> set[Place]:
 
 
 @settings(
-    max_examples=300,
+    max_examples=examples(300),
 )
 @given(written_documents())
 def test_positions_agree_with_tomllib_and_with_what_was_written(

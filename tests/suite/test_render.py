@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
 from workbench.suite.render import block_text, one_line, pair_text
 from workbench.suite.sameness import partners, same
 
@@ -71,7 +72,7 @@ def test_a_list_that_is_too_long_has_a_line_for_each_element() -> None:
     assert pair_text(("models",), ["m" * 60, "n" * 60]) == f'models = [\n  "{"m" * 60}",\n  "{"n" * 60}",\n]'
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.text() | st.text(st.sampled_from("\"'\\\n\r\t ab\x00\x7f\u202e\u2028😀"), max_size=12))
 def test_any_text_reads_back_and_shows_what_cannot_be_seen(text: str) -> None:
     for written in (f"a = {one_line(text)}", pair_text(("a",), text)):

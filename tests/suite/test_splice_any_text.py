@@ -9,6 +9,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
 from tests.suite.examples import WHOLE
 from tests.suite.toml_texts import KEYS, TEXTS, VALUES, Value, Writer, written_documents
 from workbench.suite.problems import Place
@@ -17,7 +18,7 @@ from workbench.suite.sameness import same
 from workbench.suite.sections import cut, joined
 from workbench.suite.splice import SuiteText
 
-MANY = settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+MANY = settings(max_examples=examples(60), suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 ARGS = st.dictionaries(KEYS, VALUES, max_size=3)
 CALLS = st.lists(st.fixed_dictionaries({"tool": TEXTS}, optional={"args": ARGS, "any_order": VALUES}), max_size=3)
@@ -186,7 +187,7 @@ timeout_s = 5 # seconds\
 SUITE = 'format = 1\nname = "S"\n\n' + COMMENTED + "\n\n# the next case\n[[cases]]\nname = 'B'\nuser = 'b'\n"
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.data())
 def test_comments_of_everything_that_is_still_there_survive_any_change_of_a_value(data: st.DataObject) -> None:
     suite = SuiteText.of(SUITE)
@@ -200,7 +201,7 @@ def test_comments_of_everything_that_is_still_there_survive_any_change_of_a_valu
     assert around(changed, 0)[2] == around(suite, 0)[2]
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.data())
 def test_keys_that_come_and_go_take_no_comments_of_others_along(data: st.DataObject) -> None:
     suite = SuiteText.of(SUITE)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
 from tests.strategies import checks, is_finite, json_objects
 from tests.suite.examples import CASE, HEAD, WHOLE, suite_of
 from workbench.suite.checks import Check, Equals, Near
@@ -50,7 +51,7 @@ def test_a_suite_is_written_as_it_was_but_for_the_ids(text: str) -> None:
     assert data == written
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.dictionaries(st.text(max_size=5), checks(weights=WEIGHTS).filter(can_be_written), max_size=3))
 def test_checks_of_any_kind_come_back_equal_from_the_file(args: dict[str, Check]) -> None:
     case = Case(id="a", name="A", user="x", ordered=(ExpectedCall(tool="t", args=args),))
@@ -60,7 +61,7 @@ def test_checks_of_any_kind_come_back_equal_from_the_file(args: dict[str, Check]
     assert same(to_toml_data(again)["cases"], [to_toml_data(case)])
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(json_objects.filter(is_finite))
 def test_values_that_hold_null_are_refused_and_all_others_are_kept(result: dict[str, Any]) -> None:
     case = Case.model_validate({"name": "A", "user": "x", "mocks": [{"tool": "t", "result": result}]})
