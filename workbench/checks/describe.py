@@ -47,6 +47,9 @@ class FunctionRaisedError(CheckError):
 SHOWN_CELLS = 60
 """Width in terminal cells beyond which a value is cut."""
 
+_LONG = 10**15
+"""Whole numbers below it need no encoder; the largest ones cannot be written at all."""
+
 _ENCODER = json.JSONEncoder(ensure_ascii=False)
 
 
@@ -127,6 +130,8 @@ def describe_value(value: JsonValue) -> str:
 
 
 def _as_json(value: JsonValue) -> str:
+    if type(value) is int and -_LONG < value < _LONG:
+        return repr(value)
     try:
         return _ENCODER.encode(value)
     except (RecursionError, ValueError):

@@ -9,7 +9,7 @@ from workbench.checks.equality import EqualsRule
 from workbench.checks.evaluate import CheckContext, evaluate
 from workbench.grading.grade import ArgumentVerdict
 from workbench.grading.scoring import is_required
-from workbench.suite.checks import Check, Checks, Judged, asks
+from workbench.suite.checks import Check, Checks, Equals, Judged, asks
 from workbench.trajectory.messages import JsonValue
 
 
@@ -37,7 +37,7 @@ def judge_arguments(
         listed = {name: check for name, check in checks.items() if name in arguments or not check.optional}
     weight = shared / len(listed) if listed else 0.0
     verdicts: dict[str, ArgumentVerdict] = {}
-    judged = {name for name, check in listed.items() if asks(check, Judged)}
+    judged = {name for name, check in listed.items() if type(check) is not Equals and asks(check, Judged)}
     wrong = bool(judged) and not arguments.keys() <= checks.keys()
     in_turn: Iterable[tuple[str, Check]] = listed.items()
     if judged and all_or_nothing:

@@ -50,7 +50,7 @@ class Candidates:
     and "5" are equal), so that the result is valid under every grader's rule. `apart` are calls that may fit different
     expected calls than other calls with equal arguments. Without `ask_outside`, an expected call that needs a judge or
     a function, and has no plain value, is not compared at all. `exhausted` says that a limit of comparisons was
-    reached.
+    reached; `compares_all` that there are few pairs, each of which may fit.
     """
 
     def __init__(
@@ -65,9 +65,11 @@ class Candidates:
         self._apart = apart
         self._ask_outside = ask_outside
         self.exhausted = False
-        slow = any(asks(check, *_SLOW) for _, checks in wanted for check in (checks or {}).values())
+        self.compares_all = len(wanted) * len(made) <= FEW_PAIRS
+        slow = not self.compares_all and any(
+            asks(check, *_SLOW) for _, checks in wanted for check in (checks or {}).values()
+        )
         self._left = {True: MOST_COMPARED_SLOWLY if slow else MOST_COMPARED, False: MOST_COMPARED_IN_BUCKETS}
-        self._compares_all = len(wanted) * len(made) <= FEW_PAIRS
         self._some_any = any(tool == ANY_TOOL for tool, _ in wanted)
         self._shapes: dict[str, dict[tuple[str, ...], None]] = {}
         self._bucket_of = [self._bucket(tool, checks) for tool, checks in wanted]
@@ -88,7 +90,7 @@ class Candidates:
 
     def calls(self, expected: int) -> Sequence[int]:
         """Returns the calls that may fit an expected call, in order."""
-        if self._compares_all:
+        if self.compares_all:
             return range(len(self.made))
         if self._calls_in is None:
             self._calls_in = {}
@@ -99,7 +101,7 @@ class Candidates:
 
     def given_up(self, bucket: Bucket) -> bool:
         """Returns whether no more calls are compared for a bucket."""
-        given_up = self._left[len(bucket) == 1] <= 0 and not self._compares_all
+        given_up = self._left[len(bucket) == 1] <= 0 and not self.compares_all
         self.exhausted = self.exhausted or given_up
         return given_up
 
@@ -117,7 +119,7 @@ class Candidates:
 
     def may_compare(self, bucket: Bucket) -> bool:
         """Returns whether another comparison is within the limits."""
-        if self._compares_all:
+        if self.compares_all:
             return True
         alone = len(bucket) == 1
         if self._left[alone] <= 0:
@@ -127,7 +129,7 @@ class Candidates:
         return True
 
     def _bucket(self, tool: str, checks: Checks | None) -> Bucket:
-        if self._compares_all:
+        if self.compares_all:
             return _ALL
         plain = {
             name: check.equals for name, check in (checks or {}).items() if isinstance(check, Equals) and _counts(check)
@@ -146,7 +148,7 @@ class Candidates:
         return (tool, names, values)
 
     def _buckets_for(self, tool: str, arguments: Mapping[str, JsonValue]) -> Sequence[Bucket]:
-        if self._compares_all:
+        if self.compares_all:
             return (_ALL,)
         found: list[Bucket] = []
         keys: dict[str, Hashable] = {}

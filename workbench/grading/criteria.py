@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from typing import NamedTuple
 
 from workbench.checks.closeness import published_number
 from workbench.checks.similarity import as_text
-from workbench.dataclasses import dataclass
 from workbench.grading.grade import GradingError
 from workbench.grading.scoring import is_required, resolve_weights
 from workbench.grading.tool_names import ToolRegistry
@@ -22,8 +21,7 @@ from workbench.suite.model import ExpectedCall
 from workbench.trajectory.messages import JsonValue
 
 
-@dataclass(frozen=True, slots=True)
-class Critic:
+class Critic(NamedTuple):
     """One argument of an expected call. `equals_null` is replaced by `Equals(equals=None)`, or the schema's default.
     `judged` is false for a weight of zero, which is only recorded. `weight` is the resolved weight. The run fails when
     a `required` critic does not hold."""
@@ -36,8 +34,7 @@ class Critic:
     weight: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class CallCritics:
+class CallCritics(NamedTuple):
     """The critics of an expected call. `weight` is their sum; `speaking` are the arguments that influence the pairing;
     `always_all` means that none expects null and none may be left out."""
 
@@ -58,7 +55,7 @@ def _weighted(critics: Sequence[Critic]) -> CallCritics:
     weights = resolve_weights([critic.check.weight for critic in critics])
     optional = any(critic.check.optional for critic in critics)
     return CallCritics(
-        tuple(replace(critic, weight=weight) for critic, weight in zip(critics, weights, strict=True)),
+        tuple([Critic(*critic[:-1], weight) for critic, weight in zip(critics, weights, strict=True)]),
         sum(weights),
         frozenset(critic.argument for critic in critics if critic.judged and not critic.expects_null),
         optional,

@@ -43,7 +43,7 @@ def grade_run_and_steps(
     trajectory = _without_too_much(trajectory)
     settings = settings_of(suite, case)
     if context.verdicts is None:
-        context = replace(context, verdicts={}, search_time={})
+        context = CheckContext(context.call_python, context.judge, {}, {})
     run = _Graded(case, settings, trajectory, context, issues_of_any_grader(case, settings.limits, trajectory, context))
     deciding = settings.grading.by
     first, steps = run.by(deciding)
@@ -81,8 +81,11 @@ class _Graded:
 
     def by(self, name: GraderName) -> tuple[Grade, tuple[StepGrade, ...]]:
         # The steps come first, so that an error of a step names the step.
-        steps = grade_steps(name, self.case, self.settings, self.trajectory, self.context)
-        grade = graded_whole(name, self.case, self.settings, self.trajectory, self.context, self.of_any_grader)
+        of_run = self.case, self.settings, self.trajectory, self.context
+        steps = grade_steps(name, *of_run) if self.case.steps else ()
+        grade = graded_whole(name, *of_run, self.of_any_grader)
+        if not steps:
+            return grade, ()
         failed = tuple(_failed_steps(self.case, self.trajectory, steps))
         return (grade._replace(issues=(*failed, *grade.issues), status="failed") if failed else grade), steps
 

@@ -9,13 +9,12 @@ import heapq
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import groupby, islice
+from typing import NamedTuple
 
 from workbench.checks.canonical import canonical, canonical_check, canonical_text, compares_texts
 from workbench.checks.describe import CheckError, describe
 from workbench.checks.evaluate import EMPTY_CONTEXT, CheckContext, CheckVerdict, evaluate
-from workbench.dataclasses import dataclass
 from workbench.grading.arguments import unlisted_arguments
 from workbench.grading.assignment import MOST_PAIRS, best_pairing, pairs_in_turn
 from workbench.grading.candidates import NOT_ALL_COMPARED, Candidates
@@ -64,7 +63,7 @@ class _Reading:
         self._wanted = [_wanted(call) for call in self._expected]
         self._called_tools = [canonical_text(record.tool) for record in calls]
         self._context = context
-        self._asking_nobody = replace(EMPTY_CONTEXT, search_time=context.search_time)
+        self._asking_nobody = CheckContext(search_time=context.search_time)
         self._verdicts: dict[tuple[int, int], _Said] = {}
         self._fitting: dict[tuple[int, int], bool] = {}
         self._among = Candidates(
@@ -120,11 +119,19 @@ class _Reading:
         first = cursor = 0
         for size in sizes:
             members = range(first, first + size)
-            taken = paired_in_turn(members, self._calls_for(members, cursor), self._fits, self._among)
+            taken = self._taken(members, cursor)
             call_of |= taken
             cursor = max(taken.values(), default=cursor - 1) + 1
             first += size
         return call_of
+
+    def _taken(self, members: range, cursor: int) -> dict[int, int]:
+        """Returns the calls from a place on that the members of one position take."""
+        (first, *others), among = members, self._among
+        if others or not among.compares_all or self._wanted[first].asks_outside:
+            return paired_in_turn(members, self._calls_for(members, cursor), self._fits, among)
+        found = next((call for call in range(cursor, len(self._calls)) if self._fits(first, call)), None)
+        return {} if found is None else {first: found}
 
     def _calls_for(self, members: range, cursor: int) -> Iterator[int]:
         """Returns the calls from a place on that may fit some member, in order."""
@@ -318,8 +325,7 @@ def _reason(lines: Sequence[CallPairing], matched: int, total: int) -> str:
     return ", ".join(parts)
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
+class _Asked(NamedTuple):
     """The check of one argument, its texts in NFC where it `compares_texts`, and what it asks for in words."""
 
     argument: str
@@ -328,8 +334,7 @@ class _Asked:
     said: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Wanted:
+class _Wanted(NamedTuple):
     """An expected call prepared for comparison: its checks as they are written, and in the order of evaluation, with
     those last that need a judge or function."""
 
@@ -344,9 +349,11 @@ def _made_ready(expected: ExpectedCall) -> _Wanted:
         _Asked(name, canonical_check(check), compares_texts(check), describe(check))
         for name, check in (expected.args or {}).items()
     )
+    tool = canonical_text(expected.tool)
+    if not any(asks(asked.check, Judged, PythonCheck) for asked in checks):
+        return _Wanted(tool, checks, checks, False)
     in_turn = sorted(checks, key=lambda asked: (asks(asked.check, Judged), asks(asked.check, PythonCheck)))
-    asks_outside = any(asks(asked.check, Judged, PythonCheck) for asked in checks)
-    return _Wanted(canonical_text(expected.tool), checks, tuple(in_turn), asks_outside)
+    return _Wanted(tool, checks, tuple(in_turn), True)
 
 
 _wanted: ByIdentity[ExpectedCall, _Wanted] = ByIdentity(_made_ready)

@@ -385,7 +385,10 @@ def with_parts(check: Check) -> Iterator[Check]:
 
 def asks(check: Check, *kinds: type[CheckBase]) -> bool:
     """Returns whether the check, or one nested in it, is of one of these kinds."""
-    return isinstance(check, kinds) or any(asks(part, *kinds) for part in check.parts)
+    if isinstance(check, kinds):
+        return True
+    parts = check.parts
+    return bool(parts) and any(asks(part, *kinds) for part in parts)
 
 
 def critic_of(check: CheckBase) -> tuple[object, ...]:

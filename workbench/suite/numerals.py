@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from decimal import ROUND_DOWN, ROUND_HALF_UP, Decimal
+from functools import lru_cache
 
 _TEXT_DIGITS = 12
 """Significant digits that are rounded; those beyond are errors of binary sums."""
@@ -17,7 +18,12 @@ def decimals(value: float, digits: int = 2, *, full: float = 1.0) -> str:
     shown as `full`: 0.9999 is `0.99`, because it did not reach 1."""
     if not math.isfinite(value) or abs(value) >= _LONG:
         return f"{value:.{digits}f}"
-    exact, unit = Decimal(f"{value:.{_TEXT_DIGITS}g}"), Decimal(1).scaleb(-digits)
+    return _decimals(f"{value:.{_TEXT_DIGITS}g}", digits, full)
+
+
+@lru_cache(maxsize=1024)
+def _decimals(number: str, digits: int, full: float) -> str:
+    exact, unit = Decimal(number), Decimal(1).scaleb(-digits)
     rounded = exact.quantize(unit, ROUND_HALF_UP)
     return str(exact.quantize(unit, ROUND_DOWN) if exact < full <= rounded else rounded)
 
