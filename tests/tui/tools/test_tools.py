@@ -87,7 +87,7 @@ async def test_a_server_is_started_by_a_key_after_trust_called_and_what_it_answe
         await app.pilot.press("s")
         await app.until(lambda: isinstance(app.app.screen, TrustScreen))
         await app.pilot.press("o")
-        await app.until(lambda: "✓ shop runs: 15 tools" in app.screen)
+        await app.until(lambda: "✓ shop runs: 13 tools" in app.screen)
         await go_to(app, "add")
         assert_golden(app.screen, "tools-120x36")
 
@@ -137,7 +137,7 @@ async def test_a_server_that_dies_by_itself_is_seen_without_a_key(tmp_path: Path
         await app.until(lambda: "shop  running" in app.screen)
         await app.pilot.press("x")
         await app.until(lambda: "shop  not started" in app.screen)
-        assert "15 tools" in app.screen
+        assert "14 tools" in app.screen
 
 
 async def test_without_starting_anything_the_remembered_tools_are_shown_one_column_at_a_time(tmp_path: Path) -> None:
