@@ -5,6 +5,8 @@ Each test opens an app of its own, and nine in ten of what it does until its fir
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 from weakref import WeakSet
 
@@ -17,6 +19,7 @@ import workbench.tui.shell.containment  # noqa: F401  # what it puts around draw
 
 _parsed: dict[frozenset[tuple[str, str]], LRUCache[tuple[Any, ...], list[RuleSet]]] = {}
 """By the variables of a theme, the rules of the stylesheets that were parsed with it."""
+_postpones = True
 _undrawn: WeakSet[Screen[Any]] = WeakSet()
 """Screens of which something is to be drawn as soon as the app is calm."""
 
@@ -41,10 +44,21 @@ def _share(sheet: Stylesheet) -> None:
 
 
 def _draw_later(self: Screen[Any]) -> None:
-    if self.app.is_headless and self is self.app.screen:
+    if _postpones and self.app.is_headless and self is self.app.screen:
         _undrawn.add(self)
     else:
         _draw(self)
+
+
+@contextmanager
+def every_frame() -> Iterator[None]:
+    """Draw each frame when its time comes, where a test does not wait until the app is calm."""
+    global _postpones
+    _postpones = False
+    try:
+        yield
+    finally:
+        _postpones = True
 
 
 def draw_what_is_seen() -> bool:

@@ -19,6 +19,7 @@ from textual.geometry import Size
 from textual.message import Message
 
 from tests.tui.apps import opened
+from tests.tui.frames import every_frame
 from tests.tui.fuzzing import LENGTH, Deed, Resize, Send, as_text, session, size_of, suites_for_fuzzing
 from tests.tui.in_terminal import CURSOR_ON, ENTERS, LEAVES, MOUSE_OFF, Terminal
 from workbench.suite.drafts import Drafts
@@ -156,7 +157,7 @@ def play(folder: Path, seed: int) -> None:
         if seed % 3 == 0:
             fuzz_in_terminal(folder, seed, operations)
         else:
-            with chdir(folder):  # where pictures are saved
+            with chdir(folder), every_frame():  # where pictures are saved
                 asyncio.run(fuzz_in_process(folder, seed, operations))
     except BaseException:
         print(f"seed {seed} sent, at first of {size_of(seed)}:\n{as_text(operations)}", file=sys.stderr)  # noqa: T201
