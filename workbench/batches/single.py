@@ -135,7 +135,8 @@ def _recorder(planned: PlannedRun, context: RunContext) -> Recorder:
 
 def _permission(planned: PlannedRun, context: RunContext) -> Permission:
     execution = context.execution
-    return Permission(execution.all_tools, context.ask, execution.exempt(planned.file))
+    exempt = bool(planned.suite.servers) and execution.exempt(planned.file)
+    return Permission(execution.all_tools, context.ask, exempt)
 
 
 def _audit(planned: PlannedRun, context: RunContext) -> Audit | None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import ssl
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import trustme
 
-from tests.providers.http.asking import ask
+from tests.providers.http.asking import ask, text_of
 from tests.providers.server import APIS, Api, Server, base_url_of, document, error_document, said, serve
 from workbench.config.models import ModelSpec
 from workbench.config.secrets import Secrets
@@ -104,6 +108,12 @@ async def test_the_vendor_itself_is_told_organisation_and_project(base_url: str,
     await clients.close()
 
 
+async def test_a_header_that_cannot_be_sent_is_told_before_anything_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_ORG_ID", "mine\r\nX-Other: 1")
+    with pytest.raises(ModelError, match="the header openai-organization contains characters that no header can have"):
+        await ask(ModelSpec("m", "openai", "gpt", "https://api.openai.com/v1"))
+
+
 async def test_a_machines_own_server_is_asked_without_a_proxy(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     with serve() as proxy, serve(said(api, "Hi")) as server:
         for name in ("http_proxy", "HTTP_PROXY", "all_proxy"):
@@ -131,6 +141,34 @@ async def test_no_proxy_names_the_hosts_that_are_asked_without_one(
     monkeypatch.setenv("no_proxy", no_proxy)
     with pytest.raises(ModelError, match=r"models\.test/v1 has an unknown host name"):
         await ask(ModelSpec("m", "openai", "test-model", "http://api.models.test/v1"))
+
+
+async def test_a_proxy_passes_on_what_is_encrypted_from_end_to_end(
+    api: Api, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    authority, asked = trustme.CA(), []
+    authority.cert_pem.write_to_path(str(tmp_path / "authority.pem"))
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "authority.pem"))
+
+    async def pump(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+        while data := await source.read(65536):
+            target.write(data)
+        target.close()
+
+    async def tunnel(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.append((await reader.readuntil(b"\r\n\r\n")).partition(b"\r\n")[0])
+        there, back = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+        await asyncio.gather(pump(reader, back), pump(there, writer), return_exceptions=True)
+
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("models.test").configure_cert(tls)
+    with serve(said(api, "Hi"), tls=tls) as server:
+        async with await asyncio.start_server(tunnel, "127.0.0.1", 0) as proxy:
+            monkeypatch.setenv("https_proxy", f"127.0.0.1:{proxy.sockets[0].getsockname()[1]}")
+            spec = replace(spec_of(server, api), base_url=base_url_of(server, api).replace("127.0.0.1", "models.test"))
+            assert text_of(await ask(spec)) == "Hi"
+    assert asked == [f"CONNECT models.test:{server.port} HTTP/1.1".encode()]
 
 
 @pytest.mark.parametrize("proxy", ["nonsense://x", "socks5://me:planted@127.0.0.1:1"])

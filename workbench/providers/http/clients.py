@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     import yarl
 
 KEEP_ALIVE_S = 30.0
+LARGEST_BUFFERED_BYTES = 32 * 1024
 LARGEST_ERROR_BYTES = 64 * 1024
 LARGEST_HEADER_BYTES = 64 * 1024
 ERROR_BODY_TIMEOUT_S = 5.0
@@ -62,8 +63,9 @@ class Client:
         import aiohttp
         import yarl
 
-        # The read timeout begins when the body is written: the outer one is for endpoints that do not even read it.
-        async with asyncio.timeout(CONNECT_TIMEOUT_S + 2 * read_timeout_s):
+        # The read timeout begins when the body is written. One that the system does not take at once may never be.
+        is_large = body is not None and len(body) > LARGEST_BUFFERED_BYTES
+        async with asyncio.timeout(CONNECT_TIMEOUT_S + 2 * read_timeout_s) if is_large else nullcontext():
             response = await self.session.request(
                 method,
                 yarl.URL(f"{self.base_url}{path}", encoded=True),
@@ -120,6 +122,8 @@ class Clients:
             headers = _headers(spec, key)
             if _is_the_vendors(spec):
                 headers = await _from_sdk(spec, key) | headers
+            if bad := [name for name, value in headers.items() if not value.isprintable()]:
+                raise ValueError(f"the header {bad[0]} contains characters that no header can have")
             if base_url.scheme == "https" or (proxy or "").startswith("https:"):
                 self._tls = self._tls or await asyncio.to_thread(_tls)
         except (ValueError, OSError, ImportError) as error:
