@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 from rich.console import RenderableType
 from rich.segment import Segment
 from textual import events
-from textual._compositor import ChopsUpdate, LayoutUpdate
 from textual.app import App
 from textual.dom import DOMNode
 from textual.geometry import Region
@@ -19,6 +18,7 @@ from textual.widget import Widget
 from workbench.reports.visible import one_line
 from workbench.tui.kit.keymap import Keymap
 from workbench.tui.lines.spans import EMPTY, Line, Span, cells, changed_cells, cut_line, with_blanks_joined
+from workbench.tui.terminal.composing import Update
 from workbench.tui.terminal.driver import TolerantDriver
 from workbench.tui.terminal.key_queue import KeyQueueApp
 from workbench.tui.terminal.output_stage import Frame
@@ -37,15 +37,16 @@ class PaintedApp(KeyQueueApp):
     def _display(self, screen: Screen[object], renderable: RenderableType | None) -> None:
         """Send the terminal only what changes."""
         driver = self._driver
-        if not isinstance(driver, TolerantDriver) or not isinstance(renderable, ChopsUpdate | LayoutUpdate):
+        if not isinstance(driver, TolerantDriver) or not isinstance(renderable, Update):
             super()._display(screen, renderable)
             return
         compositor = screen._compositor
-        if not isinstance(renderable, LayoutUpdate) and not driver.stage.knows(*compositor.size):
-            renderable = compositor.render_full_update()
+        update: object = renderable
+        if not driver.stage.knows(*compositor.size):
+            update = compositor.render_update(full=True, screen_stack=self._background_screens)
+        assert isinstance(update, Update)
         with driver.drawing():
-            frame = Frame(driver.stage, renderable, *compositor.size)
-            super()._display(screen, frame)  # type: ignore[arg-type]  # Textual's own updates are no renderables either
+            super()._display(screen, Frame(driver.stage, update, *compositor.size))
 
     def on_resize(self) -> None:
         """Draw everything anew. The terminal may have cut or moved what it showed, even if the size is back to what it

@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 from rich.color import ColorSystem
 from rich.console import Console
-from textual._compositor import ChopsUpdate, CompositorUpdate, LayoutUpdate
-from textual.strip import Strip
+from textual._compositor import CompositorUpdate
 
 from workbench.dataclasses import dataclass
 from workbench.tui.terminal.cells import cells_of, is_sure
+from workbench.tui.terminal.composing import Piece, Update
 from workbench.tui.terminal.looks import PLAIN, Look, look_of
 
 HARMLESS = re.compile(
@@ -54,15 +54,6 @@ def erasing(term: str, descriptor: int) -> Erasing:
     return Erasing(keeps_colour=curses.tigetflag("bce") > 0, within_row=bool(curses.tigetstr("ech")))
 
 
-@dataclass(frozen=True)
-class Piece:
-    """New content of a row, from a column on."""
-
-    y: int
-    x: int
-    strip: Strip
-
-
 class Row:
     """What one row of the terminal shows."""
 
@@ -76,9 +67,9 @@ class Row:
 
 
 class Frame(CompositorUpdate):
-    """An update of Textual's compositor, written as the difference to what the terminal shows."""
+    """An update of the screen, written as the difference to what the terminal shows."""
 
-    def __init__(self, stage: OutputStage, update: ChopsUpdate | LayoutUpdate, width: int, height: int) -> None:
+    def __init__(self, stage: OutputStage, update: Update, width: int, height: int) -> None:
         self._stage = stage
         self._update = update
         self._width = width
@@ -87,21 +78,7 @@ class Frame(CompositorUpdate):
     def render_segments(self, console: Console) -> str:
         """Return what is to be written. Textual asks for it once."""
         colours = console._color_system or ColorSystem.TRUECOLOR
-        return self._stage.frame(_pieces(self._update), self._width, self._height, colours)
-
-
-def _pieces(update: ChopsUpdate | LayoutUpdate) -> Iterator[Piece]:
-    if isinstance(update, LayoutUpdate):
-        for y, strips in enumerate(update.strips, update.region.y):
-            x = update.region.x
-            for part in strips:
-                yield Piece(y, x, part)
-                x += part.cell_length
-        return
-    for y, start, end in update.spans:
-        for until, (x, strip) in zip(update.chop_ends[y], update.chops[y].items(), strict=True):
-            if strip is not None and x <= end and until > start:
-                yield Piece(y, x, strip if until <= end else strip.crop(0, end - x))
+        return self._stage.frame(self._update.pieces, self._width, self._height, colours)
 
 
 class OutputStage:
@@ -127,7 +104,7 @@ class OutputStage:
             self.forget()
 
     def frame(self, pieces: Iterable[Piece], width: int, height: int, colours: ColorSystem) -> str:
-        """Return what is to be written so that the terminal shows these pieces. Pieces of one row follow each other.
+        """Return what is to be written so that the terminal shows these pieces.
 
         Attributes are reset before a frame and after it.
         """
