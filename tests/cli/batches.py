@@ -45,12 +45,13 @@ def interrupted(
 
 
 def wait_until_one_is_kept(program: Program, running: ForkedProgram) -> None:
-    """Wait until the history has a graded run: it is written beside the runs, and a moment later."""
+    """Wait until a batch under way has a graded run: it is written beside the runs, and a moment later."""
 
     def is_kept() -> bool:
-        for file in program.folder.rglob("history.sqlite3"):
+        for file in program.folder.rglob("*.sqlite3"):
             with History(file) as history:
-                return any(batch.graded for batch in history.batches())
+                if any(batch.graded and batch.missing for batch in history.batches()):
+                    return True
         return False
 
     wait_until(is_kept, running)

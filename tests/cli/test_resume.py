@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import socket
 import sqlite3
 from contextlib import closing
 from datetime import UTC, datetime
@@ -98,13 +99,12 @@ def test_without_a_path_and_without_a_batch_nothing_is_run(program: Program) -> 
 
 
 def test_a_model_that_is_reached_otherwise_is_refused_but_for_anyway(program: Program) -> None:
-    program.write(
-        "workbench.toml", '[models.near]\nprovider = "openai"\nmodel = "m"\nbase_url = "http://127.0.0.1:9/v1"\n'
-    )
-    interrupted(program, signal.SIGKILL, "--model", "offline", "--model", "near", "--trust")
-    program.write(
-        "workbench.toml", '[models.near]\nprovider = "openai"\nmodel = "n"\nbase_url = "http://127.0.0.1:9/v1"\n'
-    )
+    settings = '[models.near]\nprovider = "openai"\nmodel = "m"\nbase_url = "http://127.0.0.1:PORT/v1"\n'
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # it never answers, so that runs are missing
+        settings = settings.replace("PORT", str(silent.getsockname()[1]))
+        program.write("workbench.toml", settings)
+        interrupted(program, signal.SIGKILL, "--model", "offline", "--model", "near", "--trust")
+    program.write("workbench.toml", settings.replace('"m"', '"n"'))
     done = program.run("run", "--resume", "--trust")
     assert done.returncode == 2
     assert done.stderr == (
