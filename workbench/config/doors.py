@@ -138,6 +138,11 @@ DOORS: tuple[Door, ...] = (
         ),
     ),
     Door(
+        "into worker processes",
+        "The plan of a batch, with what is approved and secret, over a socket pair that only the two processes hold.",
+        ("evaluation/worker_pool.py:_Worker.send", "evaluation/worker_pool.py:WorkerPool._started"),
+    ),
+    Door(
         "nowhere",
         "Streams that lead nowhere, and runs packed in memory.",
         (
