@@ -57,10 +57,10 @@ class Endpoints:
         return ModelWithPauses(model, on_pause) if on_pause is not None else model
 
     def _opened(self, spec: ModelSpec, environment: Mapping[str, str]) -> EndpointModel:
-        key = self._key_of(spec, environment)
         known = self._models.get(spec.name)
-        if known is not None and known.spec == spec and known.key == key:
+        if known is not None and known.spec == spec and known.key == _given_key(spec, environment):
             return known
+        key = self._key_of(spec, environment)
         limiter = self._limiter(spec.base_url, spec.model)
         limiter.limit(spec.name, spec.concurrency or DEFAULT_CONCURRENCY, spec.requests_per_minute)
         model = EndpointModel(
@@ -97,7 +97,7 @@ class Endpoints:
         variable = spec.api_key_env
         if variable is None:
             return None
-        key = environment.get(variable, "").strip()
+        key = _given_key(spec, environment)
         if not key and variable in environment:
             raise ModelError(
                 f"{spec.name} needs a key, and {variable} is empty: give it a value, or remove it from the "
@@ -112,3 +112,8 @@ class Endpoints:
         if not (key.isascii() and key.isprintable()):
             raise ModelError(f"{variable} contains characters that a key cannot have: copy the key again")
         return key
+
+
+def _given_key(spec: ModelSpec, environment: Mapping[str, str]) -> str | None:
+    """Returns the value of a model's key, empty where its variable is not set; `None` when it needs no key."""
+    return environment.get(spec.api_key_env, "").strip() if spec.api_key_env is not None else None
