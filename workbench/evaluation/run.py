@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import field
 from datetime import UTC, datetime
@@ -153,7 +154,9 @@ class Evaluation:
         self._retries = retries
         self._outcome = Outcome()
         self._inbox: Inbox[BatchEvent] = Inbox(self._wake)
-        self._events: list[BatchEvent] = []
+        self._events: deque[BatchEvent] = deque()
+        self._is_watched: bool | None = None
+        """Whether somebody iterates; `None` while nobody does yet."""
         self._closed = False
 
     async def __aenter__(self) -> Self:
@@ -195,9 +198,10 @@ class Evaluation:
 
     async def __aiter__(self) -> AsyncIterator[BatchEvent]:
         """The events from here on, up to the end of the batch."""
+        self._is_watched = True
         while True:
             while self._events:
-                yield self._events.pop(0)
+                yield self._events.popleft()
             if self._done.is_set():
                 return
             self._news.clear()
@@ -211,6 +215,9 @@ class Evaluation:
 
     async def report(self) -> Report:
         """Wait for the end of all runs and return the report."""
+        if self._is_watched is None:
+            self._is_watched = False
+            self._events.clear()
         await self._done.wait()
         await self._close()
         outcome = self._outcome
@@ -235,7 +242,8 @@ class Evaluation:
     def _take(self) -> None:
         for event in self._inbox.take():
             self._outcome.take(event)
-            self._events.append(event)
+            if self._is_watched is not False:
+                self._events.append(event)
             if isinstance(event, RunDone) and not (future := self.runs[event.result.run_id]).done():
                 future.set_result(event.result)
             elif isinstance(event, BatchDone):
