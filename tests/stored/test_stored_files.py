@@ -9,15 +9,20 @@ from __future__ import annotations
 
 import json
 import shutil
+import sqlite3
+import zlib
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.cli.program import Program
+from tests.history.batches import run_kept
 from workbench.batches.recorded import result_of_recording
 from workbench.config.settings_file import read_settings
 from workbench.grading.result_json import outcome_of, outcome_to_json
+from workbench.history.history import History
 from workbench.suite.loading import load_suite
 from workbench.trajectory.event_lines import event_to_line
 from workbench.trajectory.recording import header_line, read_recording, result_line
@@ -96,6 +101,24 @@ def test_a_history_is_shown_compared_and_graded_again(program: Program) -> None:
     run = program.run("history", "show", "1", "--run", "2", *history)
     assert run.returncode == 0, run.stderr
     assert "get_weather" in run.stdout
+
+
+def test_a_history_of_an_earlier_version_reads_as_ever_and_takes_new_batches(tmp_path: Path) -> None:
+    file = tmp_path / "history.sqlite3"
+    shutil.copy(DATA / "history.sqlite3", file)
+    with closing(sqlite3.connect(file)) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone()[0] == 3
+        stored = dict(connection.execute("SELECT place, events FROM runs JOIN details ON details.run = runs.id"))
+    results, _ = run_kept(tmp_path, file, repeats=2)
+    with History(file) as history:
+        for run in history.runs(1):
+            lines = zlib.decompress(stored[run.place]).decode().split("\n")
+            assert [*map(event_to_line, history.recording(run).events)] == lines
+        kept = [history.recording(run).trajectory for run in history.runs(2)]
+    assert sorted(kept, key=lambda run: run.run_id) == sorted(
+        (result.trajectory for result in results), key=lambda run: run.run_id
+    )
+    assert all(run.start is not None and run.start.tools for run in kept)
 
 
 def test_what_the_app_remembers_is_read(program: Program) -> None:
