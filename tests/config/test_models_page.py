@@ -9,6 +9,7 @@ import pytest
 
 from workbench.config.model_book import ModelBook, described
 from workbench.config.models import DEFAULT_READ_TIMEOUT_S, PROVIDERS, SET_BY_PROGRAM, ModelSpec
+from workbench.config.presets import PRESETS
 from workbench.config.settings_file import SETTINGS, read_settings
 
 PAGE = (Path(__file__).parents[2] / "docs" / "models.md").read_text(encoding="utf-8")
@@ -44,6 +45,12 @@ def test_the_table_has_every_key_and_no_other() -> None:
     assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == list(SETTINGS)
     assert all(f"`{provider}`" in table for provider in PROVIDERS)
     assert f"| {DEFAULT_READ_TIMEOUT_S:g} | seconds" in table
+
+
+def test_the_known_endpoints_are_all_named() -> None:
+    table = PAGE[PAGE.index("| `--preset` |") : PAGE.index("`workbench models list` shows")]
+    rows = re.findall(r"^\| `([\w-]+)` \| `(\S+)` \| (?:`(\w+)` )?\|$", table, re.MULTILINE)
+    assert rows == [(preset.name, preset.base_url, preset.api_key_env or "") for preset in PRESETS]
 
 
 def test_what_the_program_sets_itself_is_named() -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
 import gc
 import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
 from io import TextIOWrapper
+from types import ModuleType
 from typing import TextIO
 
 from workbench.cli.app import execute, parser_of_app
@@ -25,6 +27,13 @@ COMMANDS = {
 }
 """Every command and what it does; its code is the module of that name, with `add_arguments` and `execute`.
 Without a command, `workbench.cli.app` opens the app."""
+
+WORDS = {
+    "models add": "add a model to a workbench.toml, after asking its endpoint",
+    "models list": "list the endpoints that can be reached, and the models that each lists",
+    "models check": "ask the endpoint of each model whether it answers",
+}
+"""What a second word makes of a command; the code is the module of both, such as `models_add`."""
 
 _OBJECTS_BETWEEN_COLLECTIONS = 50_000
 
@@ -73,14 +82,27 @@ def _run_command(name: str, words: list[str]) -> int:
     # Imports and events make many objects and hardly any cycles: looking for these as often as Python does by default
     # would be a tenth of a short command.
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
-    code: int = import_module(f"workbench.cli.{name}").execute(parser_of(name).parse_args(words))
+    if words and f"{name} {words[0]}" in WORDS:
+        name, words = f"{name} {words[0]}", words[1:]
+    code: int = _module_of(name).execute(parser_of(name).parse_args(words))
     return code
 
 
+def _module_of(name: str) -> ModuleType:
+    return import_module(f"workbench.cli.{name.replace(' ', '_')}")
+
+
 def parser_of(name: str) -> Parser:
-    """The parser of a command."""
-    parser = Parser(prog=f"workbench {name}", description=f"{COMMANDS[name].capitalize()}.")
-    import_module(f"workbench.cli.{name}").add_arguments(parser)
+    """The parser of a command, or of one with a second word."""
+    purpose = (COMMANDS | WORDS)[name]
+    words = [f"  {word:<14}{purpose}" for word, purpose in WORDS.items() if word.startswith(f"{name} ")]
+    parser = Parser(
+        prog=f"workbench {name}",
+        description=f"{purpose[:1].upper()}{purpose[1:]}.",
+        epilog="\n".join(["also:", *words]) if words else None,
+        formatter_class=argparse.RawDescriptionHelpFormatter if words else argparse.HelpFormatter,
+    )
+    _module_of(name).add_arguments(parser)
     return parser
 
 

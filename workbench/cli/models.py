@@ -9,6 +9,14 @@ from workbench.evaluation.exit_codes import USAGE
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_list_arguments(parser)
+    parser.add_argument(
+        "--check", action="store_true", help="ask each endpoint whether it answers, accepts the key and has the model"
+    )
+
+
+def add_list_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of listing and of checking."""
     parser.add_argument(
         "paths", nargs="*", metavar="PATH", help="suite files, or folders that hold them (default: the current folder)"
     )
@@ -18,10 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "between them, or by repeating the option",
     )
     parser.add_argument(
-        "--check", action="store_true", help="ask each endpoint whether it answers, accepts the key and has the model"
-    )
-    parser.add_argument(
-        "--trust", action="store_true", help="let --check ask the endpoints named by suites and their workbench.toml"
+        "--trust", action="store_true", help="let a check ask the endpoints named by suites and their workbench.toml"
     )
     parser.add_argument(
         "--format", choices=("text", "json"), default="text", help="format of the list (default %(default)s)"

@@ -89,24 +89,32 @@ SETTINGS = tuple(_Model.model_fields)
 """The settings that a model can have."""
 
 
-def _checked_name(name: str) -> str:
+def checked_name(name: str) -> str:
+    """Return the name of a model of a `workbench.toml`. Raises ValueError for one that no model can have."""
     if not name or ":" in name or name == "offline" or " " in name or not name.isprintable():
         raise ValueError("cannot be the name of a model: use a name without ':' and spaces, other than 'offline'")
     return name
 
 
 class _Settings(_Strict):
-    models: dict[Annotated[str, AfterValidator(_checked_name)], _Model] = {}
+    models: dict[Annotated[str, AfterValidator(checked_name)], _Model] = {}
     judge: Annotated[str, AfterValidator(checked_judge)] | None = None
 
 
 def read_settings(file: Path, origin: Origin) -> FileSettings:
     """Read a `workbench.toml`. Raises ConfigError with all its problems."""
     try:
-        text = file.read_bytes().decode("utf-8-sig")
-        settings = _Settings.model_validate(tomllib.loads(text))
+        content = file.read_bytes()
     except OSError as error:
         raise ConfigError(f"{file}: cannot be read: {error.strerror}") from error
+    return settings_in(content, file, origin)
+
+
+def settings_in(content: bytes, file: Path, origin: Origin) -> FileSettings:
+    """Return the settings in the content of a `workbench.toml`. Raises ConfigError with all problems."""
+    try:
+        text = content.decode("utf-8-sig")
+        settings = _Settings.model_validate(tomllib.loads(text))
     except UnicodeDecodeError as error:
         raise ConfigError(f"{file}: is not UTF-8: save it as UTF-8 text") from error
     except ValidationError as error:

@@ -18,6 +18,7 @@ CHECK_TIMEOUT_S = 60.0
 """For the whole check: an endpoint may send something now and then without coming to an end."""
 _LISTED_NAMES = 5
 _LACKING = (404, 405, 501)
+_NOT_AN_API = "answers, but not as a model API does: correct base_url"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,19 @@ async def check(spec: ModelSpec, client: Client, errors: EndpointErrors) -> Chec
         return CheckResult(False, str(errors.error(sentence)))
 
 
+async def list_models(spec: ModelSpec, client: Client, errors: EndpointErrors) -> tuple[str, ...]:
+    """Return the names of the models that the endpoint lists. Raises ModelError."""
+    listing, path = _listing(spec)
+    try:
+        async with asyncio.timeout(CHECK_TIMEOUT_S):
+            names = _names(await client.get(listing, _silence(spec)))
+    except client.errors as error:
+        raise errors.of_exception(error, path=path) from error
+    if names is None:
+        raise errors.error(_NOT_AN_API)
+    return tuple(names)
+
+
 async def _check(spec: ModelSpec, client: Client, errors: EndpointErrors) -> CheckResult:
     listing, path = _listing(spec)
     place = shown_url(spec.base_url)
@@ -60,7 +74,7 @@ async def _check(spec: ModelSpec, client: Client, errors: EndpointErrors) -> Che
             True, f"{place} answers, but lists no models: key and model name are unchecked", answers=True
         )
     if names is None:
-        return CheckResult(False, str(errors.error("answers, but not as a model API does: correct base_url")))
+        return CheckResult(False, str(errors.error(_NOT_AN_API)))
     if spec.model in names:
         return CheckResult(True, f"{place} answers and has {spec.model}", answers=True)
     try:  # listings omit aliases of models

@@ -10,7 +10,7 @@ from functools import partial
 
 from workbench.config.models import DEFAULT_CONCURRENCY, ModelSpec
 from workbench.config.secrets import Secrets
-from workbench.providers.http.check import CheckResult, check
+from workbench.providers.http.check import CheckResult, check, list_models
 from workbench.providers.http.clients import Clients
 from workbench.providers.http.errors import EndpointErrors
 from workbench.providers.http.model import EndpointModel, ModelWithPauses
@@ -88,6 +88,12 @@ class Endpoints:
         except ModelError as error:
             return CheckResult(False, str(error))
         return await check(spec, client, errors)
+
+    async def list_models(self, spec: ModelSpec, environment: Mapping[str, str]) -> tuple[str, ...]:
+        """Return the names of the models that an endpoint lists. Raises ModelError."""
+        errors = EndpointErrors(spec, self._secrets)
+        client = await self._clients.client(spec, self._key_of(spec, environment), errors)
+        return await list_models(spec, client, errors)
 
     async def close(self) -> None:
         """Close all connections."""

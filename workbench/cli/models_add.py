@@ -1,0 +1,84 @@
+"""`workbench models add`: write a model into a `workbench.toml`, after asking its endpoint."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+
+from workbench.config.presets import PRESETS
+from workbench.evaluation.exit_codes import INFRASTRUCTURE, OK, USAGE
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME", help="the name that the model gets in workbench.toml")
+    parser.add_argument(
+        "path", nargs="?", default=".", metavar="PATH", help="a suite, or the folder of suites (default: here)"
+    )
+    parser.add_argument(
+        "--preset", choices=[preset.name for preset in PRESETS], help="a known endpoint, whose address and key it takes"
+    )
+    parser.add_argument("--provider", metavar="API", help="openai (default), openai-responses or anthropic")
+    parser.add_argument("--base-url", metavar="URL", help="its address (default: the vendor's, or the preset's)")
+    parser.add_argument("--model", metavar="M", help="its name at the endpoint (default: NAME)")
+    parser.add_argument("--api-key-env", metavar="VARIABLE", help="the environment variable that holds its key")
+    parser.add_argument(
+        "--price", metavar="IN,OUT[,CACHED]", help="US dollars per million tokens of input, output and cached input"
+    )
+    parser.add_argument(
+        "--to",
+        choices=("project", "user"),
+        help="the workbench.toml next to the suites, or your own (default: next to the suites where there is one)",
+    )
+    parser.add_argument("--no-check", action="store_true", help="write it without asking the endpoint")
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Check, ask and write; returns an exit code."""
+    from workbench.cli.door import begin_program, warn, write
+    from workbench.config.models import ConfigError
+    from workbench.evaluation.adding import (
+        AddingError,
+        TypedModel,
+        add_model,
+        check_typed_now,
+        settings_file,
+        usual_owner,
+    )
+
+    program = begin_program()
+    path = Path(arguments.path)
+    if not path.exists():
+        warn(f"there is no {path}: give a suite or a folder that exists")
+        return USAGE
+    folder = path if path.is_dir() else path.parent
+    preset = next((preset for preset in PRESETS if preset.name == arguments.preset), None)
+    typed = TypedModel.of_preset(preset) if preset is not None else TypedModel()
+    options = ("provider", "base_url", "api_key_env", "price")
+    given = {name: value for name in options if (value := getattr(arguments, name)) is not None}
+    if "base_url" in given and "api_key_env" not in given:
+        given["api_key_env"] = ""  # another address is not sent the key of the preset's
+    typed = replace(typed, **given, name=arguments.name, model=arguments.model or arguments.name)
+    try:
+        owner = arguments.to or usual_owner(program, folder)
+        spec = typed.spec(owner)
+        if not arguments.no_check:
+            checked = check_typed_now(spec, folder, program)
+            write(f"{checked.mark} {checked.sentence}\n")
+            if not checked.ok:
+                file = settings_file(program, folder, "project" if spec.origin == "project" else "user")
+                warn(
+                    f"{spec.name} was not written into {file}: correct it, or give --no-check to write it all the same"
+                )
+                return INFRASTRUCTURE
+        file = add_model(spec, folder, program, owner)
+    except AddingError as error:
+        for field, problem in error.problems.items():
+            warn(f"{'NAME' if field == 'name' else '--' + field.replace('_', '-')} {problem}")
+        return USAGE
+    except ConfigError as error:
+        for problem in error.problems:
+            warn(problem)
+        return USAGE
+    write(f"{spec.name} is written into {file}: {spec.description}\nrun on it with --model {spec.name}\n")
+    return OK

@@ -1,0 +1,102 @@
+"""`workbench models list`: the known endpoints that can be reached, and the models that each lists."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench.evaluation.exit_codes import OK, USAGE
+
+if TYPE_CHECKING:
+    from workbench.evaluation.reachable import KnownEndpoint
+    from workbench.reports.paint import Paint
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "paths", nargs="*", metavar="PATH", help="suites next to whose .env keys are looked for (default: here)"
+    )
+    parser.add_argument(
+        "--format", choices=("text", "json"), default="text", help="format of the list (default %(default)s)"
+    )
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Ask every known endpoint that may be reached, and list; returns an exit code."""
+    from workbench.cli.door import begin_program, warn, write, write_json
+    from workbench.config.presets import PRESETS
+    from workbench.evaluation.reachable import known_endpoints, with_all_models
+    from workbench.reports.paint import paint_for
+
+    program = begin_program()
+    paths = [Path(path) for path in arguments.paths or ["."]]
+    missing = [str(path) for path in paths if not path.exists()]
+    if missing:
+        warn(f"there is no {', '.join(missing)}: give suites or folders that exist")
+        return USAGE
+    folders = [path if path.is_dir() else path.parent for path in paths]
+    known, problems = known_endpoints(program, folders, PRESETS)
+    for problem in problems:
+        warn(problem)
+    endpoints = asyncio.run(with_all_models(known, program))
+    if arguments.format == "json":
+        documents = [_document(endpoint) for endpoint in endpoints]
+        write_json({"report": "workbench models list", "version": 1, "endpoints": documents})
+    else:
+        write("\n".join([*_lines(endpoints, paint_for(sys.stdout, os.environ)), ""]))
+    return USAGE if problems else OK
+
+
+def _lines(endpoints: Sequence[KnownEndpoint], paint: Paint) -> Iterator[str]:
+    from workbench.evaluation.reachable import names_to_run
+    from workbench.providers.built_in import OFFLINE, built_in_models
+    from workbench.reports.visible import one_line
+
+    offline = next(model for model in built_in_models() if model.name == OFFLINE)
+    yield f"{paint(offline.name, 'strong')}  {offline.description}"
+    for endpoint in endpoints:
+        if not endpoint.is_reachable:
+            continue
+        preset = endpoint.preset
+        yield ""
+        yield f"{paint(preset.title, 'strong')}  {endpoint.state}"
+        if endpoint.problem:
+            yield paint(f"  ✗ {one_line(endpoint.problem)}", "bad")
+        names = list(names_to_run(endpoint))
+        for model, name in names:
+            yield f"  {one_line(name or model)}"
+        if any(name is None for _, name in names):
+            yield paint(f"  to run one: workbench models add NAME --preset {preset.name} --model MODEL", "quiet")
+    others = [endpoint for endpoint in endpoints if not endpoint.is_reachable]
+    if others:
+        yield ""
+    for endpoint in others:
+        yield paint(f"{endpoint.preset.title}  {one_line(_why_not(endpoint))}", "quiet")
+
+
+def _why_not(endpoint: KnownEndpoint) -> str:
+    return endpoint.problem or endpoint.state
+
+
+def _document(endpoint: KnownEndpoint) -> dict[str, object]:
+    from workbench.evaluation.reachable import names_to_run
+
+    preset = endpoint.preset
+    return {
+        "name": preset.name,
+        "title": preset.title,
+        "provider": preset.provider,
+        "base_url": preset.base_url,
+        "api_key_env": preset.api_key_env,
+        "key_is_found": endpoint.key_is_found if preset.api_key_env else None,
+        "reachable": endpoint.is_reachable,
+        "models": None
+        if endpoint.models is None
+        else [{"model": model, "name": name} for model, name in names_to_run(endpoint)],
+        "problem": endpoint.problem,
+    }
