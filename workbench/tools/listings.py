@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from workbench.dataclasses import dataclass
+from workbench.suite.by_identity import ByIdentity
 from workbench.suite.disk import absolute, resolved
 from workbench.suite.loading import SuiteFile, with_findings
 from workbench.suite.model import Case, Server, Suite, Tool, written_tools
@@ -133,9 +134,13 @@ def _a(kind: type[_Kind], value: object) -> _Kind:
     return value
 
 
-def definition_of(tool: Tool) -> ToolDefinition:
-    """Returns the definition of a tool written in a suite."""
+def _definition(tool: Tool) -> ToolDefinition:
     return ToolDefinition(tool.name, tool.description, tool.parameters, tool.annotations.model_dump(exclude_none=True))
+
+
+definition_of: ByIdentity[Tool, ToolDefinition] = ByIdentity(_definition)
+"""Returns the definition of a tool written in a suite: the same object each time, so that runs need not compare or
+convert it anew."""
 
 
 def definitions_for(suite: Suite, case: Case) -> list[ToolDefinition]:
