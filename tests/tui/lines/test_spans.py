@@ -14,7 +14,6 @@ from workbench.tui.lines.spans import (
     Role,
     Span,
     cells,
-    changed_cells,
     cut,
     cut_line,
     padded,
@@ -42,30 +41,6 @@ def test_a_text_that_fits_is_not_cut(text: str, width: int) -> None:
         assert cut(text, width) == text
 
 
-@given(lines, lines, st.integers(1, 40))
-def test_drawing_only_what_changed_gives_the_new_line(old: Line, new: Line, width: int) -> None:
-    before, after = (_by_cell(padded(plain(cut_line(line, width)), width)) for line in (old, new))
-    start, end = changed_cells(old, new, width)
-    assert 0 <= start <= end <= width
-    before[start:end] = after[start:end]
-    assert before == after
-
-
-def _by_cell(text: str) -> list[str]:
-    found: list[str] = []
-    for char in text:
-        if cell_len(char):
-            found += [char] * cell_len(char)
-        elif found:
-            found[-1] += char
-    return found
-
-
-def test_a_line_that_grows_changes_only_where_it_grew() -> None:
-    assert changed_cells((Span("one two"),), (Span("one two three"),), 40) == (8, 13)
-    assert changed_cells((Span("same"),), (Span("same"),), 40) == (40, 40)
-
-
 @given(lines)
 def test_joining_blanks_changes_no_character_and_no_meaning_of_one(line: Line) -> None:
     joined = with_blanks_joined(line)
@@ -74,10 +49,6 @@ def test_joining_blanks_changes_no_character_and_no_meaning_of_one(line: Line) -
         (char, span.role) for span in line for char in span.text if char != " "
     ]
     assert len(joined) <= len(line)
-
-
-def test_a_wide_character_is_drawn_whole() -> None:
-    assert changed_cells((Span("a漢b"),), (Span("a字b"),), 10) == (1, 3)
 
 
 @given(texts, widths)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from itertools import combinations, product
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,8 @@ from textual._context import visible_screen_stack
 from textual.geometry import Region
 from textual.strip import Strip
 
-from tests.tui.apps import MOVIE_NIGHT, SMART_HOME, conversation, opened, suites_in
+from tests.tui.apps import MOVIE_NIGHT, SMART_HOME, Opened, conversation, opened, suites_in
+from tests.tui.frames import every_frame
 from workbench.config.resources import bundled
 from workbench.tui.shell.workbench import Workbench
 from workbench.tui.terminal.cells import cells_of
@@ -250,6 +252,14 @@ def test_terminfo_says_how_a_terminal_erases() -> None:
     assert erasing("no-terminal-of-this-name", 1) in (SIMPLE, FULL)  # terminfo is read once in a process
 
 
+@asynccontextmanager
+async def drawn(app: AbstractAsyncContextManager[Opened]) -> AsyncIterator[Opened]:
+    """An app that draws each frame when its time comes."""
+    with every_frame():
+        async with app as open_app:
+            yield open_app
+
+
 async def test_a_session_of_the_app_looks_as_textual_draws_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     both = Both(100, 30, FULL)
 
@@ -259,7 +269,8 @@ async def test_a_session_of_the_app_looks_as_textual_draws_it(tmp_path: Path, mo
         app.post_display_hook()
 
     monkeypatch.setattr(Workbench, "_display", _display)
-    async with opened(suites_in(tmp_path, smart_home=SMART_HOME), size=both.size) as app:
+    suites = suites_in(tmp_path, smart_home=SMART_HOME)
+    async with drawn(opened(suites, size=both.size)) as app:
 
         async def press(*keys: str) -> None:
             await app.press(*keys)
@@ -289,8 +300,8 @@ async def test_a_key_on_the_samples_writes_few_bytes(tmp_path: Path, monkeypatch
         app.post_display_hook()
 
     monkeypatch.setattr(Workbench, "_display", _display)
-    async with opened(tmp_path / "none", paths=[bundled("sample_suites")], size=(120, 36)) as app:
-        for _ in range(25):
+    async with drawn(opened(tmp_path / "none", paths=[bundled("sample_suites")], size=(120, 36))) as app:
+        for _ in range(10):
             written.append(0)
             await app.press("down")
     assert written[0] <= START_BYTES

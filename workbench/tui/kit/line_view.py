@@ -4,9 +4,11 @@ lines cost as much as fifty.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import ClassVar, Literal
 
 from textual import events
+from textual._styles_cache import StylesCache
 from textual.binding import BindingType
 from textual.cache import LRUCache
 from textual.geometry import Region
@@ -17,7 +19,7 @@ from textual.widget import Widget
 from workbench.tui.kit.actions import MOVING, bindings_for
 from workbench.tui.kit.painting import palette_of, strip_of
 from workbench.tui.lines.glyphs import GLYPHS
-from workbench.tui.lines.spans import EMPTY, Line, Span, changed_cells
+from workbench.tui.lines.spans import EMPTY, Line, Span
 from workbench.tui.terminal.theming import Ground
 
 Motion = Literal["up", "down", "page_up", "page_down", "home", "end"]
@@ -25,11 +27,30 @@ Motion = Literal["up", "down", "page_up", "page_down", "home", "end"]
 WHEEL_LINES = 3
 KEPT_STRIPS = 400
 
-MOST_COMPARED = 16
-"""With more changed rows than this, as in scrolling, whole rows are drawn, because comparing them would cost more."""
-
 _Row = tuple[Line, Ground, bool]
 """The content of a screen row: a line, its background, and whether the scroll thumb covers it."""
+
+
+class _Lines(StylesCache):
+    """Takes the lines of a view as they are, if it has no border and no padding."""
+
+    def render_widget(self, widget: Widget, crop: Region) -> list[Strip]:
+        if widget.styles.gutter:
+            return super().render_widget(widget, crop)
+        width = widget.size.width
+        if width != self._width:
+            self.clear()
+            self._width = width
+        strips = []
+        for y in crop.line_range:
+            if y in self._dirty_lines or y not in self._cache:
+                self._cache[y] = widget.render_line(y)
+            strips.append(self._cache[y])
+        self._dirty_lines.difference_update(crop.line_range)
+        background = widget.background_colors[1]
+        for line_filter in widget.get_line_filters():
+            strips = [strip.apply_filter(line_filter, background) for strip in strips]
+        return [strip.crop(*crop.column_span) for strip in strips]
 
 
 class LineView(Widget, can_focus=True):
@@ -42,9 +63,12 @@ class LineView(Widget, can_focus=True):
     CURSOR_GROUND: ClassVar[Ground] = "cursor"
     RESTING_GROUND: ClassVar[Ground] = "resting_cursor"
     """The background of the cursor's line without the focus."""
+    CURSOR_CHANGES_LINES: ClassVar[bool] = True
+    """Whether the text of lines may depend on where the cursor is."""
 
     def __init__(self, widget_id: str | None = None) -> None:
         super().__init__(id=widget_id)
+        self._styles_cache = _Lines()
         self.top = 0
         self.cursor = 0
         self.rows_drawn = 0
@@ -82,10 +106,25 @@ class LineView(Widget, can_focus=True):
 
     def move_cursor(self, index: int) -> None:
         """Select a line and scroll to it."""
+        self._place_cursor(index)
+        self.repaint()
+
+    def _place_cursor(self, index: int) -> None:
         self.cursor = min(max(index, 0), max(self.line_count() - 1, 0))
         height = max(self.size.height, 1)
         self.top = min(max(self.top, self.cursor - height + 1), self.cursor)
-        self.repaint()
+
+    def _move_by_key(self, index: int) -> None:
+        """Select a line. Other lines are not asked for again if they stay where and what they are."""
+        before, top = self.cursor, self.top
+        self._place_cursor(index)
+        if self.top != top or len(self._asked) != self.size.height:
+            self.repaint()
+            return
+        rows = self._asked.copy()
+        for index, row in self._rows_of({before, self.cursor} & set(range(top, top + len(rows)))):
+            rows[index - top] = row
+        self._draw_changed(rows)
 
     def scroll_lines(self, delta: int) -> None:
         """Scroll without moving the cursor."""
@@ -104,19 +143,14 @@ class LineView(Widget, can_focus=True):
             self._asked = []
             self.refresh()
             return
-        rows = self._rows_now()
-        changed = [y for y, row in enumerate(rows) if row != self._asked[y]]
-        before, self._asked = self._asked, rows
-        if len(changed) > MOST_COMPARED:
-            self.refresh(Region(0, changed[0], self.size.width, changed[-1] - changed[0] + 1))
-        elif changed:
-            self.refresh(*(self._changed(y, before[y], rows[y]) for y in changed))
+        self._draw_changed(self._rows_now())
 
-    def _changed(self, y: int, old: _Row, new: _Row) -> Region:
-        if old[1:] != new[1:]:
-            return Region(0, y, self.size.width, 1)
-        start, end = changed_cells(old[0], new[0], self.text_width)
-        return Region(start, y, end - start, 1)
+    def _draw_changed(self, rows: list[_Row]) -> None:
+        changed = [y for y, row in enumerate(rows) if row != self._asked[y]]
+        self._asked = rows
+        if changed:
+            width = self.size.width
+            self.refresh(*(Region(0, y, width, 1) for y in changed))
 
     def redraw(self) -> None:
         """Draw everything again, such as with new colours."""
@@ -124,8 +158,8 @@ class LineView(Widget, can_focus=True):
         self.refresh()
 
     def render_line(self, y: int) -> Strip:
-        width = self.size.width
-        if len(self._asked) != self.size.height:
+        width, height = self.size
+        if len(self._asked) != height:
             self._asked = self._rows_now()
         row = self._asked[y]
         self.rows_drawn += 1
@@ -137,16 +171,19 @@ class LineView(Widget, can_focus=True):
 
     def _rows_now(self) -> list[_Row]:
         """Return the present content of the visible rows."""
-        height, count, top = self.size.height, self.line_count(), self.top
+        return [row for _, row in self._rows_of(range(self.top, self.top + self.size.height))]
+
+    def _rows_of(self, indices: Iterable[int]) -> Iterator[tuple[int, _Row]]:
+        count, top = self.line_count(), self.top
         thumb = self._thumb(count)
         cursor = self.cursor if self.has_cursor else -1
         there = self.CURSOR_GROUND if self.has_focus else self.RESTING_GROUND
-        return [
-            (self.line_at(index), there if self.first_of(index) == cursor else self.GROUND, index - top in thumb)
-            if index < count
-            else (EMPTY, self.GROUND, False)
-            for index in range(top, top + height)
-        ]
+        for index in indices:
+            if index >= count:
+                yield index, (EMPTY, self.GROUND, False)
+                continue
+            ground = there if self.first_of(index) == cursor else self.GROUND
+            yield index, (self.line_at(index), ground, index - top in thumb)
 
     def _thumb(self, count: int) -> range:
         """Return the rows of the scroll thumb."""
@@ -193,7 +230,8 @@ class LineView(Widget, can_focus=True):
         if self.has_cursor:
             at = min(max(self.cursor, self.top), self.top + self.size.height - 1)
             start = self.cursor if motion in ("home", "end") else at
-            self.move_cursor(0 if motion == "home" else end if motion == "end" else start + step[motion])
+            move = self.move_cursor if self.CURSOR_CHANGES_LINES else self._move_by_key
+            move(0 if motion == "home" else end if motion == "end" else start + step[motion])
         else:
             self.scroll_lines(-end if motion == "home" else end if motion == "end" else step[motion])
         self.moved()

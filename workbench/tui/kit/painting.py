@@ -10,14 +10,13 @@ from rich.segment import Segment
 from textual import events
 from textual.app import App
 from textual.dom import DOMNode
-from textual.geometry import Region
 from textual.screen import Screen
 from textual.strip import Strip
 from textual.widget import Widget
 
 from workbench.reports.visible import one_line
 from workbench.tui.kit.keymap import Keymap
-from workbench.tui.lines.spans import EMPTY, Line, Span, cells, changed_cells, cut_line, with_blanks_joined
+from workbench.tui.lines.spans import EMPTY, Line, Span, cells, cut_line, with_blanks_joined
 from workbench.tui.terminal.composing import Update
 from workbench.tui.terminal.driver import TolerantDriver
 from workbench.tui.terminal.key_queue import KeyQueueApp
@@ -115,12 +114,8 @@ class Bar(Widget):
         """Set the content, as a function of the width."""
         self._line_for = line_for
         width = self.size.width
-        if self._drawn is None or self._drawn_width != width:
+        if self._drawn is None or self._drawn_width != width or self._drawn != line_for(width):
             self.refresh()
-            return
-        start, end = changed_cells(self._drawn, line_for(width), width)
-        if start < end:
-            self.refresh(Region(start, 0, end - start, 1))
 
     def render_line(self, y: int) -> Strip:
         width = self.size.width

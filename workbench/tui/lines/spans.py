@@ -50,7 +50,10 @@ ELLIPSIS = "…"
 
 def cells(line: Line) -> int:
     """Return the width of a line."""
-    return sum(cell_len(span.text) for span in line)
+    width = 0
+    for text, _ in line:
+        width += len(text) if text.isascii() else cell_len(text)
+    return width
 
 
 def plain(line: Line) -> str:
@@ -181,27 +184,6 @@ def _sliced(line: Line, ends: list[int]) -> list[Line]:
     return rows
 
 
-def changed_cells(old: Line, new: Line, width: int) -> tuple[int, int]:
-    """Return the range of cells in which two lines of `width` cells look different."""
-    pairs = enumerate(zip(_cells_of(old, width), _cells_of(new, width), strict=True))
-    different = [at for at, (before, after) in pairs if before != after]
-    return (different[0], different[-1] + 1) if different else (width, width)
-
-
-def _cells_of(line: Line, width: int) -> list[tuple[str, Role]]:
-    """Return the content of each cell; a wide character fills two. All blanks look the same, whatever their role."""
-    found: list[tuple[str, Role]] = []
-    for text, role in cut_line(line, width):
-        for char in text:
-            size = get_character_cell_size(char)
-            if size:
-                found.extend([_BLANK if char == " " and role not in _FILLED else (char, role)] * size)
-            elif found:
-                found[-1] = found[-1][0] + char, role
-    return found + [_BLANK] * (width - len(found))
-
-
-_BLANK: tuple[str, Role] = (" ", "text")
 _FILLED: frozenset[Role] = frozenset({"badge", "match", "selected"})
 """Roles with a background, on which blanks are visible."""
 

@@ -117,8 +117,8 @@ def shown_keys(now: MainSituation) -> list[tuple[Action, bool]]:
     names = _FIRST if now.held is None else _HELD
     first = [action for name in names for action in (*own, *rest) if action.id == name]
     others = sorted(rest, key=lambda action: _rank(action, now))
-    ordered = dict.fromkeys((*first, *next_up, *own, *others))
-    return [(action, action.why_not(now) is None) for action in ordered]
+    ordered = {action.id: action for action in (*first, *next_up, *own, *others)}
+    return [(action, action.why_not(now) is None) for action in ordered.values()]
 
 
 _FIRST = ("run.case", "run.suite", "step", "step.held")
@@ -127,6 +127,11 @@ _HELD = (
     *("step.held", "run.stop", "step.mock", "step.expect"),
 )
 """The first keys in the bar, normally and while the displayed run is held."""
+
+_OF_HELD_RUNS, _OF_THE_PROGRAM, _OF_RUNS = (
+    frozenset(action.id for feature in features for action in feature.actions)
+    for features in ((stepping.FEATURE,), (PROGRAM,), (TRAJECTORY, VIEWING))
+)
 
 
 def _is_of_now(action: Action, now: MainSituation) -> bool:
@@ -138,7 +143,7 @@ def _is_of_now(action: Action, now: MainSituation) -> bool:
         return now.pane != "suites"
     if action.id == "edit":
         return now.held is None or now.pane != "run" or action.why_not(now) is None
-    if action.id == "step" or action not in stepping.FEATURE.actions:
+    if action.id == "step" or action.id not in _OF_HELD_RUNS:
         return True
     return now.held is not None and action.why_not(now) is None
 
@@ -146,8 +151,8 @@ def _is_of_now(action: Action, now: MainSituation) -> bool:
 def _rank(action: Action, now: MainSituation) -> int:
     """Return the rank of an action. Actions on a run without the focus come after the ways to other screens, the
     program's last."""
-    if action in PROGRAM.actions:
+    if action.id in _OF_THE_PROGRAM:
         return 2
     if action.id == "break.here" or action.id == "save":  # saving comes first if there is something to save
         return 1
-    return int(now.pane != "run" and (action in TRAJECTORY.actions or action in VIEWING.actions))
+    return int(now.pane != "run" and action.id in _OF_RUNS)

@@ -50,7 +50,7 @@ from workbench.tui.shell.situation import situation_of
 from workbench.tui.terminal.driver import TolerantDriver
 from workbench.tui.terminal.environment import TerminalEnvironment
 from workbench.tui.terminal.key_queue import KeyHandled, PasteCleaned, PasteRefused
-from workbench.tui.terminal.output_filters import AsciiFilter, Guard, SecretsFilter
+from workbench.tui.terminal.output_filters import AsciiFilter, Guard, OutputFilter, SecretsFilter
 from workbench.tui.themes.appearance import Appearance
 from workbench.tui.tree.selection import Selection
 
@@ -102,9 +102,8 @@ class Workbench(PaintedApp):
         super().__init__(driver_class=_driver_class(), ansi_color=True if terminal.no_colour else None)
         self.appearance.dress(self)
         self.theme = self.appearance.first
-        self._filters += [SecretsFilter(program.secrets), Guard()]
-        if terminal.ascii:
-            self._filters.append(AsciiFilter(all_of_it=not terminal.utf8))
+        own = [SecretsFilter(program.secrets), Guard(), AsciiFilter(all_of_it=not terminal.utf8)]
+        self._filters.append(OutputFilter(*(own if terminal.ascii else own[:2])))
         self.keymap, self._problems_at_start = load_keymap(program.folders.config / KEYS_FILE, ACTIONS, PLACES)
         self.set_keymap(self.keymap.for_textual())
         self._paths = tuple(paths)

@@ -14,6 +14,26 @@ from workbench.config.secrets import Secrets
 from workbench.reports.visible import ACTED_ON
 
 
+class OutputFilter(LineFilter):
+    """Applies several filters as one, because Textual makes and caches a strip for each filter."""
+
+    def __init__(self, *filters: LineFilter) -> None:
+        super().__init__()
+        self._filters = filters
+
+    def __hash__(self) -> int:
+        """Textual caches filtered lines by their filter."""
+        return hash(self._filters)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
+        for one in self._filters:
+            segments = one.apply(segments, background)
+        return segments
+
+
 class SecretsFilter(LineFilter):
     """Draws `$NAME` over each secret in a line, at the same width. Text that is wrapped or cut must be cleaned before:
     half a secret is not found here."""

@@ -184,22 +184,29 @@ def _differing(old: Row, new: Row) -> Iterator[tuple[int, int]]:
     """Yield the ranges of cells that look different. Few equal cells between two are part of the range if writing them
     is not longer than a move."""
     cells, looks = new.cells, new.looks
+    places = [
+        x
+        for x, (before, after, look_before, look_after) in enumerate(
+            zip(old.cells, cells, old.looks, looks, strict=True)
+        )
+        if before != after
+        or (look_before is not look_after and (after != " " or not _same_ground(look_before, look_after)))
+    ]
     start = end = -1
-    for x, (before, after, look_before, look_after) in enumerate(zip(old.cells, cells, old.looks, looks, strict=True)):
-        if before == after and (look_before is look_after or (after == " " and _same_ground(look_before, look_after))):
-            continue
-        if start >= 0:
-            written = looks[end - 1]
-            if x - end < MOVE and all(
-                looks[gap] is written or (cells[gap] == " " and _same_ground(looks[gap], written))
-                for gap in range(end, x)
-            ):
-                end = x + 1
-                continue
+    for x in places:
+        if start < 0:
+            start = x
+        elif x > end and not (x - end < MOVE and _is_as(looks[end - 1], cells, looks, end, x)):
             yield start, end
-        start, end = x, x + 1
+            start = x
+        end = x + 1
     if start >= 0:
         yield start, end
+
+
+def _is_as(look: Look, cells: list[str], looks: list[Look], start: int, end: int) -> bool:
+    """Return whether some cells can be written without changing the look."""
+    return all(looks[x] is look or (cells[x] == " " and _same_ground(looks[x], look)) for x in range(start, end))
 
 
 def _same_ground(one: Look, other: Look) -> bool:

@@ -26,6 +26,7 @@ class SuiteTree(LineView):
     """Folders, suites and cases. Posts `Moved` when the cursor moves to a different row."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_for(FEATURE.at("suites"))
+    CURSOR_CHANGES_LINES = False
 
     class Moved(Message):
         """Posted when the cursor moves to a different row."""
