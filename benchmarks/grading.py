@@ -1,19 +1,31 @@
-"""How long grading takes: `python -m benchmarks.grading` prints microseconds per case, for each grader and for all.
+"""How long grading and reporting take: `python -m benchmarks.grading` prints microseconds of processor time a run.
 
-The aim is a case of five calls under all five graders in 200 µs. A case of a hundred calls shows how it grows. What is
-found out once for a case, such as its settings and its checks in words, is known when a case is graded again: the cold
-figure is that of cases which are graded for the first time, as a batch with one run of each does it.
+Everything is measured in turn, round after round, so that a busy machine slows all of it alike; what is bare stands
+beside it: comparing the arguments with `==`, and `json.dumps` of a report that is there as a whole. With the
+`site-packages` of an environment that has Arcade's library (`--arcade FOLDER`), one evaluation of its critics is
+measured too. What is found out once for a case, such as its checks in words, is known when a case is graded again: the
+cold figure is that of cases which are graded for the first time, as a batch with one run of each does it.
 """
 
 from __future__ import annotations
 
+import argparse
+import json
+import logging
 import statistics
+import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
+from dataclasses import replace
 from functools import partial
+from importlib import import_module
+from pathlib import Path
 
 from workbench.checks.evaluate import EMPTY_CONTEXT
+from workbench.evaluation.plan import FinishedRun
+from workbench.evaluation.report import Report
+from workbench.grading.grade import RunResult
 from workbench.grading.graders import GRADERS
 from workbench.grading.run import grade_run
 from workbench.suite.model import Case, Suite
@@ -23,6 +35,13 @@ from workbench.trajectory.messages import JsonValue, ToolCall
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
 
 Arguments = Mapping[str, JsonValue]
+Measured = dict[str, Callable[[], object]]
+"""What is measured, by its name."""
+
+ROUNDS = 12
+TIMES = 60
+"""How often each thing is done in a round."""
+REPORTED_RUNS = 200
 
 EXPECTED: list[dict[str, object]] = [
     {"tool": "lock_door", "args": {"door": "front"}},
@@ -47,29 +66,99 @@ WRONG: list[tuple[str, Arguments]] = [
 ]
 
 
+PLAIN: list[dict[str, object]] = [{"tool": tool, "args": dict(arguments)} for tool, arguments in RIGHT]
+
+
 def main() -> None:
-    suite = suite_of(EXPECTED)
-    for name, calls in (("all right", RIGHT), ("shuffled and partly wrong", WRONG)):
-        report_all(f"five calls, {name}", suite, trajectory_of(calls))
-    many = suite_of(EXPECTED * 20)
-    report_all("a hundred calls, all right", many, trajectory_of(RIGHT * 20), batches=3, repeats=2)
-    report_all("a hundred calls, shuffled and partly wrong", many, trajectory_of(WRONG * 20), batches=3, repeats=2)
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--arcade", type=Path, help="the site-packages of an environment with Arcade's library")
+    arcade: Path | None = parser.parse_args().arcade
+    for words, expected in (("plain values", PLAIN), ("checks", EXPECTED)):
+        for size in (1, 5):
+            for name, calls in (("right", RIGHT[:size]), ("wrong", WRONG[:size])):
+                print(f"{size} {'call' if size == 1 else 'calls'}, {words}, {name}:")
+                report(gradings(expected[:size], calls) | (arcade_of(arcade, expected[:size], calls) if arcade else {}))
+    for name, calls in (("right", RIGHT), ("wrong", WRONG)):
+        print(f"a hundred calls, checks, {name}:")
+        report(gradings(EXPECTED * 20, calls * 20), rounds=3, times=2)
+    for size in (1, 5):
+        print(f"the JSON report, runs of {size} {'call' if size == 1 else 'calls'}, for each run:")
+        report(reports(size), rounds=5, times=1, each=REPORTED_RUNS)
 
 
-def suite_of(expected: list[dict[str, object]]) -> Suite:
-    case = Case.model_validate({"name": "bedtime", "user": "Good night", "ordered": expected})
-    return Suite.model_validate({"format": 1, "name": "home", "cases": [case]})
-
-
-def report_all(name: str, suite: Suite, run: Trajectory, batches: int = 20, repeats: int = 100) -> None:
+def gradings(expected: list[dict[str, object]], calls: list[tuple[str, Arguments]]) -> Measured:
+    """Returns the gradings of a run: by each grader, by all of them, and the bare comparison."""
+    suite = suite_of(expected)
     (case,) = suite.cases
+    run = trajectory_of(calls)
     settings = settings_of(suite, case)
-    print(f"{name}:")
-    for grader_name, grader in GRADERS.items():
-        report(f"  {grader_name}", partial(grader.grade, case, settings, run, EMPTY_CONTEXT), batches, repeats)
-    report("  grade_run, all of them", partial(grade_run, suite, case, run), batches, repeats)
-    fresh = [deepcopy(case) for _ in range(batches * repeats)]
-    report("  grade_run, all of them, cold", lambda: grade_run(suite, fresh.pop(), run), batches, repeats)
+    fresh = fresh_cases(suite, case)
+    wanted = [record.arguments for record in trajectory_of(RIGHT * (len(calls) // 5 or 1)).calls[: len(calls)]]
+    return {
+        "arguments compared with ==": lambda: [
+            record.arguments == arguments for record, arguments in zip(run.calls, wanted, strict=True)
+        ],
+        **{name: partial(each.grade, case, settings, run, EMPTY_CONTEXT) for name, each in GRADERS.items()},
+        "all of them": lambda: grade_run(suite, case, run),
+        "all of them, cold": lambda: grade_run(suite, next(fresh), run),
+    }
+
+
+def fresh_cases(suite: Suite, case: Case) -> Iterator[Case]:
+    """Yields copies of a case, made in advance, whose settings are known as they are when a run begins."""
+    copies = [deepcopy(case) for _ in range(ROUNDS * TIMES)]
+    for each in copies:
+        settings_of(suite, each)
+    return iter(copies)
+
+
+def arcade_of(site_packages: Path, expected: list[dict[str, object]], calls: list[tuple[str, Arguments]]) -> Measured:
+    """Returns one evaluation by Arcade's critics: a binary one for each argument, for a text a similarity where the
+    case has one."""
+    if str(site_packages) not in sys.path:
+        sys.path.append(str(site_packages))
+    arcade, arcade_eval = import_module("arcade_evals"), import_module("arcade_evals.eval")
+    logging.disable()
+    names = dict.fromkeys(name for _, arguments in RIGHT[: len(calls)] for name in arguments)
+    critics = [
+        (arcade.SimilarityCritic if name == "text" and expected[-1] == EXPECTED[-1] else arcade.BinaryCritic)(
+            name, 1 / len(names)
+        )
+        for name in names
+    ]
+    wanted = [arcade_eval.NamedExpectedToolCall(tool, dict(arguments)) for tool, arguments in RIGHT[: len(calls)]]
+    case = arcade_eval.EvalCase("case", "", "", wanted, critics, rubric=arcade.EvalRubric())
+    made = [(tool, dict(arguments)) for tool, arguments in calls]
+    return {"Arcade's critics": lambda: case.evaluate(made)}
+
+
+def reports(size: int) -> Measured:
+    """Returns the report of many runs, and its values turned into text as a whole."""
+    suite = suite_of(PLAIN[:size], REPORTED_RUNS)
+    runs = tuple(FinishedRun(place, case, result_of(suite, case, place)) for place, case in enumerate(suite.cases))
+    report = Report(runs=runs, suites={"suite.toml": suite}, started_at="2026-01-01T00:00:00+00:00")
+    whole = json.loads(report.json())
+
+    def written() -> None:
+        for _ in replace(report).json_pieces():
+            pass
+
+    return {
+        "json.dumps of what is in it": lambda: json.dumps(whole),
+        "json.dumps of it, indented": lambda: json.dumps(whole, indent=2),
+        "the report, run by run": written,
+    }
+
+
+def result_of(suite: Suite, case: Case, place: int) -> RunResult:
+    run = trajectory_of(RIGHT[: len(case.ordered)])
+    grades, status = grade_run(suite, case, run)
+    return RunResult(f"run-{place}", "suite.toml", case.id, case.name, "model", 0, status, run, grades)
+
+
+def suite_of(expected: list[dict[str, object]], cases: int = 1) -> Suite:
+    table = [{"name": f"bedtime {number}", "user": "Good night", "ordered": expected} for number in range(cases)]
+    return Suite.model_validate({"format": 1, "name": "home", "cases": table})
 
 
 def trajectory_of(calls: list[tuple[str, Arguments]]) -> Trajectory:
@@ -77,14 +166,17 @@ def trajectory_of(calls: list[tuple[str, Arguments]]) -> Trajectory:
     return Trajectory("run", rounds=(Round(1, calls=records),), finish=RunFinished("answered"))
 
 
-def report(name: str, work: Callable[[], object], batches: int, repeats: int) -> None:
-    durations_us = []
-    for _ in range(batches):
-        began = time.perf_counter()
-        for _ in range(repeats):
-            work()
-        durations_us.append((time.perf_counter() - began) / repeats * 1e6)
-    print(f"{name}: median {statistics.median(durations_us):.0f} µs, best {min(durations_us):.0f} µs")
+def report(measured: Measured, rounds: int = ROUNDS, times: int = TIMES, each: int = 1) -> None:
+    """Print what each thing takes. `each` is how many runs it is for."""
+    durations_us: dict[str, list[float]] = {name: [] for name in measured}
+    for _ in range(rounds):
+        for name, work in measured.items():
+            began = time.process_time()
+            for _ in range(times):
+                work()
+            durations_us[name].append((time.process_time() - began) / times / each * 1e6)
+    for name, found in durations_us.items():
+        print(f"  {name:<30}best {min(found):7.1f}  median {statistics.median(found):7.1f} µs")
 
 
 if __name__ == "__main__":

@@ -8,6 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.strategies import json_values
+from workbench.checks.equality import EqualsRule, by_json, by_python
+from workbench.checks.evaluate import evaluate
 from workbench.grading.casting import by_arcade_casting, by_casting
 from workbench.suite.checks import Equals
 from workbench.trajectory.messages import JsonValue
@@ -131,3 +133,16 @@ def test_a_number_is_met_by_the_texts_that_json_reads_as_it(text: str, expected:
 @given(json_values.filter(lambda value: "NaN" not in json.dumps(value)))
 def test_an_equal_value_matches(value: JsonValue) -> None:
     assert by_casting(Equals(equals=value), value)
+
+
+@given(st.data(), st.sampled_from([by_casting, by_arcade_casting, by_json, by_python]), st.booleans())
+def test_plain_values_of_one_type_are_compared_as_the_rule_compares_them(
+    data: st.DataObject, rule: EqualsRule, cast: bool
+) -> None:
+    one_type = data.draw(
+        st.sampled_from(
+            [st.integers(-2, 2), st.booleans(), st.none(), st.sampled_from(["", "None", "5", "é", "e\u0301"])]
+        )
+    )
+    check, value = Equals(equals=data.draw(one_type), cast=cast), data.draw(one_type)
+    assert evaluate(check, value, equal=rule).holds == rule(check, value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from itertools import permutations
 from typing import Any
 
@@ -10,10 +11,13 @@ from hypothesis import strategies as st
 
 from tests.strategies import checks, json_objects
 from tests.trajectories import CallSpec, trajectory_of
+from workbench.checks.evaluate import EMPTY_CONTEXT
 from workbench.grading.grade import Grade
+from workbench.grading.graders import GRADERS
+from workbench.grading.run import grade_run, graded_by
 from workbench.grading.trajectory import grade_trajectory
-from workbench.suite.model import AnyOrder, Case, ExpectedCall
-from workbench.suite.settings import Grading
+from workbench.suite.model import AnyOrder, Case, ExpectedCall, Suite
+from workbench.suite.settings import Grading, settings_of
 
 TOOLS = st.sampled_from(["a", "b"])
 NUMBERS = st.integers(0, 3)
@@ -63,6 +67,16 @@ def case_of(**lists: Any) -> Case:
 
 def grade(case: Case, made: list[CallSpec]) -> Grade:
     return grade_trajectory(case, Grading(), trajectory_of(*made))
+
+
+@given(cases | wild_cases, calls | wild_calls)
+def test_graders_that_share_what_they_find_out_grade_as_each_does_alone(case: Case, made: list[CallSpec]) -> None:
+    suite = Suite.model_validate({"format": 1, "name": "s", "cases": [case]})
+    run, settings = trajectory_of(*made), settings_of(suite, case)
+    together = grade_run(suite, case, run)[0]
+    assert together == tuple(graded_by(name, case, settings, run, EMPTY_CONTEXT) for name in GRADERS)
+    # What was found out once for a case is no different for a copy that was never graded.
+    assert repr(grade_run(suite, deepcopy(case), run)[0]) == repr(together)
 
 
 def score(case: Case, made: list[CallSpec]) -> float:

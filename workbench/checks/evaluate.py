@@ -112,8 +112,11 @@ def evaluate(
     if not given:
         return _LEFT_OUT_ALLOWED if check.optional else _NOT_GIVEN
     if type(check) is Equals:
+        expected = check.equals
+        if type(value) is type(expected) and type(value) in _COMPARED_ALIKE and expected != "None":
+            return _HOLDS if value == expected else _unequal(expected, value)
         try:
-            return _HOLDS if equal(check, value) else _unequal(check.equals, value)
+            return _HOLDS if equal(check, value) else _unequal(expected, value)
         except (OverflowError, RecursionError, ValueError) as error:
             return _not_comparable(error)
     if isinstance(check, AllOf | AnyOf):
@@ -125,6 +128,11 @@ def evaluate(
     if known is None:
         known = context.verdicts[place] = (check, value, _evaluated(check, value, context))
     return known[2]
+
+
+_COMPARED_ALIKE = frozenset({str, int, bool, type(None)})
+"""The types of values that every rule of equality compares alike where both sides have one type. Arcade's has one
+exception, the expected text `None`."""
 
 
 def _evaluate_parts(check: AllOf | AnyOf, value: JsonValue, equal: EqualsRule, context: CheckContext) -> CheckVerdict:

@@ -87,9 +87,14 @@ def _merged_settings(held: weakref.ref[Suite], case: Case) -> CaseSettings:
         system=case.system if case.system is not None else suite.system,
         models=case.models if case.models is not None else suite.models,
         execute=case.execute if case.execute is not None else suite.execute,
-        limits=_merged(Limits, suite.limits, case.limits),
-        grading=_merged(Grading, suite.grading, case.grading),
+        limits=_merged(Limits, suite.limits, case.limits) if case.limits.model_fields_set else _limits(suite),
+        grading=_merged(Grading, suite.grading, case.grading) if case.grading.model_fields_set else _grading(suite),
     )
+
+
+_limits: ByIdentity[Suite, Limits] = ByIdentity(lambda suite: _merged(Limits, suite.limits))
+_grading: ByIdentity[Suite, Grading] = ByIdentity(lambda suite: _merged(Grading, suite.grading))
+"""What most cases have, which write no such table of their own."""
 
 
 _settings_under: ByIdentity[Suite, ByIdentity[Case, CaseSettings]] = ByIdentity(
