@@ -213,7 +213,7 @@ def writing(folder: Path, batch: NewBatch, done: list[DoneRun]) -> None:
         through_file = 10 * len(packed) / (time.perf_counter() - began)
     limits = {synchronous: sqlite_alone(folder, packed, synchronous) for synchronous in ("NORMAL", "FULL")}
     packing = cpu_ms(lambda: list(map(RunPacker().packed, done))) / len(done) * 1000
-    print("commits a second, one for each run")
+    print("runs a second; the writer alone commits several together")
     for synchronous, limit in limits.items():
         print(f"  {f'SQLite alone, synchronous = {synchronous}':34} {limit:7,.0f}")
     print(f"  {'FULL costs a run':34} {1e6 / limits['FULL'] - 1e6 / limits['NORMAL']:7.0f} µs")
