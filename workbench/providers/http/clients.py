@@ -134,7 +134,6 @@ class Clients:
                 limit=0, keepalive_timeout=KEEP_ALIVE_S, ssl=self._tls or True, resolver=aiohttp.ThreadedResolver()
             ),
             cookie_jar=aiohttp.DummyCookieJar(),
-            skip_auto_headers=("accept", "accept-encoding", "content-type", "user-agent"),
             max_line_size=LARGEST_HEADER_BYTES,
             max_field_size=LARGEST_HEADER_BYTES,
         )
