@@ -132,3 +132,17 @@ def test_a_count_that_no_provider_can_mean_does_not_cost_the_run(tmp_path: Path)
         write_run(connection, begin_batch(connection, tmp_path / "h.sqlite3", batch_of(1)), 0, packed)
         (found,) = connection.execute("SELECT input_tokens FROM runs").fetchone()
     assert found == (1 << 63) - 1
+
+
+def test_equal_tools_of_two_runs_are_packed_once_and_others_by_themselves() -> None:
+    packer, shared = RunPacker(), []
+    for number, text in enumerate(("the weather", "the weather", "the weather, redacted", "the weather")):
+        started, *others = events_of([("Done.", 0)], run_id=f"run-{number}")
+        assert isinstance(started.payload, RunStarted)
+        offered = ToolDefinition("get_weather", text, {"properties": {"city": {"description": text}}})
+        first = replace(started, payload=replace(started.payload, tools=(offered,)))
+        packed = packer.packed(replace(done(number), events=(first, *others)))
+        assert packed is not None and packed.tools is not None
+        shared.append(packed.tools)
+    assert shared[0] is shared[1]
+    assert shared[0] == shared[3] != shared[2]

@@ -36,16 +36,17 @@ class SuiteParts:
     def __init__(self, secrets: Secrets) -> None:
         self.secrets = secrets
         self._finder: Finder | None = None
-        self._tools: dict[int, tuple[ToolDefinition, ToolDefinition]] = {}
+        self._tools: dict[tuple[str, str, str | None], tuple[ToolDefinition, ToolDefinition]] = {}
         self._cases: dict[int, tuple[Case, Case]] = {}
 
     def tool(self, tool: ToolDefinition) -> ToolDefinition:
         """A tool without secrets."""
         self._forget_if_more_is_secret()
-        # Each run makes its definitions anew; their schemas are the same objects.
-        known = self._tools.get(id(tool.parameters))
+        # Runs that come from another process have equal tools, not the same ones.
+        key = (tool.name, tool.description, tool.server)
+        known = self._tools.get(key)
         if known is None or known[0] != tool:
-            known = self._tools[id(tool.parameters)] = (tool, self.secrets.redacted(tool))
+            known = self._tools[key] = (tool, self.secrets.redacted(tool))
         return tool if known[1] is known[0] else known[1]
 
     def case(self, case: Case) -> Case:

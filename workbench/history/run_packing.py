@@ -87,7 +87,7 @@ class RunPacker:
 
     def __init__(self, door: RunDoor | None = None) -> None:
         self._door = door if door is not None else OpenDoor()
-        self._tools: dict[tuple[int, ...], tuple[tuple[ToolDefinition, ...], SharedText]] = {}
+        self._tools: dict[tuple[str, tuple[str, ...]], tuple[tuple[ToolDefinition, ...], SharedText]] = {}
         self._sample_text = b""
         self._sample: SharedText | None = None
 
@@ -136,8 +136,8 @@ class RunPacker:
         started = events[0].payload if events else None
         if not isinstance(started, RunStarted) or not started.tools:
             return events, None
-        # Each run makes its definitions anew; their schemas are the same objects.
-        key = tuple([id(tool.parameters) for tool in started.tools])
+        # Runs that come from another process have equal tools, not the same ones.
+        key = (started.suite_hash, tuple([tool.name for tool in started.tools]))
         known = self._tools.get(key)
         if known is None or known[0] != started.tools:
             if len(self._tools) == _LISTS_OF_TOOLS:
