@@ -5,19 +5,21 @@ lines cost as much as fifty.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import ClassVar, Literal
 
+from rich.segment import Segment
 from textual import events
 from textual._styles_cache import StylesCache
 from textual.binding import BindingType
 from textual.cache import LRUCache
-from textual.geometry import Region
+from textual.geometry import Region, Size
 from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
 from workbench.tui.kit.actions import MOVING, bindings_for
-from workbench.tui.kit.painting import palette_of, strip_of
+from workbench.tui.kit.painting import palette_of, segments_of
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.spans import EMPTY, Line, Span
 from workbench.tui.terminal.theming import Ground
@@ -35,9 +37,17 @@ class _Lines(StylesCache):
     """Takes the lines of a view as they are, if it has no border and no padding."""
 
     def render_widget(self, widget: Widget, crop: Region) -> list[Strip]:
+        assert isinstance(widget, LineView)
         if widget.styles.gutter:
             return super().render_widget(widget, crop)
-        width = widget.size.width
+        with widget.of_one_size() as (width, _):
+            strips = self._strips(widget, crop, width)
+        background = widget.background_colors[1]
+        for line_filter in widget.get_line_filters():
+            strips = [strip.apply_filter(line_filter, background) for strip in strips]
+        return [strip.crop(*crop.column_span) for strip in strips]
+
+    def _strips(self, widget: Widget, crop: Region, width: int) -> list[Strip]:
         if width != self._width:
             self.clear()
             self._width = width
@@ -47,10 +57,7 @@ class _Lines(StylesCache):
                 self._cache[y] = widget.render_line(y)
             strips.append(self._cache[y])
         self._dirty_lines.difference_update(crop.line_range)
-        background = widget.background_colors[1]
-        for line_filter in widget.get_line_filters():
-            strips = [strip.apply_filter(line_filter, background) for strip in strips]
-        return [strip.crop(*crop.column_span) for strip in strips]
+        return strips
 
 
 class LineView(Widget, can_focus=True):
@@ -74,6 +81,7 @@ class LineView(Widget, can_focus=True):
         self.rows_drawn = 0
         """The number of rows drawn so far, which is the cost of painting."""
         self._asked: list[_Row] = []
+        self._one_size: Size | None = None
         self._strips: LRUCache[tuple[_Row, int], Strip] = LRUCache(KEPT_STRIPS)
 
     @property
@@ -98,6 +106,21 @@ class LineView(Widget, can_focus=True):
 
     def chosen(self, index: int) -> None:
         """Handle a click on the selected line."""
+
+    @property
+    def size(self) -> Size:
+        """The size of the content."""
+        return self._one_size or super().size
+
+    @contextmanager
+    def of_one_size(self) -> Iterator[Size]:
+        """Ask Textual only once for the size, which it looks up in the layout every time."""
+        outer = self._one_size
+        self._one_size = size = self.size
+        try:
+            yield size
+        finally:
+            self._one_size = outer
 
     @property
     def text_width(self) -> int:
@@ -171,7 +194,8 @@ class LineView(Widget, can_focus=True):
 
     def _rows_now(self) -> list[_Row]:
         """Return the present content of the visible rows."""
-        return [row for _, row in self._rows_of(range(self.top, self.top + self.size.height))]
+        with self.of_one_size() as (_, height):
+            return [row for _, row in self._rows_of(range(self.top, self.top + height))]
 
     def _rows_of(self, indices: Iterable[int]) -> Iterator[tuple[int, _Row]]:
         count, top = self.line_count(), self.top
@@ -197,9 +221,9 @@ class LineView(Widget, can_focus=True):
     def _drawn(self, row: _Row, width: int) -> Strip:
         line, ground, thumb = row
         palette = palette_of(self)
-        text = strip_of(line, width - 1, ground, palette)
-        end = strip_of((Span(GLYPHS.thumb, "border"),) if thumb else EMPTY, 1, self.GROUND, palette)
-        return Strip.join([text, end]).simplify()
+        end = Span(GLYPHS.thumb, "border") if thumb else Span(" ")
+        segments = segments_of(line, width - 1, ground, palette) + segments_of((end,), 1, self.GROUND, palette)
+        return Strip(Segment.simplify(segments), width)
 
     def on_resize(self, event: events.Resize) -> None:
         if self.has_cursor:

@@ -36,7 +36,7 @@ class PaintedApp(KeyQueueApp):
     def _display(self, screen: Screen[object], renderable: RenderableType | None) -> None:
         """Send the terminal only what changes."""
         driver = self._driver
-        if not isinstance(driver, TolerantDriver) or not isinstance(renderable, Update):
+        if self._batch_count or not isinstance(driver, TolerantDriver) or not isinstance(renderable, Update):
             super()._display(screen, renderable)
             return
         compositor = screen._compositor
@@ -92,9 +92,14 @@ def _safe(character: str) -> str:
 
 def strip_of(line: Line, width: int, ground: Ground, palette: Palette) -> Strip:
     """Return exactly `width` cells of a line on a background."""
+    return Strip(segments_of(line, width, ground, palette), width)
+
+
+def segments_of(line: Line, width: int, ground: Ground, palette: Palette) -> list[Segment]:
+    """Return exactly `width` cells of a line on a background, as segments."""
     line = cut_line(line, width)
     line = with_blanks_joined((*line, Span(" " * (width - cells(line)))))
-    return Strip([Segment(span.text, palette.style(span.role, ground)) for span in line], width)
+    return [Segment(text, palette.style(role, ground)) for text, role in line]
 
 
 class Bar(Widget):
