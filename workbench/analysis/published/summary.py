@@ -13,7 +13,7 @@ from workbench.analysis.published.dimensions import DIMENSIONS
 from workbench.analysis.published.system import Summary, System
 from workbench.analysis.published.trajectory import TRAJECTORY
 from workbench.dataclasses import dataclass
-from workbench.grading.grade import RunResult
+from workbench.grading.grade import RunResult, Status
 from workbench.grading.graders import SYSTEMS as NAMES
 from workbench.suite.model import Case
 
@@ -41,6 +41,10 @@ class PublishedReport:
     summary: Summary
 
 
+def _by_its_grader(run: RunResult, verdict: Status) -> RunResult:
+    return run if run.status == verdict else replace(run, status=verdict)
+
+
 def published_reports(results: Iterable[RunResult], cases: Mapping[str, Case] = _NO_CASES) -> Iterator[PublishedReport]:
     """Returns the reports on a batch, suite by suite in the order of the runs. `cases` are those of the runs, by run.
 
@@ -51,7 +55,7 @@ def published_reports(results: Iterable[RunResult], cases: Mapping[str, Case] = 
     for run in results:
         grade = run.grade
         if grade is not None and grade.verdict in ("passed", "warned", "failed"):
-            groups.setdefault((run.suite, grade.grader), []).append(replace(run, status=grade.verdict))
+            groups.setdefault((run.suite, grade.grader), []).append(_by_its_grader(run, grade.verdict))
     for (suite, grader), runs in groups.items():
         system = SYSTEMS[grader]
         models = dict.fromkeys(run.model for run in runs)
