@@ -24,7 +24,6 @@ from workbench.grading.formulas import (
     Rounded,
     Sum,
     evaluate,
-    figure,
     in_numbers,
     in_words,
 )
@@ -32,6 +31,7 @@ from workbench.grading.grade import Grade, GradingError, reason_of
 from workbench.grading.graders import GRADERS
 from workbench.grading.run import grade_run
 from workbench.suite.model import Case, Suite
+from workbench.suite.numerals import figure
 from workbench.suite.settings import settings_of
 from workbench.trajectory.trajectory import Trajectory
 

@@ -19,7 +19,6 @@ from pathlib import Path
 
 from workbench.batches.events import BatchEvent, BatchListener, RunDone, RunEvent
 from workbench.batches.plan import PlannedRun
-from workbench.batches.recorded import result_of_recording, suite_of_recording
 from workbench.batches.redacting import EventDoor, SuiteParts, redacted_result, redacted_run, redacted_suite_text
 from workbench.config.secrets import Secrets
 from workbench.grading.grade import RunResult
@@ -238,6 +237,8 @@ def save_recording(
 
 def export_recording(folder: Path, recording: Recording, secrets: Secrets, before: str = "") -> Path:
     """Write a run of the history into a folder, as `save_recording` does; the file's name begins with `before`."""
+    from workbench.batches.recorded import result_of_recording, suite_of_recording  # on use: runs open no recording
+
     header, parts = recording.header, SuiteParts(secrets)
 
     def written() -> Iterator[str]:

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.config.program import Program
 from workbench.engine.thread import EngineThread
 from workbench.suite.model import Server
 from workbench.tools.answer import ServerError, UntrustedError
-from workbench.tools.by_hand import Executed, execute_by_hand
 from workbench.tools.connection import ServerStatus
 from workbench.tools.grant import Grant
 from workbench.tools.pool import ServerPool
 from workbench.trajectory.messages import JsonValue
+
+if TYPE_CHECKING:
+    from workbench.tools.by_hand import Executed
 
 
 class ServerOf(NamedTuple):
@@ -67,6 +69,8 @@ class Serving:
     def call(self, server: ServerOf, grant: Grant, tool: str, arguments: Mapping[str, JsonValue]) -> Future[Executed]:
         """Execute a tool once and write that into the audit log, starting its server if necessary. The future raises
         what `execute_by_hand` raises."""
+
+        from workbench.tools.by_hand import execute_by_hand  # on use: runs call no tool by hand
 
         async def call() -> Executed:
             await self._stop_if_down(server)

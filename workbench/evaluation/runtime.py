@@ -35,14 +35,11 @@ from workbench.batches.recordings import Recordings
 from workbench.batches.serving import Serving
 from workbench.batches.single import RunContext, make_run, nothing_to_await
 from workbench.batches.specs import Specs
-from workbench.batches.stepping import Steppers
 from workbench.config.models import ConfigError, ModelSpec
 from workbench.config.program import Program
-from workbench.engine.breakpoints import Breakpoint
 from workbench.engine.checkpoint import Command
 from workbench.engine.permission import ExecutionQuestion
 from workbench.engine.retries import DEFAULT_RETRIES, RetryPolicy
-from workbench.engine.stepping import Until
 from workbench.engine.thread import EngineThread
 from workbench.evaluation.approval import Approval
 from workbench.evaluation.plan import Plan
@@ -55,6 +52,9 @@ from workbench.tools.pool import ServerPool
 from workbench.trajectory.events import RetryScheduled
 
 if TYPE_CHECKING:
+    from workbench.batches.stepping import Steppers
+    from workbench.engine.breakpoints import Breakpoint
+    from workbench.engine.stepping import Until
     from workbench.evaluation.worker_pool import WorkerPool
     from workbench.providers.http.endpoints import Endpoints
 
@@ -106,7 +106,6 @@ class Runtime:
         self._history = HistoryWriter(history, lambda text: listener(HistorySaid(text))) if history else None
         self._handles: dict[str, BatchHandle] = {}
         self._batches: dict[Batch, asyncio.Task[None]] = {}
-        self._steppers = Steppers()
         self._batch_numbers = count(1)
         self._servers = ServerPool(program, starting=self._start_ups.watch)
         self._engine = EngineThread()
@@ -202,7 +201,7 @@ class Runtime:
         """
         return timed(
             in_turn(
-                self._steppers.take,
+                *([self._steppers.take] if self._ask is not None else []),
                 *([recorder.take] if recorder is not None else []),
                 *([record.listener(plan.runs)] if record is not None else []),
                 self._listener,
@@ -318,7 +317,8 @@ class Runtime:
     async def _run(self, batch: Batch, until: Until, workers: WorkerPool | None) -> None:
         task = asyncio.current_task()
         assert task is not None
-        self._steppers.expect(batch.runs, until)
+        if self._ask is not None:
+            self._steppers.expect(batch.runs, until)
         self._batches[batch] = task
         try:
             await batch.run()
@@ -341,6 +341,12 @@ class Runtime:
         await self._servers.close()
         if self._connected:
             await self._endpoints.close()
+
+    @cached_property
+    def _steppers(self) -> Steppers:
+        from workbench.batches.stepping import Steppers  # on use: only where somebody can answer, runs can be held
+
+        return Steppers()
 
     @cached_property
     def _endpoints(self) -> Endpoints:

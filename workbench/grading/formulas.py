@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
-
 from workbench.dataclasses import dataclass
+from workbench.suite.numerals import figure
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,14 +96,6 @@ def in_numbers(term: Term) -> str:
         case Rounded(term=inner):
             return in_numbers(inner)
     return f"{_written(term, words=False)} = {figure(evaluate(term))}"
-
-
-def figure(value: float) -> str:
-    """Returns a number with at most three decimals, or three significant digits where it is smaller than that."""
-    if not math.isfinite(value):
-        return str(value)
-    shown = f"{value:.3f}".rstrip("0").rstrip(".") if value == 0 or abs(value) >= 0.001 else f"{value:.3g}"
-    return shown.replace("-", "−", 1) if shown.startswith("-") else shown
 
 
 _LOOSE, _TIGHT, _WHOLE = range(3)

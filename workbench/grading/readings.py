@@ -8,9 +8,10 @@ from collections.abc import Callable, Mapping
 from workbench.dataclasses import dataclass
 from workbench.grading.decision import EXTRA_COST
 from workbench.grading.dimensions import SHARES
-from workbench.grading.formulas import Amount, Clamped, Difference, Product, Quotient, Rounded, Sum, Term, figure
+from workbench.grading.formulas import Amount, Clamped, Difference, Product, Quotient, Rounded, Sum, Term
 from workbench.grading.grade import CallPairing, Grade
 from workbench.grading.scoring import PASS_SCORE, ROUNDING_SLACK
+from workbench.suite.numerals import figure
 from workbench.suite.settings import Grading
 
 

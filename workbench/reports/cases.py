@@ -9,7 +9,6 @@ from typing import Any
 
 from pydantic import Field
 
-from workbench.grading.formulas import figure
 from workbench.grading.grade import Grade, RunResult, Status, disagree
 from workbench.grading.repeats import ArgumentStatistics, CaseResult
 from workbench.reports.json_base import Finite, ReportModel, SuitePath
@@ -18,7 +17,7 @@ from workbench.reports.signs import STATUS_SIGNS
 from workbench.reports.values import score_text
 from workbench.reports.visible import one_line
 from workbench.suite.model import RepeatRule
-from workbench.suite.numerals import counted, decimals
+from workbench.suite.numerals import counted, decimals, figure
 
 DISAGREE = "≠"
 

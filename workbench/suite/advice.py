@@ -25,6 +25,7 @@ from workbench.suite.model import ANY_TOOL, Case, ExpectedCall, Mock, Suite
 from workbench.suite.pattern_shape import repeats_ambiguously
 from workbench.suite.problems import Finding, Place, did_you_mean, quoted, warning, written
 from workbench.suite.settings import Grading, settings_of
+from workbench.suite.timestamps import read_timestamp
 from workbench.suite.tool_names import unknown_in_suite
 
 _DEFAULT_GRADING = Grading()
@@ -226,8 +227,6 @@ _USUAL_MOMENT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[
 def _is_moment(text: str) -> bool:
     if _USUAL_MOMENT.fullmatch(text) and _is_iso_format(text):
         return True
-    from workbench.suite.timestamps import read_timestamp  # imports dateutil, which is slow
-
     try:
         read_timestamp(text)
     except (ValueError, OverflowError):

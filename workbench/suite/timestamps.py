@@ -5,8 +5,6 @@ from __future__ import annotations
 from datetime import datetime, tzinfo
 from functools import lru_cache
 
-from dateutil import parser, tz
-
 _LONGEST_TEXT = 1_000
 _UNWRITTEN_PARTS = datetime(2000, 1, 1)
 """Fills in the parts that a text leaves out. It is fixed, so that a grade does not depend on the day on which it is
@@ -15,7 +13,9 @@ computed; a leap year and a first of the month, so that any day and any month fi
 
 def _offset(name: str | None, seconds: int | None) -> tzinfo | None:
     """Only offsets that are written count; the meaning of a bare zone name depends on the machine."""
-    return None if seconds is None else tz.tzoffset(name, seconds)
+    from dateutil.tz import tzoffset
+
+    return None if seconds is None else tzoffset(name, seconds)
 
 
 @lru_cache(maxsize=1024)
@@ -27,6 +27,8 @@ def read_timestamp(text: str) -> datetime:
     """
     if len(text) > _LONGEST_TEXT and not text.isdigit():
         raise ValueError("too long for a date and time")
+    from dateutil import parser  # on use: most suites compare no times
+
     try:
         return parser.parse(text[:_LONGEST_TEXT], default=_UNWRITTEN_PARTS, tzinfos=_offset)
     except (ValueError, OverflowError):

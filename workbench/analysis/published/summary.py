@@ -6,25 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
-from workbench.analysis.published.accuracy import ACCURACY
-from workbench.analysis.published.critics import CRITICS
-from workbench.analysis.published.decision import DECISION
-from workbench.analysis.published.dimensions import DIMENSIONS
 from workbench.analysis.published.system import Summary, System
-from workbench.analysis.published.trajectory import TRAJECTORY
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import RunResult, Status
 from workbench.grading.graders import SYSTEMS as NAMES
 from workbench.suite.model import Case
-
-SYSTEMS: dict[str, System] = {
-    "critics": CRITICS,
-    "decision": DECISION,
-    "accuracy": ACCURACY,
-    "trajectory": TRAJECTORY,
-    "dimensions": DIMENSIONS,
-}
-"""The published systems by the graders that follow them."""
 
 _NO_CASES: Mapping[str, Case] = MappingProxyType({})
 
@@ -57,7 +43,7 @@ def published_reports(results: Iterable[RunResult], cases: Mapping[str, Case] = 
         if grade is not None and grade.verdict in ("passed", "warned", "failed"):
             groups.setdefault((run.suite, grade.grader), []).append(_by_its_grader(run, grade.verdict))
     for (suite, grader), runs in groups.items():
-        system = SYSTEMS[grader]
+        system = system_of(grader)
         models = dict.fromkeys(run.model for run in runs)
         for model in models:
             mine = [run for run in runs if run.model == model]
@@ -65,3 +51,21 @@ def published_reports(results: Iterable[RunResult], cases: Mapping[str, Case] = 
             yield PublishedReport(suite, model, grader, NAMES[grader], summary)
         if len(models) > 1 and system.comparison is not None:
             yield PublishedReport(suite, None, grader, NAMES[grader], system.comparison(runs))
+
+
+def system_of(grader: str) -> System:
+    """Returns the published system that a grader follows. Only that one is imported."""
+    match grader:
+        case "critics":
+            from workbench.analysis.published.critics import CRITICS as SYSTEM
+        case "decision":
+            from workbench.analysis.published.decision import DECISION as SYSTEM
+        case "accuracy":
+            from workbench.analysis.published.accuracy import ACCURACY as SYSTEM
+        case "trajectory":
+            from workbench.analysis.published.trajectory import TRAJECTORY as SYSTEM
+        case "dimensions":
+            from workbench.analysis.published.dimensions import DIMENSIONS as SYSTEM
+        case _:
+            raise ValueError(f"no published system has a grader {grader!r}")
+    return SYSTEM

@@ -8,10 +8,10 @@ from typing import NamedTuple
 from rich.cells import cell_len
 
 from workbench.checks.describe import describe_whole
-from workbench.grading.formulas import figure
 from workbench.grading.grade import ArgumentVerdict, CallPairing
 from workbench.grading.scoring import ROUNDING_SLACK
 from workbench.reports.visible import one_line
+from workbench.suite.numerals import figure
 from workbench.tui.grades.state import GradesState
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.highlight import json_line

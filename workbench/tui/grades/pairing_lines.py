@@ -14,11 +14,12 @@ from rich.cells import cell_len
 
 from workbench.checks.describe import describe
 from workbench.grading.findings import describe_call, describe_expected
-from workbench.grading.formulas import Amount, figure, in_numbers
+from workbench.grading.formulas import Amount, in_numbers
 from workbench.grading.grade import ArgumentVerdict, CallPairing
 from workbench.grading.readings import Account
 from workbench.grading.scoring import ROUNDING_SLACK
 from workbench.reports.visible import one_line
+from workbench.suite.numerals import figure
 from workbench.tui.grades.pairing_arguments import (
     EARNED_CELLS,
     INDENT,
