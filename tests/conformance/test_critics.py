@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -18,7 +19,7 @@ from workbench.grading.repeats import ArgumentStatistics, case_result
 from workbench.grading.scoring import resolve_weights
 from workbench.grading.tool_names import same_tool
 from workbench.suite.checks import NAMED_WEIGHTS, Check
-from workbench.suite.model import Case
+from workbench.suite.model import Case, GradingTable
 from workbench.suite.settings import CriticsOptions, Grading
 from workbench.trajectory.messages import ToolDefinition
 from workbench.trajectory.trajectory import Trajectory
@@ -196,9 +197,9 @@ def test_several_runs_of_a_case_come_to_what_is_published(vector: Vector) -> Non
     given, expect = vector["input"], vector["expect"]
     if expect.get("raises"):
         with pytest.raises(ValidationError):
-            Grading(repeat_rule=given["pass_rule"])
+            GradingTable(repeat_rule=given["pass_rule"])
         return
-    grading = grading_of(given["rubric"]).model_copy(update={"repeat_rule": given["pass_rule"]})
+    grading = replace(grading_of(given["rubric"]), repeat_rule=given["pass_rule"])
     grades = [grade_of({**given, "actual": calls}) for calls in given["runs"]]
     runs = [
         RunResult(f"run-{repeat}", "s", "c", "C", "m", repeat, of_run(grade), Trajectory(""), (grade,), grading=grading)

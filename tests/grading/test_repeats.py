@@ -24,7 +24,7 @@ RULES: tuple[RepeatRule, ...] = ("last", "mean", "majority")
 
 
 def came_to(rule: RepeatRule, *runs: RunResult, grading: Grading | None = None) -> CaseResult:
-    in_force = (grading or Grading()).model_copy(update={"repeat_rule": rule})
+    in_force = replace(grading or Grading(), repeat_rule=rule)
     return case_result([replace(run, repeat=repeat, grading=in_force) for repeat, run in enumerate(runs)])
 
 
@@ -80,7 +80,7 @@ def test_a_mean_that_binary_fractions_push_below_a_threshold_has_reached_it_exce
     runs = [result("passed", score) for score in (0.7999999999, 0.8)]
     grading = Grading(warn_threshold=0.8)
     assert came_to("mean", *runs, grading=grading).status == "passed"
-    published = grading.model_copy(update={"critics": CriticsOptions(arcade_compatible=True)})
+    published = replace(grading, critics=CriticsOptions(arcade_compatible=True))
     assert came_to("mean", *runs, grading=published).status == "failed"
 
 

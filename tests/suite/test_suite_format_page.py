@@ -48,7 +48,7 @@ def test_there_are_whole_suites_among_the_examples() -> None:
     assert sum(text.startswith("format = 1") for text in EXAMPLES) >= 4
 
 
-def default_of(settings: BaseModel, path: str) -> Any:
+def default_of(settings: object, path: str) -> Any:
     value: Any = settings
     for name in path.split(".")[1:]:
         value = getattr(value, name)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import zlib
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from workbench.grading.grade import RunResult
 from workbench.grading.result_json import outcome_of, outcome_pieces
@@ -12,6 +13,9 @@ from workbench.suite.settings import Grading
 from workbench.trajectory.event_lines import event_from_json
 from workbench.trajectory.events import Event
 from workbench.trajectory.typed_json import compact_json, parsed_json
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 _LEVEL = 6
 _BEGINNING = 1 << 12
@@ -110,9 +114,16 @@ def unpacked_blocks(data: bytes) -> Blocks:
 
 def grading_text(grading: Grading) -> str | None:
     """Returns the options of a run's grading as JSON, `None` for the defaults."""
-    return None if grading == _DEFAULTS else grading.model_dump_json(exclude_defaults=True)
+    return None if grading == _DEFAULTS else _gradings().dump_json(grading, exclude_defaults=True).decode()
 
 
 def grading_from(text: str | None) -> Grading:
     """Returns the options of a run's grading. Raises ValueError."""
-    return _DEFAULTS if text is None else Grading.model_validate_json(text)
+    return _DEFAULTS if text is None else _gradings().validate_json(text, strict=True, extra="forbid")
+
+
+@cache
+def _gradings() -> TypeAdapter[Grading]:
+    from pydantic import TypeAdapter  # on use: most runs are graded by the defaults
+
+    return TypeAdapter(Grading)

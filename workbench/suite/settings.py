@@ -5,17 +5,18 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterator
 from functools import partial
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 from pydantic import BaseModel
 
 from workbench.dataclasses import dataclass
 from workbench.suite.by_identity import ByIdentity
 from workbench.suite.checks import Judged, with_parts
-from workbench.suite.model import Case, Frozen, GraderName, RepeatRule, Suite
+from workbench.suite.model import Case, GraderName, RepeatRule, Suite
 
 
-class Limits(Frozen):
+@dataclass(frozen=True, slots=True)
+class Limits:
     """Limits of a run. Times are in milliseconds (`_ms`) and seconds (`_s`)."""
 
     max_rounds: int = 6
@@ -24,7 +25,8 @@ class Limits(Frozen):
     timeout_s: float = 120
 
 
-class CriticsOptions(Frozen):
+@dataclass(frozen=True, slots=True)
+class CriticsOptions:
     """Resolved options of the `critics` grader."""
 
     tool_selection_weight: float = 1.0
@@ -33,7 +35,8 @@ class CriticsOptions(Frozen):
     arcade_compatible: bool = False
 
 
-class AccuracyOptions(Frozen):
+@dataclass(frozen=True, slots=True)
+class AccuracyOptions:
     """Resolved options of the `accuracy` grader."""
 
     mode: str = "exact"
@@ -42,23 +45,25 @@ class AccuracyOptions(Frozen):
     wrong_penalty: float = 0.25
 
 
-class DimensionsOptions(Frozen):
+@dataclass(frozen=True, slots=True)
+class DimensionsOptions:
     """Resolved options of the `dimensions` grader."""
 
     latency: Literal["wall", "model"] = "wall"
     repeated_calls: Literal["as expected", "as published"] = "as expected"
 
 
-class Grading(Frozen):
+@dataclass(frozen=True, slots=True)
+class Grading:
     """Resolved options of grading: which grader decides, its thresholds (0..1), and every grader's options."""
 
     by: GraderName = "critics"
     fail_threshold: float = 0.8
     warn_threshold: float = 0.9
     repeat_rule: RepeatRule = "last"
-    critics: CriticsOptions = CriticsOptions.model_construct()
-    accuracy: AccuracyOptions = AccuracyOptions.model_construct()
-    dimensions: DimensionsOptions = DimensionsOptions.model_construct()
+    critics: CriticsOptions = CriticsOptions()
+    accuracy: AccuracyOptions = AccuracyOptions()
+    dimensions: DimensionsOptions = DimensionsOptions()
 
 
 @dataclass(frozen=True)
@@ -70,9 +75,6 @@ class CaseSettings:
     execute: bool
     limits: Limits
     grading: Grading
-
-
-_Target = TypeVar("_Target", bound=BaseModel)
 
 
 def settings_of(suite: Suite, case: Case) -> CaseSettings:
@@ -87,13 +89,13 @@ def _merged_settings(held: weakref.ref[Suite], case: Case) -> CaseSettings:
         system=case.system if case.system is not None else suite.system,
         models=case.models if case.models is not None else suite.models,
         execute=case.execute if case.execute is not None else suite.execute,
-        limits=_merged(Limits, suite.limits, case.limits) if case.limits.model_fields_set else _limits(suite),
-        grading=_merged(Grading, suite.grading, case.grading) if case.grading.model_fields_set else _grading(suite),
+        limits=_limits_of(suite.limits, case.limits) if case.limits.model_fields_set else _limits(suite),
+        grading=_grading_of(suite.grading, case.grading) if case.grading.model_fields_set else _grading(suite),
     )
 
 
-_limits: ByIdentity[Suite, Limits] = ByIdentity(lambda suite: _merged(Limits, suite.limits))
-_grading: ByIdentity[Suite, Grading] = ByIdentity(lambda suite: _merged(Grading, suite.grading))
+_limits: ByIdentity[Suite, Limits] = ByIdentity(lambda suite: _limits_of(suite.limits))
+_grading: ByIdentity[Suite, Grading] = ByIdentity(lambda suite: _grading_of(suite.grading))
 """What most cases have, which write no such table of their own."""
 
 
@@ -102,11 +104,23 @@ _settings_under: ByIdentity[Suite, ByIdentity[Case, CaseSettings]] = ByIdentity(
 )
 
 
-def _merged(target: type[_Target], *layers: BaseModel) -> _Target:
+def _merged(*layers: BaseModel) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for layer in layers:
         _overlay(values, layer.model_dump(exclude_none=True))
-    return target.model_validate(values)
+    return values
+
+
+def _limits_of(*layers: BaseModel) -> Limits:
+    return Limits(**_merged(*layers))
+
+
+_OPTIONS_OF = {"critics": CriticsOptions, "accuracy": AccuracyOptions, "dimensions": DimensionsOptions}
+
+
+def _grading_of(*layers: BaseModel) -> Grading:
+    merged = _merged(*layers)
+    return Grading(**{key: _OPTIONS_OF[key](**value) if key in _OPTIONS_OF else value for key, value in merged.items()})
 
 
 def _overlay(values: dict[str, Any], upper: dict[str, Any]) -> None:

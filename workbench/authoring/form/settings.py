@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import get_args
 
-from pydantic import BaseModel
-
 from workbench.authoring.form.row import Field, FormRow, FormSource, Limits, as_it_stands, field_row
 from workbench.authoring.form.rows_calls import DETAIL, unknown_rows
 from workbench.authoring.form.tables import ABSENT, value_at
@@ -57,7 +55,7 @@ _TABLES: dict[Place, tuple[Field, ...]] = {
 }
 """The keys of each settings table."""
 
-_DEFAULTS: dict[str, BaseModel] = {"limits": LimitsInForce(), "grading": Grading(), "gate": Gate()}
+_DEFAULTS: dict[str, object] = {"limits": LimitsInForce(), "grading": Grading(), "gate": Gate()}
 
 
 def settings_rows(source: FormSource, key: str, *, rare: bool) -> Iterator[FormRow]:
