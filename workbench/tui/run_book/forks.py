@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from workbench.engine.fork import Fork
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.words import model_label
 from workbench.tui.run_book.record import RunRecord
+
+if TYPE_CHECKING:
+    from workbench.engine.fork import Fork
 
 
 def root_of(run: RunRecord) -> RunRecord:

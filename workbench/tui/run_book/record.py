@@ -17,7 +17,6 @@ from workbench.batches.redacting import EventDoor, SuiteParts, shown_result
 from workbench.config.finding import Finder
 from workbench.config.secrets import NO_SECRETS
 from workbench.dataclasses import dataclass
-from workbench.engine.permission import ExecutionQuestion
 from workbench.grading.grade import RunResult, Status, disagree
 from workbench.grading.run_summary import RunSummary, summary_of
 from workbench.suite.model import Case
@@ -32,6 +31,7 @@ from workbench.tui.run_book.shown.view import RunView
 
 if TYPE_CHECKING:
     from workbench.analysis.divergence import Difference
+    from workbench.engine.permission import ExecutionQuestion
 
 
 class RunKind(NamedTuple):

@@ -1,0 +1,77 @@
+"""What starts import: as few modules as the command needs, since these are most of what a short command costs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SUITE = """format = 1
+name = "One"
+
+[[tools]]
+name = "get_weather"
+parameters = { type = "object", properties = { city = { type = "string" } }, required = ["city"] }
+
+[[mocks]]
+tool = "get_weather"
+result = { degrees = 21 }
+
+[[cases]]
+name = "Paris"
+user = "What is the weather in Paris?"
+ordered = [{ tool = "get_weather", args = { city = "Paris" } }]
+"""
+
+OF_PYDANTIC = {"pydantic", "pydantic_core", "annotated_types", "typing_extensions", "typing_inspection"}
+
+NOT_PACKAGES = {"workbench", "__main__", "cython_runtime"}
+
+NOT_FOR_A_RUN = {
+    *("workbench.providers.http", "workbench.providers.wire", "workbench.tools.servers", "workbench.tools.by_hand"),
+    *("workbench.evaluation.baseline", "workbench.reports.json_report", "workbench.batches.stepping"),
+    *("workbench.grading.explaining", "workbench.grading.formulas", "workbench.analysis.published.trajectory"),
+    *("urllib.request", "http.client", "rich.text", "multiprocessing"),
+}
+
+
+def modules_of(words: list[str], folder: Path) -> list[str]:
+    """The modules that a command has loaded at its end."""
+    program = f"""
+import contextlib, io, sys
+from workbench.cli.main import main
+with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):
+    code = main({words!r})
+    assert code == 0, code
+print(*sys.modules, sep="\\n")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+    )
+    return done.stdout.split()
+
+
+@pytest.mark.parametrize(
+    ("words", "packages", "most"),
+    [
+        (["--version"], set[str](), 12),
+        (["--help"], set[str](), 12),
+        (["validate", "one.toml"], {*OF_PYDANTIC, "rich", "platformdirs"}, 75),
+        (["run", "one.toml", "--no-history"], {*OF_PYDANTIC, "rich", "platformdirs", "rapidfuzz", "uvloop"}, 225),
+    ],
+    ids=lambda value: value[0] if isinstance(value, list) else "",
+)
+def test_a_command_imports_what_it_needs(words: list[str], packages: set[str], most: int, tmp_path: Path) -> None:
+    tmp_path.joinpath("one.toml").write_text(SUITE)
+    loaded = modules_of(words, tmp_path)
+    others = {name.partition(".")[0] for name in loaded} - sys.stdlib_module_names - {"workbench", "__main__"}
+    assert {name for name in others if not name.startswith(("_", "sitecustomize"))} <= packages
+    assert len([name for name in loaded if name.startswith("workbench")]) <= most
+    assert not NOT_FOR_A_RUN.intersection(loaded)
