@@ -71,7 +71,7 @@ print(*sys.modules, sep="\\n")
 def test_a_command_imports_what_it_needs(words: list[str], packages: set[str], most: int, tmp_path: Path) -> None:
     tmp_path.joinpath("one.toml").write_text(SUITE)
     loaded = modules_of(words, tmp_path)
-    others = {name.partition(".")[0] for name in loaded} - sys.stdlib_module_names - {"workbench", "__main__"}
+    others = {name.partition(".")[0] for name in loaded} - sys.stdlib_module_names - NOT_PACKAGES
     assert {name for name in others if not name.startswith(("_", "sitecustomize"))} <= packages
     assert len([name for name in loaded if name.startswith("workbench")]) <= most
     assert not NOT_FOR_A_RUN.intersection(loaded)
