@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 from workbench.config.program import Program
 from workbench.dataclasses import dataclass
-from workbench.suite.model import Case, Server, Suite, Tool, written_tools
+from workbench.suite.model import Case, Server, Suite
 from workbench.tools.answer import ServerError, UntrustedError
 from workbench.tools.code_files import FoundCode
 from workbench.tools.connection import Connection, ServerStatus, TimeLimits
 from workbench.tools.environment import learn_written
 from workbench.tools.grant import Grant
-from workbench.tools.listings import DamagedListingError, Listing, Listings, definition_of, digest, readable_name
+from workbench.tools.listings import DamagedListingError, Listing, Listings, definitions_for, digest, readable_name
 from workbench.tools.mocks import Mocks
 from workbench.tools.python_reference import PythonFunctions
 from workbench.tools.toolbox import Toolbox, offered
@@ -64,15 +64,7 @@ class ServerPool:
         self._listings = Listings(program.folders.listings, now)
         self._servers: dict[tuple[Path, str], _Started] = {}
         self._functions: dict[FoundCode | None, PythonFunctions] = {}
-        self._definitions: dict[int, tuple[Tool, ToolDefinition]] = {}
-        """The definitions of tools that suites define, by the ids of these: one object for all runs of a batch."""
         self._closed = False
-
-    def _definition(self, tool: Tool) -> ToolDefinition:
-        known = self._definitions.get(id(tool))
-        if known is None:
-            known = self._definitions[id(tool)] = tool, definition_of(tool)
-        return known[1]
 
     async def open_toolbox(
         self, suite: Suite, case: Case, suite_file: Path, *, execute: bool, grant: Grant | None
@@ -86,7 +78,7 @@ class ServerPool:
         listed = await asyncio.gather(
             *(self._listed(suite_file, server, execute=execute, grant=grant) for server in suite.servers)
         )
-        definitions = [self._definition(tool) for tool in written_tools(suite, case)]
+        definitions = definitions_for(suite, case)
         for each in listed:
             definitions.extend(each.tools)
         code = grant.code if grant is not None else None
@@ -147,7 +139,6 @@ class ServerPool:
     async def renew(self) -> None:
         """Forget the servers that failed to start or died, so that the next batch starts them again. Within a batch a
         dead server stays down, because one that dies on every call would be restarted for ever."""
-        self._definitions.clear()
         dead = {key: started for key, started in self._servers.items() if started.server.down is not None}
         for key in dead:
             del self._servers[key]
