@@ -1,9 +1,19 @@
-"""Tests of the app wait for its event loop, not for a quiet processor."""
+"""Tests of the app wait for its event loop, not for a quiet processor, and ask no server that runs here besides."""
 
 from __future__ import annotations
 
+import pytest
+
 from tests.tui.frames import spare_what_is_not_seen
 from tests.tui.settling import settle_by_the_loop
+from workbench.config import presets
 
 settle_by_the_loop()
 spare_what_is_not_seen()
+
+
+@pytest.fixture(autouse=True)
+def no_servers_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave out what may run at the usual ports of local servers."""
+    remote = tuple(preset for preset in presets.PRESETS if not preset.is_local)
+    monkeypatch.setattr(presets, "PRESETS", remote)

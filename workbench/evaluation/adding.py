@@ -63,15 +63,8 @@ class TypedModel:
 
     @classmethod
     def of_preset(cls, preset: Preset, model: str = "") -> TypedModel:
-        """Return a model at a known endpoint. The endpoint's usual values are left out where they go without saying."""
-        own = preset.base_url == OWN_URLS[preset.provider]
-        return cls(
-            preset.provider,
-            "" if own else preset.base_url,
-            model,
-            "" if own else preset.api_key_env or "",
-            usual_name(preset, model),
-        )
+        """Return a model at a known endpoint."""
+        return cls(preset.provider, preset.base_url, model, preset.api_key_env or "", usual_name(preset, model))
 
     def spec(self, owner: Owner = "user") -> ModelSpec:
         """Return how the model is reached. Raises AddingError with everything that is wrong."""

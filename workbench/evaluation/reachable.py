@@ -27,7 +27,8 @@ LISTING_TIMEOUT_S = 30.0
 class KnownEndpoint:
     """A known endpoint, the variables among which its key was looked for, and what it said.
 
-    `models` are those that it lists, `None` if it was not asked or did not answer; `problem` says why it did not.
+    `models` are those that it lists, `None` if it was not asked or did not list any; `problem` says why it did not,
+    where something answers.
     """
 
     preset: Preset
@@ -82,7 +83,7 @@ async def with_models(endpoint: KnownEndpoint, program: Program) -> KnownEndpoin
     nothing where there is none. Never sends a key to another address than the preset's."""
     preset = endpoint.preset
     if preset.is_local and not await _accepts(preset.base_url):
-        return replace(endpoint, models=None, problem=endpoint.state)
+        return replace(endpoint, models=None, problem="")
     endpoints = Endpoints(program.secrets)
     try:
         async with asyncio.timeout(LISTING_TIMEOUT_S):

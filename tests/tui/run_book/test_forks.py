@@ -21,13 +21,13 @@ from workbench.suite.loading import parse_suite
 from workbench.trajectory.events import Event, Paused, StepStarted
 from workbench.trajectory.fold import fold
 from workbench.trajectory.trajectory import Trajectory
+from workbench.tui.models.choices import ModelChoice
 from workbench.tui.run_book.book import RunBook
 from workbench.tui.run_book.forks import branch_number, branch_text, place_text
 from workbench.tui.run_book.record import RunRecord
 from workbench.tui.run_book.shown.places import RunPlace
 from workbench.tui.run_book.summaries import CaseSummary, Counts, deciding_run
 from workbench.tui.runs.fork_draft import ForkDraft, fork_draft
-from workbench.tui.runs.model_choices import ModelChoice
 
 PATH = Path("a.toml")
 FILE = parse_suite('format = 1\nname = "S"\nsystem = "Be kind."\n[[cases]]\nname = "One"\nuser = "x"\n', PATH)

@@ -134,7 +134,7 @@ async def test_the_palette_offers_the_registry(tmp_path: Path) -> None:
         await app.press("ctrl+p")
         assert "Run the case" in app.screen
         await app.press(*"choose models")
-        await app.until(lambda: "Choose models  m" in app.screen)
+        await app.until(lambda: "Choose models, or add one  m" in app.screen)
         await app.press("enter")
         await app.until(lambda: "Checked models override" in app.screen)
 

@@ -50,7 +50,6 @@ ACTIONS: tuple[Action, ...] = (
     Action("run.repeats", "Run several times", ("T",), why_not=_run_repeats),
     Action("run.stop", "Stop the case", ("x",), label="stop", why_not=_stop),
     Action("run.stop_all", "Stop all runs", ("X",), label="stop all", why_not=_stop_all),
-    Action("models", "Choose models", ("m",), label="models"),
 )
 
 FEATURE = Feature("runs", ACTIONS)

@@ -1,17 +1,14 @@
-"""Running and stopping cases, and selecting models."""
+"""Running and stopping cases."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from workbench.config.program import Program
 from workbench.suite.numerals import counted
 from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.glyphs import GLYPHS
-from workbench.tui.runs.dialogs import ModelsScreen, RepeatsScreen
-from workbench.tui.runs.model_choices import model_choices
+from workbench.tui.runs.dialogs import RepeatsScreen
 from workbench.tui.tree.selection import Selection
 from workbench.tui.tree.state import Row
 
@@ -28,24 +25,20 @@ class RunCases(Protocol):
 
 
 class RunningCommands:
-    """Runs and stops cases, and selects the models."""
+    """Runs and stops cases."""
 
     def __init__(
         self,
         stage: Stage,
         selection: Selection,
-        program: Program,
         run_cases: RunCases,
         stop: Callable[[Sequence[str]], object],
         stop_all: Callable[[], object],
-        remember: Callable[[], object],
     ) -> None:
         self._stage = stage
         self._selection = selection
-        self._program = program
         self._run_cases = run_cases
         self._stop_runs = stop
-        self._remember = remember
         self.methods: dict[str, Callable[[], object]] = {
             "run.case": self._run_case,
             "run.suite": self._run_below,
@@ -54,7 +47,6 @@ class RunningCommands:
             "run.repeats": self._run_repeats,
             "run.stop": self._stop,
             "run.stop_all": stop_all,
-            "models": partial(self.choose_models, selection.show_again),
         }
 
     def _run_case(self) -> None:
@@ -105,18 +97,3 @@ class RunningCommands:
 
     def _stop(self) -> None:
         self._stop_runs([run.run_id for run in self._selection.book.under_way(self._selection.case)])
-
-    def choose_models(self, taken: Callable[[], object]) -> None:
-        """Ask for the models to run on. `taken` is called if the selection changed."""
-        selection, open_suites = self._selection, self._selection.open_suites
-        recorded = [run.planned.model for run in open_suites.workspace.recorded]
-        files = [suite.file for suite in open_suites.suites]
-        choices = model_choices(self._program, files, selection.models, recorded)
-
-        def take(models: tuple[str, ...] | None) -> None:
-            if models is not None:
-                selection.models, selection.models_for_now = models, False
-                taken()
-                self._remember()
-
-        self._stage.show(ModelsScreen(choices, selection.models), take)

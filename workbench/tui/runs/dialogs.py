@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from rich.cells import cell_len
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -20,16 +18,15 @@ from workbench.suite.model import MOST_REPEATS
 from workbench.suite.trust import SuiteNeeds
 from workbench.trajectory.messages import JsonValue, ToolDefinition
 from workbench.tui.kit.asking import AskScreen
-from workbench.tui.kit.dialogs import ChooseLines, Dialog, Option, ReadLines, keys_line
+from workbench.tui.kit.dialogs import Dialog, Option, keys_line
 from workbench.tui.kit.fields import SafeInput
 from workbench.tui.kit.painting import Bar
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.highlight import json_line
 from workbench.tui.lines.prose import behind, with_margin
-from workbench.tui.lines.spans import EMPTY, Line, Role, Span, padded, wrap, wrap_line
+from workbench.tui.lines.spans import EMPTY, Line, Role, Span, wrap, wrap_line
 from workbench.tui.lines.words import hints_in_words, model_label
 from workbench.tui.run_book.record import Question
-from workbench.tui.runs.model_choices import ModelChoices
 
 ExecutionAnswer = Literal["yes", "no", "stop"]
 
@@ -112,75 +109,6 @@ def _call_lines(tool: ToolDefinition, arguments: Mapping[str, JsonValue], width:
 
 def _labelled(label: str, text: str, room: int, role: Role) -> list[Line]:
     return behind((Span(f"  {label:<{_LABEL_WIDTH}}", "muted"),), text, role, room)
-
-
-_EXPLAINED = "Checked models override each suite's own. Check none to use the suites' models."
-
-LONGEST_LABEL = 28
-"""Longer names are not aligned."""
-
-
-class ModelsScreen(Dialog[tuple[str, ...]]):
-    """Asks for models. Closes with the checked ones, in the order of the list."""
-
-    TITLE_LINE = "Models"
-    DEFAULT_CSS = "ModelsScreen > Vertical { width: 130; }"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("space", "check", show=False),
-        Binding("enter", "use", show=False),
-    ]
-
-    def __init__(self, models: ModelChoices, checked: Sequence[str]) -> None:
-        super().__init__(keys_line(("Space", "check"), ("Enter", "use"), ("Esc", "leave as it was")))
-        self._models = tuple(choice.name for choice in models.choices)
-        self._problems = models.problems
-        labels = [model_label(model) for model in self._models]
-        width = min(max(map(cell_len, labels)), LONGEST_LABEL)
-        self._options = [
-            Option(padded(label, width), choice.detail, choice.short, checked=choice.name in checked)
-            for label, choice in zip(labels, models.choices, strict=True)
-        ]
-
-    def body(self) -> ComposeResult:
-        yield ReadLines(self._explained, "reading")
-        yield _ModelList(self._options, widget_id="choices")
-
-    def on_mount(self) -> None:
-        self.set_focus(self.query_one("#choices"))
-
-    def _explained(self, width: int) -> list[Line]:
-        lines: list[Line] = [EMPTY]
-        lines += with_margin(_EXPLAINED, width, "muted")
-        for problem in self._problems:
-            lines += with_margin(f"{GLYPHS.error} {problem}", width, "error")
-        return [*lines, EMPTY]
-
-    @on(ChooseLines.Chosen)
-    def _clicked(self) -> None:
-        self.action_check()
-
-    def action_check(self) -> None:
-        """Check or uncheck the selected model."""
-        choices = self.query_one("#choices", ChooseLines)
-        option = choices.options[choices.cursor]
-        choices.options[choices.cursor] = replace(option, checked=not option.checked)
-        choices.repaint()
-
-    def action_use(self) -> None:
-        """Close with the checked models."""
-        options = self.query_one("#choices", ChooseLines).options
-        self.dismiss(tuple(model for model, option in zip(self._models, options, strict=True) if option.checked))
-
-
-class _ModelList(ChooseLines, inherit_bindings=False):
-    """A list in which Enter is left to the dialog and space checks."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up", "move('up')", show=False),
-        Binding("down", "move('down')", show=False),
-        Binding("home", "move('home')", show=False),
-        Binding("end", "move('end')", show=False),
-    ]
 
 
 _USUAL = "3"

@@ -15,9 +15,9 @@ from workbench.engine.turns import turns_of
 from workbench.suite.settings import settings_of
 from workbench.trajectory.events import ResultReceived
 from workbench.trajectory.trajectory import Trajectory
+from workbench.tui.models.choices import ModelChoice
 from workbench.tui.run_book.record import RunRecord
 from workbench.tui.run_book.shown.places import RunPlace
-from workbench.tui.runs.model_choices import ModelChoice
 
 TextName = Literal["system", "result"]
 

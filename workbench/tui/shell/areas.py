@@ -14,6 +14,7 @@ from workbench.tui.failures.opening import FailuresCommands
 from workbench.tui.grades.opening import GradesCommands
 from workbench.tui.history.opening import HistoryCommands
 from workbench.tui.kit.outside_editing import OutsideEditing
+from workbench.tui.models.commands import ModelCommands
 from workbench.tui.runs.commands import RunningCommands
 from workbench.tui.saving.commands import SavingCommands
 from workbench.tui.shell.main_screen import MainScreen
@@ -50,7 +51,8 @@ class Areas:
             main.known_tools.forget()
             main.auditor.forget()
 
-        running = RunningCommands(app, selection, program, starter.run_soon, runner.stop, services.stop_all, remember)
+        running = RunningCommands(app, selection, starter.run_soon, runner.stop, services.stop_all)
+        models = ModelCommands(app, selection, program, services.is_bundled, remember)
         breakpoints = BreakpointCommands(
             app,
             main,
@@ -67,7 +69,7 @@ class Areas:
             runner,
             run_on=starter.run_on_soon,
             stop_all=services.stop_all,
-            choose_models=running.choose_models,
+            choose_models=models.choose_models,
             runs=runs,
             pairs=pairs,
             over_time=lambda *about: history.show_case(*about),
@@ -95,6 +97,7 @@ class Areas:
         )
         areas = (
             running,
+            models,
             self._stepping,
             breakpoints,
             RunPaneCommands(app, selection, main, run_pane, services.run_saver),

@@ -22,6 +22,7 @@ from workbench.tui.kit.actions import (
     MainSituation,
     Where,
 )
+from workbench.tui.models.actions import FEATURE as MODELS
 from workbench.tui.runs.actions import FEATURE as RUNS
 from workbench.tui.saving.actions import FEATURE as SAVING
 from workbench.tui.shell.actions import PROGRAM, VIEWING
@@ -33,6 +34,7 @@ from workbench.tui.two_runs.actions import FEATURE as TWO_RUNS
 
 FEATURES: tuple[Feature, ...] = (
     RUNS,
+    MODELS,
     stepping.FEATURE,
     BREAKPOINTS,
     TREE,

@@ -22,9 +22,9 @@ from workbench.tui.lines.highlight import PlainColours
 from workbench.tui.lines.prose import LONGEST_LINE, LONGEST_SHOWN
 from workbench.tui.lines.spans import EMPTY, Line, Role, Span, wrap
 from workbench.tui.lines.words import model_label
+from workbench.tui.models.choices import model_choices
 from workbench.tui.run_book.forks import place_text
 from workbench.tui.runs.fork_draft import ForkDraft, ForkKey, TextName, fork_draft
-from workbench.tui.runs.model_choices import model_choices
 from workbench.tui.tree.selection import Selection
 
 if TYPE_CHECKING:

@@ -60,7 +60,7 @@ def model_choices(
         by = "named by " + ", ".join(file.path.stem for file in namers[:SUITES_NAMED_MAX]) + more
         if model not in found:
             found[model] = replace(_described(program, model, namers[0].path.parent, by_suite=True), whose=by)
-    others = dict.fromkeys(recorded, "recorded on") | dict.fromkeys(checked, "named on the command line")
+    others = dict.fromkeys(recorded, "recorded on") | dict.fromkeys(checked, "chosen")
     for model, why in others.items():
         if model not in found:
             found[model] = replace(_described(program, model, folders[0], by_suite=False), whose=why)

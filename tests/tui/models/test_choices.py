@@ -56,7 +56,7 @@ async def test_a_model_that_was_named_when_the_app_was_opened_is_listed_and_chec
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME), size=(200, 30), models=("openai:o9",)) as app:
         await app.press("m")
         assert "[✓] openai:o9" in app.screen
-        assert "named on the command line" in app.screen
+        assert "chosen" in app.screen
 
 
 async def test_on_80_columns_the_host_of_each_endpoint_is_readable(tmp_path: Path) -> None:

@@ -1,0 +1,178 @@
+"""A model is found, added and run from within the app, by keys alone."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+from textual import events
+
+from tests.providers.server import Answer, Request, Server, document, error_document, models_document, said, serve
+from tests.tui.apps import Opened, opened, suites_in
+from workbench.config import presets
+from workbench.config.presets import Preset
+
+KEY = "sk-planted-0123456789-abcdef"
+TALK = """
+format = 1
+name = "Talk"
+[[cases]]
+name = "Rain"
+user = "Say rain."
+response_contains = ["rain"]
+"""
+
+
+def _rain(request: Request) -> Answer:
+    return said("openai", text="It will rain.") if request.method == "POST" else document({}, 404)
+
+
+def offer(monkeypatch: pytest.MonkeyPatch, *known: Preset) -> None:
+    monkeypatch.setattr(presets, "PRESETS", known)
+
+
+async def typed(app: Opened, text: str) -> None:
+    await app.press(*("space" if character == " " else character for character in text))
+
+
+async def to(app: Opened, field: str) -> None:
+    """Go to a field of the form with the arrow keys."""
+    for _ in range(12):
+        focused = app.app.focused
+        if focused is not None and focused.id == field:
+            return
+        await app.press("down")
+    raise AssertionError(f"no way to {field}")
+
+
+async def test_a_local_endpoint_is_added_and_run_by_keys_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the dialog over the form to a run; comments of the file stay."""
+    suites = suites_in(tmp_path, talk=TALK)
+    (suites / "workbench.toml").write_text("# ours\n")
+    with Server(_rain, models=document(models_document("test-model", "other"))) as server:
+        offer(monkeypatch, Preset("near", "Near", f"{server.url}/v1"))
+        async with opened(suites, size=(80, 24), variables={"HOME": str(tmp_path)}, live=True) as app:
+            assert server.listings == []  # asked when the dialog opens, not before
+            await app.press("m")
+            await app.until(lambda: "lists 2 models" in app.screen)
+            assert "Near  answers at 127.0.0.1" in app.screen
+            await app.press("down", "down", "a")  # on the first model that it lists
+            assert "Add a model" in app.screen
+            assert "‹ Near ›" in app.screen
+            assert "The endpoint lists test-model, other." in app.screen
+            await to(app, "name")
+            await app.press(*["backspace"] * len("test-model"))
+            await typed(app, "rainy")
+            await to(app, "price")
+            await typed(app, "1, 2")
+            await app.press("enter")
+            await app.until(lambda: "[✓] rainy" in app.screen)
+            written = (suites / "workbench.toml").read_text()
+            assert written.startswith("# ours\n\n[models.rainy]\n")
+            assert tomllib.loads(written)["models"]["rainy"] == {
+                "provider": "openai",
+                "base_url": f"{server.url}/v1",
+                "model": "test-model",
+                "price": {"input": 1.0, "output": 2.0},
+            }
+            await app.press("enter")
+            assert app.app.main.selection.models == ("rainy",)
+            await app.pilot.press("r")
+            await app.until(lambda: "This suite wants to ask a model" in app.screen)  # a project's model needs trust
+            assert server.requests == []
+            await app.pilot.press("o")
+            await app.until(lambda: "✓ passed" in app.screen or "1/1" in app.screen)
+            assert server.requests[-1].json["model"] == "test-model"
+
+
+async def test_a_listed_model_runs_without_being_added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with serve(models=document(models_document("one", "two"))) as server:
+        offer(monkeypatch, Preset("near", "Near", f"{server.url}/v1"))
+        async with opened(suites_in(tmp_path, talk=TALK), size=(160, 48)) as app:
+            await app.press("m")
+            await app.until(lambda: "lists 2 models" in app.screen)
+            await app.press("end", "space", "up", "up", "space")  # check "two", then fold
+            assert "show or hide its models" in app.screen
+            assert "[✓] two" not in app.screen
+            await app.press("enter")
+            assert app.app.main.selection.models == (f"openai:two@{server.url}/v1",)
+            await app.press("m")
+            await app.until(lambda: "lists 2 models" in app.screen)
+            assert f"[✓] openai:two@{server.url}/v1" in app.screen
+
+
+async def test_an_endpoint_with_a_key_is_asked_when_its_row_is_chosen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    suites = suites_in(tmp_path, talk=TALK)
+    (suites / ".env").write_text(f"FAR_KEY={KEY}\n")
+    with serve(models=document(models_document("big"))) as server:
+        monkeypatch.setattr(Preset, "is_local", property(lambda preset: False))  # the server stands for a vendor's
+        offer(
+            monkeypatch,
+            Preset("far", "Far", f"{server.url}/v1", "FAR_KEY"),
+            Preset("none", "None", "https://none.test/v1", "NONE_KEY"),
+        )
+        async with opened(suites, size=(80, 24), variables={"HOME": str(tmp_path)}) as app:
+            await app.press("m")
+            assert "Far  key found in FAR_KEY: Space lists its models" in app.screen
+            assert "No key is found for None." in app.screen
+            assert server.listings == []
+            await app.press("end", "space")
+            await app.until(lambda: "lists 1 model" in app.screen)
+            assert server.listings[0].headers["authorization"] == f"Bearer {KEY}"
+            await app.press("end", "space")  # it runs only by a name of its own, which brings its key
+            assert "Add a model" in app.screen
+            assert "✓ The key is found in FAR_KEY." in app.screen
+            await app.press("enter")
+            await app.until(lambda: "[✓] big" in app.screen)
+            assert KEY not in app.screen
+    written = tomllib.loads((tmp_path / "state" / "config" / "workbench.toml").read_text())
+    assert written["models"]["big"]["api_key_env"] == "FAR_KEY"
+
+
+async def test_a_refusal_is_told_in_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with serve(models=document(error_document("openai", f"no such key {KEY}"), 401)) as server:
+        offer(monkeypatch, Preset("near", "Near", f"{server.url}/v1", "NEAR_KEY"))
+        async with opened(suites_in(tmp_path, talk=TALK), size=(160, 48), variables={"NEAR_KEY": KEY}) as app:
+            await app.press("m")
+            await app.until(lambda: "does not accept the key in NEAR_KEY (401" in app.screen)
+            assert KEY not in app.screen
+
+
+async def test_what_is_wrong_is_told_in_the_form_and_what_is_not_confirmed_needs_a_second_enter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "state" / "config" / "workbench.toml"
+    with Server(_rain) as server:
+        offer(monkeypatch, Preset("near", "Near", f"{server.url}/v1"))
+        async with opened(suites_in(tmp_path, talk=TALK), size=(120, 36)) as app:
+            await app.press("m", "a", "enter")
+            assert "‹ another endpoint ›" in app.screen
+            for told in ("model is missing: write the model's name", "name here cannot be the name of a model"):
+                assert told in app.screen
+            assert app.app.focused is not None
+            assert app.app.focused.id == "model"
+            await to(app, "preset")
+            await app.press("right")  # round to the first
+            assert "‹ Near ›" in app.screen
+            await to(app, "api_key_env")
+            app.app.post_message(events.Paste(KEY))
+            await app.settle()
+            assert "That may be a key, so it was removed" in app.screen
+            assert KEY[:9] not in app.screen
+            await to(app, "model")
+            await typed(app, "absent")
+            await app.press("enter")
+            await app.until(lambda: "has no model 'absent': it lists test-model" in app.screen)
+            assert "Enter add it all the same" in app.screen
+            assert not file.exists()
+            await app.press("enter")
+            assert "[✓] absent" in app.screen
+            assert "model = " not in file.read_text()
+            await app.press("a")
+            await to(app, "model")
+            await typed(app, "absent")
+            await app.press("escape", "escape")
+            assert app.app.main.selection.models == ()

@@ -1,0 +1,44 @@
+"""What the form for a new model may do: look for keys, ask the endpoint, write the model down."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from workbench.config.models import ConfigError, ModelSpec
+from workbench.config.program import Program
+from workbench.evaluation.adding import Owner, add_model, check_typed_now, settings_file, usual_owner
+from workbench.providers.http.check import CheckResult
+from workbench.tui.kit.stage import in_background
+
+
+class ModelAdder:
+    """Adds models for the suites in a folder; into the user's own `workbench.toml` only, if these are `bundled`."""
+
+    def __init__(self, program: Program, folder: Path, *, bundled: bool) -> None:
+        self._program = program
+        self._folder = folder
+        self.owners: tuple[Owner, ...] = ("user",) if bundled else ("user", "project")
+        self.owner: Owner = "user" if bundled else usual_owner(program, folder)
+
+    def file(self, owner: Owner) -> Path:
+        """Return the `workbench.toml` of an owner."""
+        return settings_file(self._program, self._folder, owner)
+
+    def key_is_found(self, variable: str) -> bool:
+        """Return whether a variable has a value, in the environment or in a `.env`. Raises ConfigError."""
+        return bool(self._program.environment.of(self._folder).get(variable, "").strip())
+
+    async def check(self, spec: ModelSpec) -> CheckResult:
+        """Ask the endpoint of a model whether it answers, accepts the key and has the model."""
+        try:
+            return await in_background(lambda: check_typed_now(spec, self._folder, self._program))
+        except ConfigError as error:
+            return CheckResult(False, str(error))
+
+    def add(self, spec: ModelSpec, owner: Owner) -> Path:
+        """Write a model down. Raises ConfigError."""
+        return add_model(spec, self._folder, self._program, owner)
+
+    def shown(self, text: str) -> str:
+        """Return a text without secrets."""
+        return self._program.secrets.redact(text)

@@ -1,0 +1,211 @@
+"""The dialog for choosing models: named ones, those that endpoints list, and a key that adds one."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import ClassVar
+
+from rich.cells import cell_len
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+
+from workbench.dataclasses import dataclass
+from workbench.evaluation.reachable import KnownEndpoint
+from workbench.reports.visible import one_line
+from workbench.tui.kit.dialogs import Dialog, ReadLines, keys_line
+from workbench.tui.kit.line_view import LineView
+from workbench.tui.lines.glyphs import GLYPHS
+from workbench.tui.lines.prose import with_margin
+from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, cut_line, padded
+from workbench.tui.models.choices import ModelChoices
+from workbench.tui.models.state import ModelsState, Row
+from workbench.tui.terminal.theming import Ground
+
+_EXPLAINED = "Checked models override each suite's own. Check none to use the suites' models."
+
+LONGEST_LABEL = 28
+"""Longer names are not aligned."""
+
+_LEAST_ROWS = 5
+"""The rows that the list keeps, whatever there is to read."""
+
+_ROWS_AROUND = 4
+"""The rows of border, title and keys."""
+
+
+@dataclass(frozen=True)
+class ModelWays:
+    """What the dialog may do: `ask` an endpoint for its models, `add` a model with a form that begins with a model of
+    an endpoint (it calls back with the name), and read the `choices` anew."""
+
+    ask: Callable[[KnownEndpoint], Awaitable[KnownEndpoint]]
+    add: Callable[[Sequence[KnownEndpoint], KnownEndpoint | None, str, Callable[[str | None], None]], None]
+    choices: Callable[[], ModelChoices]
+
+
+class ModelsScreen(Dialog[tuple[str, ...]]):
+    """Asks for models. Closes with the checked ones, in the order of the list."""
+
+    TITLE_LINE = "Models"
+    DEFAULT_CSS = """
+    ModelsScreen > Vertical { width: 130; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("space", "check", show=False),
+        Binding("enter", "use", show=False),
+        Binding("a", "add", show=False),
+    ]
+
+    def __init__(self, state: ModelsState, ways: ModelWays) -> None:
+        super().__init__(EMPTY)
+        self.state = state
+        self._ways = ways
+
+    def body(self) -> ComposeResult:
+        yield ReadLines(self._explained, "reading")
+        yield _ModelList(self.state, self._show_keys, self.action_check)
+        yield ReadLines(self._absent, "absent")
+
+    def on_mount(self) -> None:
+        self.set_focus(self._list)
+        self._show_keys()
+        for endpoint in self.state.local:
+            self._ask(endpoint)
+
+    @property
+    def _list(self) -> _ModelList:
+        return self.query_one(_ModelList)
+
+    def _explained(self, width: int) -> list[Line]:
+        lines: list[Line] = [EMPTY]
+        lines += with_margin(_EXPLAINED, width, "muted")
+        for problem in self.state.choices.problems:
+            lines += with_margin(f"{GLYPHS.error} {problem}", width, "error")
+        return [*lines, EMPTY]
+
+    def _absent(self, width: int) -> list[Line]:
+        lines: list[Line] = [EMPTY]
+        for sentence in self.state.absent:
+            lines += with_margin(one_line(sentence), width, "muted")
+        return [*lines, EMPTY]
+
+    def _show_keys(self) -> None:
+        row = self._list.row
+        space = "check"
+        if row.endpoint is not None and not row.model:
+            space = "list its models" if row.endpoint.models is None else "show or hide its models"
+        elif row.name is None:
+            space = "add it"
+        self.say_keys(keys_line(("Space", space), ("Enter", "use"), ("a", "add a model"), ("Esc", "leave as it was")))
+
+    def _show(self, at: int | None = None) -> None:
+        self._list.move_cursor(self._list.cursor if at is None else at)
+        self._list.refresh(layout=True)
+        for reading in self.query(ReadLines):
+            reading.show_anew(from_top=False)
+            reading.refresh(layout=True)
+        self._make_room(self.app.size.height)
+        self._show_keys()
+
+    def _make_room(self, height: int) -> None:
+        """Limit the heights so that title, some rows and keys are always visible."""
+        width = max(min(130, self.app.size.width * 96 // 100) - 5, 1)
+        room = height - _ROWS_AROUND
+        for name, build in (("#reading", self._explained), ("#absent", self._absent)):
+            reading = self.query_one(name)
+            rows = len(build(width))
+            taken = rows if room - rows >= _LEAST_ROWS else 0
+            reading.styles.max_height = taken
+            reading.display = bool(taken)
+            room -= taken
+        self._list.styles.max_height = max(room, 1)
+
+    def _ask(self, endpoint: KnownEndpoint) -> None:
+        async def ask() -> None:
+            answered = await self._ways.ask(endpoint)
+            at = self._list.row
+            self.state.answered(answered)
+            self._show(self.state.rows.index(at) if at in self.state.rows else None)
+
+        self.state.asks(endpoint)
+        self._show()
+        self.run_worker(ask(), group="models", exit_on_error=True)
+
+    def action_check(self) -> None:
+        """Check the model of the row, or show the models of its endpoint."""
+        row = self._list.row
+        if row.endpoint is None or row.name is not None:
+            self.state.check(row)
+            self._list.repaint()
+        elif row.model:
+            self.action_add()
+        elif row.endpoint.models is None:
+            self._ask(row.endpoint)
+        else:
+            self.state.fold(row.endpoint)
+            self._show()
+
+    def action_use(self) -> None:
+        """Close with the checked models."""
+        self.dismiss(self.state.chosen)
+
+    def action_add(self) -> None:
+        """Add a model to a `workbench.toml`, beginning with the one of the row."""
+        row = self._list.row
+
+        def added(name: str | None) -> None:
+            if name is not None:
+                self._show(self.state.added(self._ways.choices(), name))
+
+        self._ways.add(self.state.endpoints, row.endpoint, row.model, added)
+
+
+class _ModelList(LineView):
+    """The rows. Enter and space are left to the dialog."""
+
+    GROUND: ClassVar[Ground] = "panel"
+
+    def __init__(self, state: ModelsState, on_move: Callable[[], None], choose: Callable[[], None]) -> None:
+        super().__init__("choices")
+        self._state = state
+        self._on_move = on_move
+        self._choose = choose
+
+    @property
+    def row(self) -> Row:
+        """The row of the cursor."""
+        return self._state.rows[min(self.cursor, len(self._state.rows) - 1)]
+
+    def line_count(self) -> int:
+        return len(self._state.rows)
+
+    def line_at(self, index: int) -> Line:
+        row = self._state.rows[index]
+        if row.endpoint is not None and not row.model:
+            role: Role = "error" if row.endpoint.problem else "muted"
+            return cut_line((Span(f" {row.label}", "strong"), Span(f"  {row.detail}", role)), self.text_width)
+        checked = self._state.is_checked(row)
+        mark = f"[{GLYPHS.passed if checked else ' '}] " if row.name is not None else "    "
+        head: Line = (
+            Span("   " if row.endpoint is not None else " "),
+            Span(mark, "passed" if checked else "muted"),
+            Span(row.label if row.endpoint is not None else self._label(row.label)),
+        )
+        line = (*head, Span(f"  {row.detail}", "muted"))
+        if row.short and cells(line) > self.text_width:
+            line = (*head, Span(f"  {row.short}", "muted"))
+        return cut_line(line, self.text_width)
+
+    def _label(self, label: str) -> str:
+        labels = (cell_len(row.label) for row in self._state.rows if row.endpoint is None)
+        width = max((length for length in labels if length <= LONGEST_LABEL), default=0)
+        return padded(label, max(width, cell_len(label)))
+
+    def get_content_height(self, container: object, viewport: object, width: int) -> int:
+        return len(self._state.rows)
+
+    def moved(self) -> None:
+        self._on_move()
+
+    def chosen(self, index: int) -> None:
+        self._choose()

@@ -1,0 +1,346 @@
+"""The form for a new model: a known endpoint or another one, the model's name there, and where it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import ClassVar
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal
+from textual.suggester import SuggestFromList
+from textual.widgets import Input
+
+from workbench.config.models import PROVIDERS, ConfigError, checked_key_variable
+from workbench.config.presets import Preset
+from workbench.evaluation.adding import AddingError, Field, Owner, TypedModel, usual_name
+from workbench.evaluation.reachable import KnownEndpoint
+from workbench.providers.http.check import CheckResult
+from workbench.reports.visible import one_line
+from workbench.tui.kit.dialogs import Dialog, ReadLines, keys_line
+from workbench.tui.kit.fields import SafeInput
+from workbench.tui.kit.painting import Bar
+from workbench.tui.lines.glyphs import GLYPHS
+from workbench.tui.lines.prose import behind
+from workbench.tui.lines.spans import EMPTY, Line, Role, Span
+from workbench.tui.models.adder import ModelAdder
+from workbench.tui.terminal.theming import Ground
+
+_LABELS: dict[str, str] = {
+    "preset": "endpoint",
+    "provider": "API",
+    "base_url": "base URL",
+    "api_key_env": "key variable",
+    "model": "model",
+    "name": "name here",
+    "price": "price",
+    "owner": "written into",
+}
+_PLACEHOLDERS: dict[str, str] = {
+    "base_url": "such as http://localhost:1234/v1",
+    "api_key_env": "no key; else the variable that holds it",
+    "model": "its name at the endpoint",
+    "name": "the name to run it by",
+    "price": "US dollars per million tokens, in and out: 0.15, 0.6",
+}
+_OTHER = "another endpoint"
+_OWNERS: dict[Owner, str] = {"user": "your own workbench.toml", "project": "the one next to the suites"}
+_ROWS_AROUND = 5 + len(_LABELS)
+"""The rows of border, title, keys, an empty line and fields."""
+
+MOST_LISTED = 5
+"""The models of an endpoint that are named at most."""
+
+_SHORTEST_KEY = 20
+"""Shorter texts may become the name of a variable while they are typed."""
+
+
+class ChoiceField(Bar, can_focus=True):
+    """One of several values, changed with ← and →."""
+
+    DEFAULT_CSS = "ChoiceField { background: $background; }"
+    GROUND: ClassVar[Ground] = "background"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("left", "turn(-1)", show=False),
+        Binding("right,space", "turn(1)", show=False),
+    ]
+
+    def __init__(self, values: Sequence[str], at: int, on_change: Callable[[], object], widget_id: str) -> None:
+        super().__init__(widget_id)
+        self.values = tuple(values)
+        self.at = at
+        self._on_change = on_change
+
+    @property
+    def value(self) -> str:
+        """The chosen value."""
+        return self.values[self.at]
+
+    def choose(self, at: int) -> None:
+        """Choose a value without telling the owner."""
+        self.at = at
+        self.show()
+
+    def show(self) -> None:
+        """Draw the value, with arrows while it can be changed."""
+        arrow: Role = "accent" if self.has_focus else "muted"
+        self.say(
+            lambda _: (Span("‹ ", arrow), Span(self.value, "strong" if self.has_focus else "text"), Span(" ›", arrow))
+        )
+
+    def on_mount(self) -> None:
+        self.show()
+
+    def on_focus(self) -> None:
+        self.show()
+
+    def on_blur(self) -> None:
+        self.show()
+
+    def on_click(self, event: events.Click) -> None:
+        event.stop()
+        self.action_turn(1)
+
+    def action_turn(self, by: int) -> None:
+        """Choose the next value, or the one before."""
+        self.choose((self.at + by) % len(self.values))
+        self._on_change()
+
+
+class AddModelScreen(Dialog[str]):
+    """Asks for a model and adds it, once its endpoint has answered that it has it. Closes with its name."""
+
+    TITLE_LINE = "Add a model"
+    DEFAULT_CSS = """
+    AddModelScreen > Vertical { width: 100; }
+    AddModelScreen Horizontal { height: 1; }
+    AddModelScreen .label { width: 15; }
+    AddModelScreen Input { border: none; height: 1; padding: 0; background: $background; width: 1fr; }
+    AddModelScreen ChoiceField { width: 1fr; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up", "go(-1)", show=False),
+        Binding("down", "go(1)", show=False),
+        Binding("enter", "submit", show=False),
+    ]
+
+    def __init__(
+        self, endpoints: Sequence[KnownEndpoint], preset: Preset | None, model: str, adder: ModelAdder
+    ) -> None:
+        super().__init__(_KEYS)
+        self._presets = tuple(endpoint.preset for endpoint in endpoints)
+        self._models = {endpoint.preset: endpoint.models or () for endpoint in endpoints}
+        self._start = TypedModel.of_preset(preset, model) if preset is not None else TypedModel(model=model)
+        self._preset = preset
+        self._adder = adder
+        self._proposed = self._start.name
+        self._problems: dict[Field, str] = {}
+        self._outcome: tuple[Role, str] | None = None
+        self._refused: tuple[TypedModel, Owner] | None = None
+        """What the endpoint did not confirm: it is added when Enter is pressed again."""
+
+    def body(self) -> ComposeResult:
+        start, adder = self._start, self._adder
+        at = self._presets.index(self._preset) if self._preset is not None else len(self._presets)
+        titles = [*(preset.title for preset in self._presets), _OTHER]
+        provider = next((at for at, known in enumerate(PROVIDERS) if known == start.provider), 0)
+        yield Bar("space")
+        yield self._row("preset", ChoiceField(titles, at, self._take_preset, "preset"))
+        yield self._row("base_url", self._input("base_url", start.base_url))
+        yield self._row("provider", ChoiceField(PROVIDERS, provider, self._changed, "provider"))
+        yield self._row("api_key_env", self._input("api_key_env", start.api_key_env))
+        yield self._row("model", self._input("model", start.model))
+        yield self._row("name", self._input("name", start.name))
+        yield self._row("price", self._input("price", ""))
+        owners = [_OWNERS[owner] for owner in adder.owners]
+        yield self._row("owner", ChoiceField(owners, adder.owners.index(adder.owner), self._changed, "owner"))
+        told = ReadLines(self._told, "told")
+        told.can_focus = False
+        yield told
+
+    def on_mount(self) -> None:
+        self._suggest()
+        self._take_focus("preset" if self._preset is None else "model")
+
+    @staticmethod
+    def _row(name: str, field: ChoiceField | SafeInput) -> Horizontal:
+        label = Bar()
+        label.add_class("label")
+        label.say(lambda _: (Span(f" {_LABELS[name]}", "muted"),))
+        return Horizontal(label, field)
+
+    @staticmethod
+    def _input(name: str, value: str) -> SafeInput:
+        return SafeInput(value, _PLACEHOLDERS[name], widget_id=name, select_on_focus=False)
+
+    def _take_focus(self, name: str) -> None:
+        self.set_focus(self.query_one(f"#{name}"))
+
+    def _make_room(self, height: int) -> None:
+        self.query_one("#space").display = height > _ROWS_AROUND + 4
+        self.query_one("#told").styles.max_height = max(height - _ROWS_AROUND, 1)
+
+    # What is typed
+
+    @property
+    def _listed(self) -> tuple[str, ...]:
+        """The models that the chosen endpoint is known to list."""
+        return self._models[self._preset] if self._preset is not None else ()
+
+    def _suggest(self) -> None:
+        """Complete the model's name by those that the endpoint lists."""
+        self.query_one("#model", SafeInput).suggester = (
+            SuggestFromList(self._listed, case_sensitive=False) if self._listed else None
+        )
+
+    def _text(self, name: str) -> str:
+        return self.query_one(f"#{name}", SafeInput).value
+
+    @property
+    def _typed(self) -> TypedModel:
+        provider = self.query_one("#provider", ChoiceField).value
+        names = ("base_url", "model", "api_key_env", "name", "price")
+        return TypedModel(provider, **{name: self._text(name) for name in names})
+
+    @property
+    def _owner(self) -> Owner:
+        return self._adder.owners[self.query_one("#owner", ChoiceField).at]
+
+    def _take_preset(self) -> None:
+        """Fill in what is known of an endpoint. The key's variable never stays with another address."""
+        at = self.query_one("#preset", ChoiceField).at
+        preset = self._presets[at] if at < len(self._presets) else None
+        typed = TypedModel.of_preset(preset) if preset is not None else TypedModel()
+        self._preset = preset
+        self.query_one("#base_url", SafeInput).value = typed.base_url
+        self.query_one("#api_key_env", SafeInput).value = typed.api_key_env
+        self.query_one("#provider", ChoiceField).choose(
+            PROVIDERS.index(preset.provider if preset is not None else "openai")
+        )
+        self._changed()
+
+    @on(Input.Changed)
+    def _typing(self, event: Input.Changed) -> None:
+        if event.input.id == "api_key_env" and event.value and _may_be_a_key(event.value):
+            event.input.value = ""
+            self._changed()
+            self._tell("error", "That may be a key, so it was removed: write the name of the variable that holds it.")
+            return
+        if event.input.id == "model":
+            name = self.query_one("#name", SafeInput)
+            if name.value == self._proposed:
+                self._proposed = name.value = usual_name(self._preset, event.value.strip())
+        if event.value:
+            self._changed()
+
+    def _changed(self) -> None:
+        self._problems = {}
+        self._tell(None)
+
+    # What is told
+
+    def _tell(self, role: Role | None, text: str = "", keys: Line | None = None) -> None:
+        self._outcome = (role, text) if role is not None else None
+        told = self.query_one("#told", ReadLines)
+        told.show_anew(from_top=True)
+        told.refresh(layout=True)
+        self.say_keys(keys or _KEYS)
+
+    def _told(self, width: int) -> list[Line]:
+        room = max(width - 2, 10)
+        lines: list[Line] = [EMPTY]
+
+        def add(role: Role, text: str) -> None:
+            lines.extend(behind((Span(" "),), one_line(self._adder.shown(text)), role, room))
+
+        for field, problem in self._problems.items():
+            add("error", f"{GLYPHS.error} {_LABELS[field]} {problem}")
+        if self._outcome is not None:
+            add(*self._outcome)
+        elif not self._problems and self.is_mounted:
+            add(*self._of_key())
+            if listed := self._listed:
+                add(
+                    "muted",
+                    f"The endpoint lists {', '.join(listed[:MOST_LISTED])}{', …' * (len(listed) > MOST_LISTED)}.",
+                )
+            add("muted", f"It is written into {self._adder.file(self._owner)}.")
+        return lines
+
+    def _of_key(self) -> tuple[Role, str]:
+        variable = self._text("api_key_env").strip()
+        if not variable:
+            return "muted", "No key is sent."
+        try:
+            if self._adder.key_is_found(variable):
+                return "passed", f"{GLYPHS.passed} The key is found in {variable}."
+        except ConfigError as error:
+            return "error", f"{GLYPHS.error} {error}"
+        return (
+            "warned",
+            f"{GLYPHS.warned} {variable} is not set: put it into the environment, or into .env next to the suites.",
+        )
+
+    # Keys
+
+    def action_go(self, by: int) -> None:
+        """Go to the next field, or the one before."""
+        if by > 0:
+            self.focus_next()
+        else:
+            self.focus_previous()
+
+    @on(Input.Submitted)
+    def action_submit(self) -> None:
+        """Ask the endpoint, and add the model; at once, if it was asked before and did not confirm the same model."""
+        typed, owner = self._typed, self._owner
+        try:
+            spec = typed.spec(owner)
+        except AddingError as error:
+            self._problems = error.problems
+            self._tell(None)
+            self._take_focus(next(iter(error.problems)))
+            return
+        self._problems = {}
+        if self._refused == (typed, owner):
+            self._add(typed, owner)
+            return
+
+        async def check() -> None:
+            checked = await self._adder.check(spec)
+            if (self._typed, self._owner) != (typed, owner):
+                return  # changed meanwhile: what came is about something else
+            if checked.ok:
+                self._add(typed, owner)
+            else:
+                self._refuse(typed, owner, checked)
+
+        self._tell("muted", f"Asking {spec.base_url} {GLYPHS.running}", keys_line(("Esc", "leave")))
+        self.run_worker(check(), group="models", exclusive=True)
+
+    def _refuse(self, typed: TypedModel, owner: Owner, checked: CheckResult) -> None:
+        self._refused = (typed, owner)
+        keys = keys_line(("Enter", "add it all the same"), ("↑↓", "correct it"), ("Esc", "leave"))
+        self._tell("warned" if checked.answers else "error", f"{checked.mark} {checked.sentence}", keys)
+
+    def _add(self, typed: TypedModel, owner: Owner) -> None:
+        spec = typed.spec(owner)
+        try:
+            self._adder.add(spec, owner)
+        except ConfigError as error:
+            self._tell("error", f"{GLYPHS.error} {'; '.join(error.problems)}")
+        else:
+            self.dismiss(spec.name)
+
+
+_KEYS = keys_line(("Enter", "check and add"), ("↑↓", "field"), ("←→", "choose"), ("Esc", "leave"))
+
+
+def _may_be_a_key(text: str) -> bool:
+    """Return whether a text for the name of a variable is rather a key, or the beginning of one."""
+    try:
+        checked_key_variable(text)
+    except ValueError:
+        return len(text) >= _SHORTEST_KEY or not text.isidentifier()
+    return False

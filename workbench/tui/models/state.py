@@ -1,0 +1,133 @@
+"""The list of models to choose from, as data: those that settings and suites name, then each endpoint that can be
+reached with the models that it lists."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from workbench.dataclasses import dataclass
+from workbench.evaluation.reachable import KnownEndpoint, names_to_run
+from workbench.reports.visible import one_line
+from workbench.tui.lines.glyphs import GLYPHS
+from workbench.tui.lines.words import model_label
+from workbench.tui.models.choices import ModelChoices
+
+MOST_UNFOLDED = 12
+"""The models of a local server are shown at once up to this number."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of the list. With `name`, a model that can be checked. With an endpoint and `model`, a model that the
+    endpoint lists, without `model` the endpoint itself."""
+
+    label: str
+    detail: str = ""
+    short: str = ""
+    name: str | None = None
+    endpoint: KnownEndpoint | None = None
+    model: str = ""
+
+
+class ModelsState:
+    """What can be chosen, and what is."""
+
+    def __init__(self, choices: ModelChoices, checked: Sequence[str], endpoints: Sequence[KnownEndpoint]) -> None:
+        self.choices = choices
+        self._checked = set(checked)
+        self.endpoints = list(endpoints)
+        self._unfolded: set[str] = set()
+        self._asked: set[str] = set()
+        self.rows: list[Row] = []
+        self._build()
+
+    @property
+    def chosen(self) -> tuple[str, ...]:
+        """The checked models, in the order of the list, also those that are folded away."""
+        listed = (name for endpoint in self.endpoints for _, name in names_to_run(endpoint) if name is not None)
+        names = dict.fromkeys((*(choice.name for choice in self.choices.choices), *listed))
+        return tuple(name for name in names if name in self._checked)
+
+    @property
+    def local(self) -> list[KnownEndpoint]:
+        """The endpoints on this machine."""
+        return [endpoint for endpoint in self.endpoints if endpoint.preset.is_local]
+
+    @property
+    def absent(self) -> Iterator[str]:
+        """Which endpoints cannot be reached, in a sentence for each reason."""
+        keyless = [each.preset.title for each in self.endpoints if not each.key_is_found]
+        if keyless:
+            yield f"No key is found for {', '.join(keyless)}."
+        asking = [each.preset.title for each in self.local if each.preset.name in self._asked]
+        if asking:
+            yield f"Asking {', '.join(asking)} {GLYPHS.running}"
+        for each in self.endpoints:
+            if each.problem:
+                yield f"{each.preset.title}: {each.problem}"
+        silent = [
+            f"{each.preset.title} ({each.preset.place})"
+            for each in self.local
+            if not (each.is_reachable or each.problem or each.preset.name in self._asked)
+        ]
+        if silent:
+            yield f"Nothing answers for {', '.join(silent)}."
+
+    def is_checked(self, row: Row) -> bool:
+        """Return whether the model of a row is checked."""
+        return row.name in self._checked
+
+    def check(self, row: Row) -> None:
+        """Check or uncheck the model of a row."""
+        if row.name is not None:
+            self._checked ^= {row.name}
+
+    def asks(self, endpoint: KnownEndpoint) -> None:
+        """Note that an endpoint is being asked for its models."""
+        self._asked.add(endpoint.preset.name)
+        self._build()
+
+    def answered(self, endpoint: KnownEndpoint) -> None:
+        """Note what an endpoint answered. Its models are shown if it was asked by the user, or lists only a few."""
+        name = endpoint.preset.name
+        self._asked.discard(name)
+        self.endpoints = [endpoint if each.preset == endpoint.preset else each for each in self.endpoints]
+        if endpoint.models is not None and not (endpoint.preset.is_local and len(endpoint.models) > MOST_UNFOLDED):
+            self._unfolded.add(name)
+        self._build()
+
+    def fold(self, endpoint: KnownEndpoint) -> None:
+        """Show the models of an endpoint, or hide them."""
+        self._unfolded ^= {endpoint.preset.name}
+        self._build()
+
+    def added(self, choices: ModelChoices, name: str) -> int:
+        """Show a model that was added, check it, and return its row."""
+        self.choices = choices
+        self._checked.add(name)
+        self._build()
+        return next((at for at, row in enumerate(self.rows) if row.name == name), 0)
+
+    def _build(self) -> None:
+        self.rows = [
+            Row(model_label(choice.name), choice.detail, choice.short, choice.name) for choice in self.choices.choices
+        ]
+        named = {row.name for row in self.rows}
+        for endpoint in self.endpoints:
+            asked = endpoint.preset.name in self._asked
+            if not endpoint.is_reachable:
+                continue
+            self.rows.append(Row(endpoint.preset.title, self._said(endpoint, asked), endpoint=endpoint))
+            if endpoint.preset.name in self._unfolded:
+                self.rows += [
+                    Row(one_line(model), name=name, endpoint=endpoint, model=model)
+                    for model, name in names_to_run(endpoint)
+                    if name not in named or name is None
+                ]
+
+    def _said(self, endpoint: KnownEndpoint, asked: bool) -> str:
+        if asked:
+            return f"asking for its models {GLYPHS.running}"
+        if endpoint.problem:
+            return "does not list its models"
+        return endpoint.state if endpoint.models is not None else f"{endpoint.state}: Space lists its models"
