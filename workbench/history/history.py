@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -40,6 +40,7 @@ from workbench.trajectory.fold import TrajectoryError, fold
 from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.recording import Header, RecordedSuite, Recording
 from workbench.trajectory.trajectory import Trajectory
+from workbench.trajectory.typed_json import compact_json
 
 _BATCH = "SELECT id, name, kind, started_at, ended_at, program, settings, planned FROM batches"
 _PART = f"SELECT batch, suite, model, planned, cases, {', '.join(COUNTED)} FROM parts"
@@ -55,6 +56,27 @@ _REGRADED = _RUN.replace(
     iif(regrades.run, regrades.reason, runs.reason), coalesce(regrades.broken, runs.broken),
     iif(regrades.run, regrades.options, runs.options)""",
 )
+
+_COUNTS = "status IN ('passed', 'warned', 'failed', 'error') AND NOT is_fork"
+_LAST = f"""
+WITH asked AS (SELECT key AS suite, value FROM json_each(?)),
+last AS MATERIALIZED (
+    SELECT max((SELECT id FROM runs INDEXED BY runs_of_cases
+        WHERE case_id = cases.value AND suite = versions.value AND {_COUNTS} ORDER BY id DESC LIMIT 1)) AS run
+    FROM asked, json_each(asked.value, '$[0]') AS versions, json_each(asked.value, '$[1]') AS cases
+    GROUP BY asked.suite, cases.value),
+batch AS MATERIALIZED (
+    SELECT case_id, suite, batch,
+        coalesce((SELECT id FROM runs AS first WHERE first.batch = one.batch AND place = 0), 0) AS first
+    FROM last CROSS JOIN runs AS one ON one.id = last.run),
+wanted AS MATERIALIZED (
+    SELECT runs.id FROM batch CROSS JOIN runs INDEXED BY runs_of_cases ON runs.case_id = batch.case_id
+        AND runs.suite = batch.suite AND runs.id >= first AND runs.batch = batch.batch AND {_COUNTS})
+{_REGRADED} LEFT JOIN regrades ON regrades.run = runs.id
+    AND grading = (SELECT max(gradings.id) FROM gradings WHERE gradings.batch = runs.batch)
+WHERE runs.id IN (SELECT wanted.id FROM wanted) ORDER BY runs.id"""
+"""A case has thousands of runs in the index of cases, in the order of their ids: the last one is found by one step, and
+the others of its batch are behind the batch's first run."""
 
 
 def _gate_in(text: str) -> Gate:
@@ -150,6 +172,27 @@ class History:
             ids = ", ".join(str(known.id) for known in self._suites.values() if known.key == suite)
             statement = f"{_RUN} WHERE case_id = ? AND suite IN ({ids}) ORDER BY id DESC LIMIT ?"
             return self._runs(statement, (case_id, limit), damaged)
+
+    def last_runs(self, cases: Mapping[str, Collection[str]], damaged: Say) -> list[RunRow]:
+        """Returns the finished runs of each case in the last batch in which it has any, with their latest grades, the
+        oldest first; `cases` are ids by `SuiteRef.key`. Forks do not count. Damaged ones are left out and reported to
+        `damaged`."""
+        with self._at_one_moment():
+            self._read_suites()
+            versions: dict[str, list[int]] = {}
+            for known in self._suites.values():
+                versions.setdefault(known.key, []).append(known.id)
+            asked = [[versions[suite], list(ids)] for suite, ids in cases.items() if suite in versions]
+            return self._runs(_LAST, (compact_json(asked),), damaged)
+
+    def case_texts(self, suite: SuiteRef) -> Mapping[str, str]:
+        """Returns the text of each case of a suite as it was, redacted, by its id; none where cases do not stand in
+        blocks of their own."""
+        rows = self._stored("SELECT text, blocks FROM suites WHERE id = ?", (suite.id,))
+        with self._damage_of(f"the suite {suite.path}"):
+            text, blocks = rows[0]
+            whole = unpacked(text)
+            return {case: whole[first:end] for case, first, end in unpacked_blocks(blocks)} if blocks else {}
 
     def recording(self, run: RunRow, grading: Regrade | None = None) -> Recording:
         """Returns a run with its events, as if it had been recorded next to its suite; with `grading`, with the result

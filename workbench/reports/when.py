@@ -38,11 +38,21 @@ def ago(at: str, now: datetime) -> str:
     seconds = took_s(at, now.isoformat())
     if seconds is None or seconds >= _AGO_UP_TO_S:
         return ""
-    for length, unit in _UNITS:
-        if seconds >= length:
-            number = int(seconds // length)
-            return f"{number} {unit}{'s' if unit == 'day' and number > 1 else ''} ago"
-    return "now"
+    return f"{_length(seconds)} ago" if seconds >= _UNITS[-1][0] else "now"
+
+
+def age(at_ms: float, now: datetime) -> str:
+    """Returns the age of a time in milliseconds since 1970: `now`, `4 min`, `3 h`, `2 days`, later its date."""
+    seconds = max(now.timestamp() - at_ms / 1000, 0.0)
+    if seconds >= _AGO_UP_TO_S:
+        return f"{datetime.fromtimestamp(at_ms / 1000):%Y-%m-%d}"
+    return _length(seconds) if seconds >= _UNITS[-1][0] else "now"
+
+
+def _length(seconds: float) -> str:
+    length, unit = next((length, unit) for length, unit in _UNITS if seconds >= length)
+    number = int(seconds // length)
+    return f"{number} {unit}{'s' if unit == 'day' and number > 1 else ''}"
 
 
 def took_s(began: str, ended: str | None) -> float | None:

@@ -237,6 +237,18 @@ class RunBook:
             self._summaries[case] = summarised(self.runs_that_count(case), forks)
         return self._summaries[case]
 
+    def has_runs(self, case: CaseKey) -> bool:
+        """Return whether a case has any run here, ended or not."""
+        return case in self._latest
+
+    def now(self) -> datetime:
+        """Return the time of day, with its zone."""
+        return self._now()
+
+    def revision(self, suite: Path) -> int:
+        """Return a number that changes with the results of a suite's cases."""
+        return self._revisions.get(suite, 0)
+
     def step(self, case: CaseKey, number: int) -> StepSummary | None:
         """Return the summary of a step of a chain, counted from 1, `None` if nothing is known."""
         if case not in self._latest:

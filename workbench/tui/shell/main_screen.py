@@ -146,7 +146,7 @@ class MainScreen(PanesScreen):
     def show_run(self) -> None:
         """Show the selected run of the case, or a message if there is none."""
         run, runs = self.selection.run, self.selection.runs
-        message = run_message(self.selection.tree, self.selection.models)
+        message = run_message(self.selection.tree, self.selection.models, self.book)
         self.run_pane.show(runs, self.selection.chosen_run if run is not None else 0, message, self.book.held_runs)
         self.refresh_bars()
 
@@ -167,6 +167,15 @@ class MainScreen(PanesScreen):
         """Update a filter by status after many runs were regraded."""
         if self.selection.tree.follow_status(self.book):
             self.suite_tree.follow_state()
+
+    def follow_history(self) -> None:
+        """Show last results that were read from the history."""
+        if self.is_covered:
+            self._missed = True
+            return
+        self.suite_tree.repaint()
+        if self.selection.run is None:
+            self.show_run()
 
     @on(PaneTitle.RightChosen)
     def _view_chosen(self, event: PaneTitle.RightChosen) -> None:

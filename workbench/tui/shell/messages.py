@@ -6,7 +6,9 @@ from workbench.reports.visible import one_line
 from workbench.suite.numerals import counted
 from workbench.tui.kit.actions import Pane
 from workbench.tui.lines.prose import Message
+from workbench.tui.run_book.book import RunBook
 from workbench.tui.runs.status_line import models_label
+from workbench.tui.tree.remembered_lines import last_result_message
 from workbench.tui.tree.selection import can_run
 from workbench.tui.tree.state import TreeState
 
@@ -26,7 +28,7 @@ def panes_shown(width: int, focused: Pane, right: Pane, zoomed: bool) -> tuple[P
     return ("suites", "case", "run")
 
 
-def run_message(tree: TreeState, models: tuple[str, ...]) -> Message:
+def run_message(tree: TreeState, models: tuple[str, ...], book: RunBook) -> Message:
     """Return the message of the run pane without a run."""
     row = tree.selected
     if row is None:
@@ -39,8 +41,9 @@ def run_message(tree: TreeState, models: tuple[str, ...]) -> Message:
         suite = row.file.suite if row.file is not None else None
         case = suite.cases[row.case.index] if suite is not None else None
         using = models_label(models or (case and case.models) or (suite.models if suite is not None else ()))
+        last = tree.remembered.shown((row.key.path, row.case.key), book)
         return (
-            ("Not run yet.", "strong"),
+            *((("Not run yet.", "strong"),) if last is None else last_result_message(row, last, book.now())),
             ("", "text"),
             (f"r  runs this case with {using}", "text"),
             ("R  runs the whole suite", "text"),

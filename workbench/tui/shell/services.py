@@ -26,6 +26,7 @@ from workbench.tui.saving.saver import Saver
 from workbench.tui.shell.main_screen import MainScreen
 from workbench.tui.stepping.held_notices import HeldNotices
 from workbench.tui.terminal.environment import TerminalEnvironment
+from workbench.tui.tree.remembered import HistoryReader
 
 if TYPE_CHECKING:
     from workbench.evaluation.options import Begin
@@ -116,8 +117,17 @@ class Services:
             compares=begin is not None and begin.opens == "compare",
         )
         self.regrader = Regrader(app, selection, program, self.starter.code_to_grade, self, clock)
+        self.history_reader = HistoryReader(
+            app,
+            selection.tree.remembered,
+            history,
+            program.secrets.redact,
+            lambda: open_suites.suites,
+            main.follow_history,
+        )
         # The order is journal, recorded runs, tree, grades, screen: see OpenSuites.follow.
         open_suites.follow(self.drafting.follow, book.follow, selection.tree.follow, self.regrader.follow, main.follow)
+        open_suites.follow(self.history_reader.follow)
 
     @property
     def batch_work(self) -> BatchWork:

@@ -209,6 +209,7 @@ class Workbench(PaintedApp):
         self._starting.close()
         self.is_starting = False
         self.main.check_idle()
+        self.main.call_after_refresh(self.services.history_reader.begin)
 
     # What services and screens need: kit.stage.Stage, shell.services.Surface
 

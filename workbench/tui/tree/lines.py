@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+from typing import TYPE_CHECKING
+
 from workbench.grading.grade import Status
 from workbench.reports.visible import one_line
+from workbench.reports.when import age
 from workbench.suite.numerals import counted
 from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
 from workbench.tui.lines.prose import Message
 from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, cut_line, spread
 from workbench.tui.lines.words import score
 from workbench.tui.run_book.book import RunBook
-from workbench.tui.run_book.summaries import CaseSummary, StepSummary
+from workbench.tui.run_book.summaries import NEVER_RUN, CaseSummary, StepSummary
+from workbench.tui.tree.remembered_lines import is_edited_since
 from workbench.tui.tree.state import Row, TreeState
+
+if TYPE_CHECKING:
+    from workbench.analysis.last_results import LastResult
 
 INDENT = 2
 
@@ -26,6 +34,9 @@ def tree_line(tree: TreeState, row: Row, book: RunBook, width: int) -> Line:
     match row.key.kind:
         case "case":
             summary = book.summary((row.key.path, row.key.part))
+            last = tree.remembered.shown((row.key.path, row.key.part), book)
+            if last is not None and row.case is not None and not _is_broken(row):
+                return _remembered_line(tree, row, last, book.now(), width)
             sign, result = _case(row, summary)
             fold = f" {_fold(tree, row)}" if tree.is_foldable(row) else ""
             marks = _marks(tree, row, summary)
@@ -80,7 +91,7 @@ def _marked(left: Line, marks: Line, right: Line, width: int) -> Line:
 
 def _tally(tree: TreeState, row: Row, book: RunBook) -> Line:
     below = tree.cases_below(row)
-    tallies = [book.tally(suite.path, keys) for suite, keys in below]
+    tallies = [tree.remembered.tally(suite.path, keys, book) for suite, keys in below]
     if graded := sum(ended for _, ended in tallies):
         return (Span(f"{sum(good for good, _ in tallies)}/{graded}", "muted"),)
     return (Span(str(sum(len(keys) for _, keys in below)), "muted"),) if tree.is_folded(row) else EMPTY
@@ -113,13 +124,34 @@ def _case(row: Row, summary: CaseSummary) -> tuple[Span, Line]:
         return _running(summary)
     if summary.stage == "waiting":
         return Span(GLYPHS.running, "muted"), (Span("waiting", "muted"),)
-    if row.open is not None and row.case is not None and row.case.index in row.open.broken_cases:
+    if _is_broken(row):
         return Span(GLYPHS.error, "error"), (Span("problem", "error"),)
     if summary.status is None:
         skipped = row.case is not None and row.case.skip is not None
         return Span(GLYPHS.skipped if skipped else GLYPHS.never, "muted"), EMPTY
     sign, role = STATUS_SIGNS[summary.status]
     return Span(sign, role), _result(summary.status, summary.score, role)
+
+
+def _is_broken(row: Row) -> bool:
+    return row.open is not None and row.case is not None and row.case.index in row.open.broken_cases
+
+
+def _remembered_line(tree: TreeState, row: Row, last: LastResult, now: datetime, width: int) -> Line:
+    """Return the row of a case with its last result from the history, dimmed, with its age. That the case was edited
+    since is a word where there is room, otherwise a sign."""
+    indent = Span(" " * (1 + INDENT * row.depth))
+    fold = f" {_fold(tree, row)}" if tree.is_foldable(row) else ""
+    left: Line = (indent, Span(f"{STATUS_SIGNS[last.status][0]}{fold}", "muted"), Span(f" {one_line(row.label)}"))
+    marks = _marks(tree, row, NEVER_RUN)
+    text = last.status if last.status == "error" or last.score is None else score(last.score)
+    result = f"{text} {age(last.began_ms, now)}"
+    if not is_edited_since(row, last):
+        return _marked(left, marks, (Span(result, "muted"),), width)
+    worded: Line = (Span(f"edited {GLYPHS.dot} {result}", "muted"),)
+    if cells(left) + cells(marks) + 1 + cells(worded) <= width:
+        return _marked(left, marks, worded, width)
+    return _marked(left, marks, (Span(f"{GLYPHS.by_hand} {result}", "muted"),), width)
 
 
 def _running(summary: CaseSummary | StepSummary) -> tuple[Span, Line]:

@@ -18,6 +18,7 @@ from workbench.suite.disk import shown_name
 from workbench.tui.run_book.book import RunBook
 from workbench.tui.tree.audit_marks import AuditBook
 from workbench.tui.tree.filter import Search, with_status
+from workbench.tui.tree.remembered import RememberedResults
 from workbench.tui.tree.rows import Row, RowKey, RowKind, SuiteRows, has_cases
 
 __all__ = ["Row", "RowKey", "RowKind", "TreeState", "has_cases"]
@@ -68,6 +69,8 @@ class TreeState:
         """Whether the last change of the suites changed rows, not only their marks."""
         self.audits = AuditBook()
         """Audit findings of cases."""
+        self.remembered = RememberedResults()
+        """Last results from the history."""
         self._roots: tuple[Path, ...] = ()
         self._folded: set[RowKey] = set()
         self._tops: list[_Folder | SuiteRows] = []

@@ -1,0 +1,98 @@
+"""Results of earlier sessions in the tree: from a history that was made by running, until a run replaces them."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from tests.tui.apps import SMART_HOME, Opened, opened, suites_in
+from tests.tui.histories import BEGAN, Made, well, write_history
+
+BATCHES = (Made(well("Movie night", "Lights off")), Made(well("Movie night"), models=("offline", "silent")))
+"""The last one was made on the second day."""
+
+
+@pytest.fixture(autouse=True)
+def hours_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is the second day, some hours after the last batch."""
+    now = BEGAN + timedelta(days=1, hours=5, minutes=30)
+    monkeypatch.setattr("workbench.tui.run_book.book.RunBook.now", lambda _: now)
+
+
+def before(folder: Path, *batches: Made) -> tuple[Path, Path]:
+    """A folder of suites, and its history."""
+    suites, history = suites_in(folder, home=SMART_HOME), folder / "history.sqlite3"
+    write_history(history, suites / "home.toml", *(batches or BATCHES))
+    return suites, history
+
+
+def rows(app: Opened) -> dict[str, str]:
+    """What the tree shows of each case after its name, with its sign."""
+    found = {}
+    tree = app.app.main.suite_tree
+    for at, row in enumerate(tree.state.rows):
+        text = "".join(span.text for span in tree.line_at(at)).split()
+        found[row.label] = " ".join(text[:1] + text[len(row.label.split()) + 1 :])
+    return found
+
+
+@pytest.mark.parametrize("width", [80, 160])
+async def test_the_tree_shows_results_of_before_with_their_age_until_a_run_replaces_them(
+    tmp_path: Path, width: int
+) -> None:
+    suites, history = before(tmp_path)
+    async with opened(suites, size=(width, 24), live=True, history=history) as app:
+        assert rows(app)["Movie night"] == "✗ 0.00 5 h"
+        assert rows(app)["Lights off"] == "✓ 1.00 5 h"
+        assert rows(app)["home"] == "▾ ! 2/3"
+        state = app.app.main.suite_tree
+        sign = next(span for span in state.line_at(state.cursor) if "✗" in span.text)
+        assert sign.role == "muted"
+        await app.press("2", "3")
+        assert "Last run: 5 h ago, batch #2" in app.screen and "✗ failed 0.00 · offline (baseline)" in app.screen
+        await app.press("1", "r")
+        await app.until(lambda: app.app.main.book.progress().done == 1)
+        assert " h" not in rows(app)["Movie night"] and rows(app)["Lights off"] == "✓ 1.00 5 h"
+        assert "Last run" not in app.screen
+
+
+async def test_a_case_that_is_edited_here_or_on_the_disk_says_so(tmp_path: Path) -> None:
+    suites, history = before(tmp_path)
+    home = suites / "home.toml"
+    home.write_text(SMART_HOME.replace("brightness = 0 }", "brightness = 1 }"), encoding="utf-8")
+    async with opened(suites, size=(160, 24), live=True, history=history) as app:
+        assert rows(app)["Lights off"] == "✓ edited · 1.00 5 h"
+        assert rows(app)["Movie night"] == "✗ 0.00 5 h"
+        app.app.main.selection.select(home, "lights-off")
+        await app.settle()
+        assert "The case was edited since." in app.screen
+        home.write_text(SMART_HOME, encoding="utf-8")
+        await app.app.services.reader.catch_up()
+        await app.settle()
+        assert rows(app)["Lights off"] == "✓ 1.00 5 h"
+
+
+async def test_a_damaged_or_locked_history_leaves_the_tree_plain_and_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("workbench.history.database.BUSY_TIMEOUT_S", 0.0)
+    suites, history = before(tmp_path)
+    with closing(sqlite3.connect(history)) as other:
+        other.execute("UPDATE runs SET latency_ms = 'long' WHERE case_id = 'lights-off'")
+        other.commit()
+    async with opened(suites, live=True, history=history) as app:
+        assert "damaged: latency_ms must be a number" in app.screen
+        assert rows(app)["Lights off"] == "·" and rows(app)["Movie night"] == "✗ 0.00 5 h"
+    with closing(sqlite3.connect(history)) as other:
+        other.execute("PRAGMA journal_mode = DELETE")
+        other.execute("BEGIN EXCLUSIVE")
+        async with opened(suites, live=True, history=history) as app:
+            assert "locked by" in app.screen and rows(app)["Movie night"] == "·"
+        other.rollback()
+    history.write_bytes(b"SQLite format 3\0" + b"no database" * 500)
+    async with opened(suites, live=True, history=history) as app:
+        assert "damaged" in app.screen and rows(app)["Movie night"] == "·"

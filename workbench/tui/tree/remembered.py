@@ -1,0 +1,129 @@
+"""The last results of cases from the history, shown in the tree until a run of this session replaces them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench.authoring.case_list import CaseKey
+from workbench.authoring.open_suite import OpenSuite
+from workbench.authoring.open_suites import SuitesChanged
+from workbench.history.records import HistoryError
+from workbench.suite.loading import SuiteFile
+from workbench.tui.kit.stage import Stage, in_background
+from workbench.tui.lines.glyphs import GLYPHS
+from workbench.tui.run_book.book import RunBook
+
+if TYPE_CHECKING:
+    from workbench.analysis.last_results import LastResult, LastResults
+
+
+class RememberedResults:
+    """The last results of cases, as far as they were read."""
+
+    def __init__(self) -> None:
+        self._results: LastResults = {}
+        self._tallies: dict[Path, tuple[tuple[str, ...], int, tuple[int, int]]] = {}
+
+    @property
+    def is_filled(self) -> bool:
+        """Whether there are any results."""
+        return bool(self._results)
+
+    def take(self, results: LastResults) -> None:
+        """Replace the results."""
+        self._results = results
+        self._tallies = {}
+
+    def of(self, case: CaseKey) -> LastResult | None:
+        """Return the last result of a case in the history, if there is one."""
+        return self._results.get(case)
+
+    def shown(self, case: CaseKey, book: RunBook) -> LastResult | None:
+        """Return the last result of a case that has no run of this session."""
+        result = self._results.get(case)
+        return result if result is not None and not book.has_runs(case) else None
+
+    def tally(self, suite: Path, cases: tuple[str, ...], book: RunBook) -> tuple[int, int]:
+        """Return how many of these cases passed or warned, and how many ended, in this session or before it."""
+        if not self._results:
+            return book.tally(suite, cases)
+        revision = book.revision(suite)
+        known = self._tallies.get(suite)
+        if known is None or known[0] is not cases or known[1] != revision:
+            good, ended = book.tally(suite, cases)
+            before = [result for case in cases if (result := self.shown((suite, case), book)) is not None]
+            good += sum(result.status in ("passed", "warned") for result in before)
+            known = self._tallies[suite] = (cases, revision, (good, ended + len(before)))
+        return known[2]
+
+
+class HistoryReader:
+    """Reads the last results of all open cases on a thread: after the first screen, and when suites were saved or read
+    again. `shown` is called once for each reading that brought something new."""
+
+    def __init__(
+        self,
+        stage: Stage,
+        results: RememberedResults,
+        file: Path | None,
+        redacted: Callable[[str], str],
+        suites: Callable[[], Iterable[OpenSuite]],
+        shown: Callable[[], object],
+    ) -> None:
+        self._stage = stage
+        self._results = results
+        self._file = file
+        self._redacted = redacted
+        self._suites = suites
+        self._shown = shown
+        self._read: dict[Path, str] | None = None
+        """The hashes of the suites for which results were read last; `None` before the first screen."""
+
+    def begin(self) -> None:
+        """Read for the first time, because the first screen is there."""
+        if self._read is None:
+            self._read = {}
+        self._read_changed()
+
+    def follow(self, change: SuitesChanged) -> None:
+        """Read again if other suites are open, or other versions of them."""
+        if self._read is not None:
+            self._read_changed()
+
+    def _read_changed(self) -> None:
+        files = [suite.disk for suite in self._suites() if not suite.is_recording and suite.disk.hash]
+        hashes = {file.path: file.hash for file in files}
+        if self._file is not None and hashes != self._read:
+            self._read = hashes
+            self._stage.work(self._read_them(self._file, files), "remembered", exclusive=True)
+
+    async def _read_them(self, history: Path, files: list[SuiteFile]) -> None:
+        try:
+            results, damaged = await in_background(lambda: _read_last(history, files, self._redacted))
+        except HistoryError as error:
+            self._stage.announce(_sentence(str(error)), "error", GLYPHS.error)
+            return
+        if damaged:
+            more = f" (the first of {len(damaged)})" if len(damaged) > 1 else ""
+            self._stage.announce(_sentence(damaged[0]) + more, "warned", GLYPHS.warned)
+        if results or self._results.is_filled:
+            self._results.take(results)
+            self._shown()
+
+
+def _read_last(file: Path, suites: list[SuiteFile], redacted: Callable[[str], str]) -> tuple[LastResults, list[str]]:
+    """Read the last results, and why some runs are left out. SQLite is imported here, on a thread."""
+    if not file.exists():
+        return {}, []
+    from workbench.analysis.last_results import last_results
+    from workbench.history.history import History
+
+    damaged: list[str] = []
+    with History(file) as history:
+        return last_results(history, suites, redacted, damaged.append), damaged
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
