@@ -132,6 +132,25 @@ async def test_an_endpoint_with_a_key_is_asked_when_its_row_is_chosen(
     assert written["models"]["big"]["api_key_env"] == "FAR_KEY"
 
 
+async def test_a_filter_finds_models_that_are_folded_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    many = [f"model-{number}" for number in range(40)]
+    with serve(models=document(models_document(*many, "small-one"))) as server:
+        offer(monkeypatch, Preset("near", "Near", f"{server.url}/v1"))
+        async with opened(suites_in(tmp_path, talk=TALK), size=(80, 24)) as app:
+            await app.press("m")
+            await app.until(lambda: "lists 41 models" in app.screen)
+            assert "model-1" not in app.screen  # so many are folded away
+            await app.press("slash", *"one", "space", *"small")
+            assert "small-one" in app.screen
+            assert "[ ] offline" not in app.screen
+            await app.press(*"xyz")
+            assert "no model has 'one smallxyz' in its name" in app.screen
+            await app.press(*["backspace"] * 3, "enter", "down", "space", "escape")
+            assert "[ ] offline" in app.screen
+            await app.press("enter")
+            assert app.app.main.selection.models == (f"openai:small-one@{server.url}/v1",)
+
+
 async def test_a_refusal_is_told_in_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with serve(models=document(error_document("openai", f"no such key {KEY}"), 401)) as server:
         offer(monkeypatch, Preset("near", "Near", f"{server.url}/v1", "NEAR_KEY"))

@@ -6,13 +6,16 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import ClassVar
 
 from rich.cells import cell_len
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.widgets import Input
 
 from workbench.dataclasses import dataclass
 from workbench.evaluation.reachable import KnownEndpoint
 from workbench.reports.visible import one_line
 from workbench.tui.kit.dialogs import Dialog, ReadLines, keys_line
+from workbench.tui.kit.fields import FilterField
 from workbench.tui.kit.line_view import LineView
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.prose import with_margin
@@ -54,6 +57,7 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
         Binding("space", "check", show=False),
         Binding("enter", "use", show=False),
         Binding("a", "add", show=False),
+        Binding("slash", "filter", show=False),
     ]
 
     def __init__(self, state: ModelsState, ways: ModelWays) -> None:
@@ -64,6 +68,7 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
     def body(self) -> ComposeResult:
         yield ReadLines(self._explained, "reading")
         yield _ModelList(self.state, self._show_keys, self.action_check)
+        yield FilterField(placeholder="words of the model's name")
         yield ReadLines(self._absent, "absent")
 
     def on_mount(self) -> None:
@@ -94,9 +99,14 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
         space = "check"
         if row.endpoint is not None and not row.model:
             space = "list its models" if row.endpoint.models is None else "show or hide its models"
-        elif row.name is None:
+        elif row.model and row.name is None:
             space = "add it"
-        self.say_keys(keys_line(("Space", space), ("Enter", "use"), ("a", "add a model"), ("Esc", "leave as it was")))
+        if self._filter.display:
+            self.say_keys(keys_line(("Enter", "keep the filter"), ("Esc", "show all")))
+            return
+        leave = "show all" if self.state.filter else "leave as it was"
+        keys = (("Space", space), ("Enter", "use"), ("a", "add"), ("/", "filter"), ("Esc", leave))
+        self.say_keys(keys_line(*keys))
 
     def _show(self, at: int | None = None) -> None:
         self._list.move_cursor(self._list.cursor if at is None else at)
@@ -110,7 +120,7 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
     def _make_room(self, height: int) -> None:
         """Limit the heights so that title, some rows and keys are always visible."""
         width = max(min(130, self.app.size.width * 96 // 100) - 5, 1)
-        room = height - _ROWS_AROUND
+        room = height - _ROWS_AROUND - self._filter.display
         for name, build in (("#reading", self._explained), ("#absent", self._absent)):
             reading = self.query_one(name)
             rows = len(build(width))
@@ -149,6 +159,38 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
         """Close with the checked models."""
         self.dismiss(self.state.chosen)
 
+    @property
+    def _filter(self) -> FilterField:
+        return self.query_one(FilterField)
+
+    def action_filter(self) -> None:
+        """Type words that the names of models must have."""
+        self._filter.value, self._filter.display = self.state.filter, True
+        self.set_focus(self._filter)
+        self._show()
+
+    @on(Input.Changed)
+    def _filter_changed(self, event: Input.Changed) -> None:
+        if self._filter.display:
+            self.state.set_filter(event.value)
+            self._show(0)
+
+    @on(Input.Submitted)
+    def _end_filter(self) -> None:
+        self._filter.display = False
+        self.set_focus(self._list)
+        self._show()
+
+    def action_leave(self) -> None:
+        """Leave the filter, then the dialog."""
+        if self._filter.display or self.state.filter:
+            self._filter.display = False
+            self.state.set_filter("")
+            self.set_focus(self._list)
+            self._show(0)
+        else:
+            super().action_leave()
+
     def action_add(self) -> None:
         """Add a model to a `workbench.toml`, beginning with the one of the row."""
         row = self._list.row
@@ -185,7 +227,7 @@ class _ModelList(LineView):
             role: Role = "error" if row.endpoint.problem else "muted"
             return cut_line((Span(f" {row.label}", "strong"), Span(f"  {row.detail}", role)), self.text_width)
         checked = self._state.is_checked(row)
-        mark = f"[{GLYPHS.passed if checked else ' '}] " if row.name is not None else "    "
+        mark = f"[{GLYPHS.passed if checked else ' '}] " if row.name is not None else "    " if row.model else ""
         head: Line = (
             Span("   " if row.endpoint is not None else " "),
             Span(mark, "passed" if checked else "muted"),

@@ -38,6 +38,7 @@ class ModelsState:
         self.endpoints = list(endpoints)
         self._unfolded: set[str] = set()
         self._asked: set[str] = set()
+        self.filter = ""
         self.rows: list[Row] = []
         self._build()
 
@@ -101,6 +102,11 @@ class ModelsState:
         self._unfolded ^= {endpoint.preset.name}
         self._build()
 
+    def set_filter(self, text: str) -> None:
+        """Show only models with every word of a text. Those of endpoints are then found also if they are hidden."""
+        self.filter = text
+        self._build()
+
     def added(self, choices: ModelChoices, name: str) -> int:
         """Show a model that was added, check it, and return its row."""
         self.choices = choices
@@ -109,21 +115,30 @@ class ModelsState:
         return next((at for at, row in enumerate(self.rows) if row.name == name), 0)
 
     def _build(self) -> None:
-        self.rows = [
+        words = self.filter.casefold().split()
+
+        def fits(row: Row) -> bool:
+            text = f"{row.label} {row.detail}".casefold()
+            return all(word in text for word in words)
+
+        choices = [
             Row(model_label(choice.name), choice.detail, choice.short, choice.name) for choice in self.choices.choices
         ]
-        named = {row.name for row in self.rows}
+        named = {row.name for row in choices}
+        self.rows = list(filter(fits, choices))
         for endpoint in self.endpoints:
-            asked = endpoint.preset.name in self._asked
-            if not endpoint.is_reachable:
-                continue
-            self.rows.append(Row(endpoint.preset.title, self._said(endpoint, asked), endpoint=endpoint))
-            if endpoint.preset.name in self._unfolded:
-                self.rows += [
-                    Row(one_line(model), name=name, endpoint=endpoint, model=model)
-                    for model, name in names_to_run(endpoint)
-                    if name not in named or name is None
-                ]
+            preset = endpoint.preset
+            listed = [
+                Row(one_line(model), name=name, endpoint=endpoint, model=model)
+                for model, name in names_to_run(endpoint)
+                if name not in named or name is None
+            ]
+            fitting = list(filter(fits, listed)) if words or preset.name in self._unfolded else []
+            if endpoint.is_reachable and (fitting or not words):
+                head = Row(preset.title, self._said(endpoint, preset.name in self._asked), endpoint=endpoint)
+                self.rows += [head, *fitting]
+        if not self.rows:
+            self.rows.append(Row(f"no model has {one_line(self.filter)!r} in its name"))
 
     def _said(self, endpoint: KnownEndpoint, asked: bool) -> str:
         if asked:
