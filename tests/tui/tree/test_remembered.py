@@ -76,6 +76,24 @@ async def test_a_case_that_is_edited_here_or_on_the_disk_says_so(tmp_path: Path)
         assert rows(app)["Lights off"] == "✓ 1.00 5 h"
 
 
+async def test_a_suite_sums_up_its_last_runs_of_this_session_and_before_it(tmp_path: Path) -> None:
+    suites, history = before(tmp_path)
+    home = suites / "home.toml"
+    home.write_text(SMART_HOME.replace("brightness = 0 }", "brightness = 1 }"), encoding="utf-8")
+    async with opened(suites, size=(160, 48), live=True, history=history) as app:
+        app.app.main.selection.select(home)
+        await app.until(lambda: "causes" in app.screen)
+        lines = [line.rsplit("│", 1)[-1].rsplit("┃", 1)[-1].strip() for line in app.screen.splitlines()]
+        shown = [line[line.find("  ") :].strip() if "  " in line else line for line in lines]
+        text = "\n".join(shown)
+        assert "2 passed, 1 failed" in text
+        assert "3 cases from the history, 5 h old · 1 case edited since" in text
+        assert "causes: missing call 2" in text and "latency p50" in text and "cost" in text
+        await app.press("R")
+        await app.until(lambda: app.app.main.book.progress().done == 3)
+        assert "from the history" not in app.screen and "case here" not in app.screen
+
+
 async def test_a_damaged_or_locked_history_leaves_the_tree_plain_and_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,7 +6,7 @@ All raise HistoryError. SQLite is imported on the first call, which must not be 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import field, replace
 from datetime import datetime
 from pathlib import Path
@@ -16,13 +16,14 @@ from workbench.batches.plan import PlannedRun
 from workbench.batches.recorded import run_of_recording, suite_of_recording
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import RunResult
-from workbench.history.records import BatchRow, Regrade, RunRow
+from workbench.history.records import BatchRow, DamagedError, Regrade, RunRow
 from workbench.suite.model import Gate
 from workbench.trajectory.events import Event
 from workbench.trajectory.recording import Recording, RecordingError
 from workbench.tui.run_book.record import RunRecord
 
 if TYPE_CHECKING:
+    from workbench.analysis.causes import Cause
     from workbench.history.history import History
 
 
@@ -109,6 +110,31 @@ def read_recording(file: Path, run: RunRow, grading: Regrade | None = None) -> R
     """Read one run with all its events, graded by `grading` or as it ran."""
     with opened(file) as history:
         return history.recording(run, grading)
+
+
+def main_causes(file: Path | None, failed: Sequence[RunRow | RunRecord]) -> dict[str, Cause]:
+    """Find out the main causes of failed runs, by the ids of runs of this session, and by #id of rows of the history in
+    `file`. Those that cannot be read have none."""
+    from workbench.analysis.failures import failures_of
+
+    found: dict[str, Cause] = {}
+
+    def explain(key: str, run: RunRecord) -> None:
+        if run.result is not None and (failures := failures_of([(run.result, run.planned.case)]).runs):
+            found[key] = failures[0].main
+
+    stored = [run for run in failed if isinstance(run, RunRow)]
+    for run in failed:
+        if isinstance(run, RunRecord):
+            explain(run.run_id, run)
+    if file is not None and stored:
+        with opened(file) as history:
+            regraded = {batch: history.gradings(batch)[-1:] for batch in {run.batch for run in stored}}
+            for row in stored:
+                grading = next(iter(regraded[row.batch]), None)
+                with suppress(DamagedError, RecordingError):
+                    explain(f"#{row.id}", record_of(history.recording(row, grading)))
+    return found
 
 
 def _going(file: Path, batches: Iterable[BatchRow]) -> frozenset[int]:

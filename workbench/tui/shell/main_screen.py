@@ -48,6 +48,9 @@ class MainScreen(PanesScreen):
     class Free(Message):
         """Posted when no dialog or filter has the focus any more."""
 
+    class SuiteShown(Message):
+        """Posted when the last runs of a suite or folder are shown."""
+
     def __init__(
         self,
         stage: Stage,
@@ -147,6 +150,9 @@ class MainScreen(PanesScreen):
         """Show the selected run of the case, or a message if there is none."""
         run, runs = self.selection.run, self.selection.runs
         message = run_message(self.selection.tree, self.selection.models, self.book)
+        row = self.selection.row
+        if row is not None and row.case is None:
+            self.post_message(self.SuiteShown())
         self.run_pane.show(runs, self.selection.chosen_run if run is not None else 0, message, self.book.held_runs)
         self.refresh_bars()
 

@@ -57,8 +57,15 @@ def run_message(tree: TreeState, models: tuple[str, ...], book: RunBook) -> Mess
     cases = sum(len(case_ids) for _, case_ids in below)
     if not cases:
         return (("There is no case here yet. n makes one.", "muted"),)
+    from workbench.tui.tree.suite_summary import last_runs, summary_message
+
+    found = last_runs(tree, row, book)
     return (
-        (f"{counted(cases, 'case')} here.", "strong"),
+        *(
+            summary_message(tree, found, book)
+            if found.runs
+            else ((f"{counted(cases, 'case')}, not run yet.", "strong"),)
+        ),
         ("", "text"),
         ("R  runs all of them", "text"),
         ("Put the cursor on a case to see its run.", "muted"),

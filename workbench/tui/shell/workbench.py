@@ -329,6 +329,15 @@ class Workbench(PaintedApp):
     def _main_is_free(self) -> None:
         self.services.look()
 
+    @on(MainScreen.SuiteShown)
+    def _suite_shown(self) -> None:
+        row = self.selection.row
+        if row is not None and row.case is None:
+            from workbench.tui.tree.suite_summary import last_runs
+
+            failed = last_runs(self.selection.tree, row, self.selection.book).failed
+            self.services.history_reader.explain_soon(failed)
+
     def action_stop_all(self) -> None:
         """Stop every run, and withdraw their questions."""
         self.services.stop_all()

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.authoring.case_list import CaseKey
 from workbench.authoring.open_suite import OpenSuite
 from workbench.authoring.open_suites import SuitesChanged
-from workbench.history.records import HistoryError
+from workbench.history.records import HistoryError, RunRow
 from workbench.suite.loading import SuiteFile
 from workbench.tui.kit.stage import Stage, in_background
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.run_book.book import RunBook
+from workbench.tui.run_book.record import RunRecord
 
 if TYPE_CHECKING:
+    from workbench.analysis.causes import Cause
     from workbench.analysis.last_results import LastResult, LastResults
+
+
+AT_ONCE = 200
+"""The number of failed runs whose causes are found out before they are shown."""
 
 
 class RememberedResults:
@@ -24,6 +31,8 @@ class RememberedResults:
 
     def __init__(self) -> None:
         self._results: LastResults = {}
+        self._causes: dict[str, Cause] = {}
+        """The main causes of failed runs, by their ids in the events."""
         self._tallies: dict[Path, tuple[tuple[str, ...], int, tuple[int, int]]] = {}
 
     @property
@@ -44,6 +53,18 @@ class RememberedResults:
         """Return the last result of a case that has no run of this session."""
         result = self._results.get(case)
         return result if result is not None and not book.has_runs(case) else None
+
+    def unexplained(self, failed: Iterable[RunRow | RunRecord]) -> list[RunRow | RunRecord]:
+        """Return those of these failed runs whose causes are not known yet."""
+        return [run for run in failed if _id_of(run) not in self._causes]
+
+    def explain(self, causes: Mapping[str, Cause]) -> None:
+        """Take over the main causes of failed runs, by their ids."""
+        self._causes |= causes
+
+    def causes_of(self, failed: Iterable[RunRow | RunRecord]) -> Counter[Cause]:
+        """Return how many of these runs failed mainly for each cause, as far as that is known."""
+        return Counter(cause for run in failed if (cause := self._causes.get(_id_of(run))) is not None)
 
     def tally(self, suite: Path, cases: tuple[str, ...], book: RunBook) -> tuple[int, int]:
         """Return how many of these cases passed or warned, and how many ended, in this session or before it."""
@@ -78,6 +99,8 @@ class HistoryReader:
         self._redacted = redacted
         self._suites = suites
         self._shown = shown
+        self._asked: set[str] = set()
+        """The failed runs whose causes were looked for."""
         self._read: dict[Path, str] | None = None
         """The hashes of the suites for which results were read last; `None` before the first screen."""
 
@@ -98,6 +121,25 @@ class HistoryReader:
         if self._file is not None and hashes != self._read:
             self._read = hashes
             self._stage.work(self._read_them(self._file, files), "remembered", exclusive=True)
+
+    def explain_soon(self, failed: Iterable[RunRow | RunRecord]) -> None:
+        """Find out on a thread why these runs failed."""
+        wanted = [run for run in self._results.unexplained(failed) if _id_of(run) not in self._asked][:AT_ONCE]
+        if wanted:
+            self._asked.update(map(_id_of, wanted))
+            self._stage.work(self._explain(wanted), "causes")
+
+    async def _explain(self, wanted: list[RunRow | RunRecord]) -> None:
+        from workbench.tui.run_book.stored import main_causes
+
+        try:
+            causes = await in_background(lambda: main_causes(self._file, wanted))
+        except HistoryError as error:
+            self._stage.announce(_sentence(str(error)), "error", GLYPHS.error)
+            return
+        if causes:
+            self._results.explain(causes)
+            self._shown()
 
     async def _read_them(self, history: Path, files: list[SuiteFile]) -> None:
         try:
@@ -123,6 +165,10 @@ def _read_last(file: Path, suites: list[SuiteFile], redacted: Callable[[str], st
     damaged: list[str] = []
     with History(file) as history:
         return last_results(history, suites, redacted, damaged.append), damaged
+
+
+def _id_of(run: RunRow | RunRecord) -> str:
+    return f"#{run.id}" if isinstance(run, RunRow) else run.run_id
 
 
 def _sentence(text: str) -> str:

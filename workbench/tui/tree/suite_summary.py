@@ -1,0 +1,91 @@
+"""What the last runs of a suite or folder came to, of this session or before it, for the run pane."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import field
+from typing import TYPE_CHECKING
+
+from workbench.analysis.causes import CAUSES
+from workbench.dataclasses import dataclass
+from workbench.reports.values import cost_text
+from workbench.reports.when import age
+from workbench.suite.numerals import counted
+from workbench.tui.lines.glyphs import GLYPHS
+from workbench.tui.lines.prose import Message
+from workbench.tui.lines.spans import Role
+from workbench.tui.lines.words import duration
+from workbench.tui.run_book.book import RunBook
+from workbench.tui.tree.remembered_lines import is_edited_since
+from workbench.tui.tree.state import Row, TreeState
+
+if TYPE_CHECKING:
+    from workbench.grading.grade import Status
+    from workbench.grading.run_summary import RunSummary
+    from workbench.history.records import RunRow
+    from workbench.tui.run_book.record import RunRecord
+
+_COUNTED: tuple[Status, ...] = ("passed", "warned", "failed", "error", "stopped")
+
+
+@dataclass
+class LastRuns:
+    """The last runs of the cases below a row; `statuses` counts cases as the tree shows them."""
+
+    statuses: Counter[Status | None] = field(default_factory=Counter)
+    runs: list[RunSummary] = field(default_factory=list)
+    before: list[float] = field(default_factory=list)
+    """When the results from the history began, in milliseconds since 1970."""
+    edited: int = 0
+    """How many cases were edited since their result in the history."""
+    failed: list[RunRow | RunRecord] = field(default_factory=list)
+
+
+def last_runs(tree: TreeState, row: Row, book: RunBook) -> LastRuns:
+    """Return the last runs of the displayed cases at or below a row."""
+    found = LastRuns()
+    for suite, keys in tree.cases_below(row):
+        outlines = {case.key: case for case in suite.cases}
+        for key in keys:
+            case = suite.path, key
+            last = tree.remembered.shown(case, book)
+            if last is None:
+                found.statuses[book.summary(case).status] += 1
+                records = [run for run in book.runs_that_count(case) if run.figures is not None]
+                found.runs += [run.figures for run in records if run.figures is not None]
+                found.failed += [run for run in records if run.status == "failed"]
+                continue
+            found.statuses[last.status] += 1
+            found.runs += [run.figures for run in last.runs if run.figures is not None]
+            found.failed += [run for run in last.runs if run.figures is not None and run.figures.status == "failed"]
+            found.before.append(last.began_ms)
+            found.edited += is_edited_since(Row(row.key, 0, "", suite, outlines.get(key)), last)
+    return found
+
+
+def summary_message(tree: TreeState, found: LastRuns, book: RunBook) -> Message:
+    """Return the last runs in words: how they ended, their latency, tokens and cost, and the causes of failures."""
+    from workbench.analysis.comparison import cells_of, model_totals
+
+    totals = model_totals("", cells_of(found.runs).values())
+    counts = [f"{found.statuses[status]:,} {status}" for status in _COUNTED if found.statuses[status]]
+    never = found.statuses[None] + found.statuses["skipped"]
+    lines: list[tuple[str, Role]] = [(", ".join((*counts, *([f"{never:,} not run"] if never else ()))), "strong")]
+    if found.before:
+        first, last = (age(at, book.now()) for at in (min(found.before), max(found.before)))
+        when = f"from the history, {first}" if first == last else f"from the history, {first} to {last}"
+        edited = f" {GLYPHS.dot} {counted(found.edited, 'case')} edited since" if found.edited else ""
+        lines.append((f"{counted(len(found.before), 'case')} {when} old{edited}", "muted"))
+    lines.append(("", "text"))
+    if (latency := totals.latency) is not None:
+        lines.append((f"latency p50 {duration(latency.p50_ms)}, p95 {duration(latency.p95_ms)}", "text"))
+    if totals.input_tokens is not None:
+        lines.append((f"{totals.input_tokens:,} tokens in, {totals.output_tokens or 0:,} out", "text"))
+    unknown = f"cost unknown for {counted(totals.runs_of_unknown_cost, 'run')}" if totals.runs_of_unknown_cost else ""
+    known = f"cost {cost_text(totals.cost_usd)}" if totals.cost_usd is not None else ""
+    lines.append((f" {GLYPHS.dot} ".join(filter(None, (known, unknown))) or "cost unknown", "text"))
+    causes = tree.remembered.causes_of(found.failed)
+    if causes:
+        named = ", ".join(f"{cause} {causes[cause]:,}" for cause in CAUSES if causes[cause])
+        lines.append((f"causes: {named}", "failed"))
+    return tuple(lines)
