@@ -41,6 +41,7 @@ def execute(arguments: argparse.Namespace) -> int:
         AddingError,
         TypedModel,
         add_model,
+        check_name_is_free,
         check_typed_now,
         settings_file,
         usual_owner,
@@ -62,6 +63,7 @@ def execute(arguments: argparse.Namespace) -> int:
     try:
         owner = arguments.to or usual_owner(program, folder)
         spec = typed.spec(owner)
+        check_name_is_free(spec.name, folder, program)
         if not arguments.no_check:
             checked = check_typed_now(spec, folder, program)
             write(f"{checked.mark} {checked.sentence}\n")

@@ -81,12 +81,17 @@ class TypedModel:
         base_url = checked("base_url", lambda text: checked_base_url(text) if text else OWN_URLS[provider], "")
         variable = checked("api_key_env", lambda text: checked_key_variable(text) if text else None, None)
         model = checked("model", _model, "")
-        name = checked("name", checked_name, "")
+        name = checked("name", self._name_of, "")
         price = checked("price", price_of, None)
         if problems:
             raise AddingError(problems)
         key = variable or usual_key_variable(base_url)
         return ModelSpec(name, provider, model, base_url, key, price=price, origin=owner)
+
+    def _name_of(self, typed: str) -> str:
+        """Return the name, by default the usual one of the model. A missing model is told of the model alone."""
+        name = typed or usual_name(None, self.model.strip())
+        return checked_name(name) if name or self.model.strip() else ""
 
 
 def usual_name(preset: Preset | None, model: str) -> str:
@@ -155,17 +160,20 @@ def check_typed_now(spec: ModelSpec, folder: Path, program: Program) -> CheckRes
     return asyncio.run(check_typed(spec, folder, program))
 
 
+def check_name_is_free(name: str, folder: Path, program: Program) -> None:
+    """Raise ConfigError when a `workbench.toml` of a folder already names a model so, or cannot be used."""
+    for known in program.models.named(folder):
+        if known.name == name:
+            raise ConfigError(f"{known.file} already names a model {name!r}: choose another name, or change it there")
+
+
 def add_model(spec: ModelSpec, folder: Path, program: Program, owner: Owner) -> Path:
     """Write a model into the owner's `workbench.toml`, and return the file. All else in it stays to the byte.
 
     Raises ConfigError when the name is taken, or the file cannot be read or written.
     """
-    for known in program.models.named(folder):
-        if known.name == spec.name:
-            raise ConfigError(
-                f"{known.file} already names a model {spec.name!r}: choose another name, or change it there"
-            )
-    file = settings_file(program, folder, "project" if spec.origin == "project" else "user")
+    check_name_is_free(spec.name, folder, program)
+    file = settings_file(program, folder, owner)
     try:
         before = state_of(file)
         content = file.read_bytes() if before is not None else b""

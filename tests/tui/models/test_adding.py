@@ -169,8 +169,8 @@ async def test_what_is_wrong_is_told_in_the_form_and_what_is_not_confirmed_needs
         async with opened(suites_in(tmp_path, talk=TALK), size=(120, 36)) as app:
             await app.press("m", "a", "enter")
             assert "‹ another endpoint ›" in app.screen
-            for told in ("model is missing: write the model's name", "name here cannot be the name of a model"):
-                assert told in app.screen
+            assert "model is missing: write the model's name at its endpoint" in app.screen
+            assert "name here cannot" not in app.screen
             assert app.app.focused is not None
             assert app.app.focused.id == "model"
             await to(app, "preset")
@@ -193,5 +193,7 @@ async def test_what_is_wrong_is_told_in_the_form_and_what_is_not_confirmed_needs
             await app.press("a")
             await to(app, "model")
             await typed(app, "absent")
+            await app.press("enter")
+            assert "already names a model 'absent'" in app.screen
             await app.press("escape", "escape")
             assert app.app.main.selection.models == ()

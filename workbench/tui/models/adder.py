@@ -6,7 +6,14 @@ from pathlib import Path
 
 from workbench.config.models import ConfigError, ModelSpec
 from workbench.config.program import Program
-from workbench.evaluation.adding import Owner, add_model, check_typed_now, settings_file, usual_owner
+from workbench.evaluation.adding import (
+    Owner,
+    add_model,
+    check_name_is_free,
+    check_typed_now,
+    settings_file,
+    usual_owner,
+)
 from workbench.providers.http.check import CheckResult
 from workbench.tui.kit.stage import in_background
 
@@ -27,6 +34,10 @@ class ModelAdder:
     def key_is_found(self, variable: str) -> bool:
         """Return whether a variable has a value, in the environment or in a `.env`. Raises ConfigError."""
         return bool(self._program.environment.of(self._folder).get(variable, "").strip())
+
+    def check_name(self, name: str) -> None:
+        """Raise ConfigError when the name is taken."""
+        check_name_is_free(name, self._folder, self._program)
 
     async def check(self, spec: ModelSpec) -> CheckResult:
         """Ask the endpoint of a model whether it answers, accepts the key and has the model."""

@@ -113,7 +113,9 @@ class AddModelScreen(Dialog[str]):
 
     TITLE_LINE = "Add a model"
     DEFAULT_CSS = """
-    AddModelScreen > Vertical { width: 100; }
+    AddModelScreen > Vertical { width: 100; overflow-y: auto; scrollbar-size: 0 0; }
+    AddModelScreen #keys { dock: bottom; }
+    AddModelScreen.low #told { display: none; }
     AddModelScreen Horizontal { height: 1; }
     AddModelScreen .label { width: 15; }
     AddModelScreen Input { border: none; height: 1; padding: 0; background: $background; width: 1fr; }
@@ -179,6 +181,7 @@ class AddModelScreen(Dialog[str]):
 
     def _make_room(self, height: int) -> None:
         self.query_one("#space").display = height > _ROWS_AROUND + 4
+        self.set_class(height < _ROWS_AROUND + 2, "low")
         self.query_one("#told").styles.max_height = max(height - _ROWS_AROUND, 1)
 
     # What is typed
@@ -245,6 +248,8 @@ class AddModelScreen(Dialog[str]):
         told = self.query_one("#told", ReadLines)
         told.show_anew(from_top=True)
         told.refresh(layout=True)
+        if self.has_class("low") and (self._problems or self._outcome):
+            keys = next(iter(self._told(self.size.width)[1:]), None)  # the last row is all there is to tell it
         self.say_keys(keys or _KEYS)
 
     def _told(self, width: int) -> list[Line]:
@@ -297,10 +302,15 @@ class AddModelScreen(Dialog[str]):
         typed, owner = self._typed, self._owner
         try:
             spec = typed.spec(owner)
+            self._adder.check_name(spec.name)
         except AddingError as error:
             self._problems = error.problems
             self._tell(None)
             self._take_focus(next(iter(error.problems)))
+            return
+        except ConfigError as error:
+            self._problems = {}
+            self._tell("error", f"{GLYPHS.error} {'; '.join(error.problems)}")
             return
         self._problems = {}
         if self._refused == (typed, owner):
