@@ -90,8 +90,8 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
 
     def _absent(self, width: int) -> list[Line]:
         lines: list[Line] = [EMPTY]
-        for sentence in self.state.absent:
-            lines += with_margin(one_line(sentence), width, "muted")
+        for role, sentence in self.state.absent:
+            lines += with_margin(one_line(sentence), width, role)
         return [*lines, EMPTY]
 
     def _show_keys(self) -> None:
@@ -104,7 +104,7 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
         if self._filter.display:
             self.say_keys(keys_line(("Enter", "keep the filter"), ("Esc", "show all")))
             return
-        leave = "show all" if self.state.filter else "leave as it was"
+        leave = "show all" if self.state.filter else "leave"
         keys = (("Space", space), ("Enter", "use"), ("a", "add"), ("/", "filter"), ("Esc", leave))
         self.say_keys(keys_line(*keys))
 
@@ -124,7 +124,7 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
         for name, build in (("#reading", self._explained), ("#absent", self._absent)):
             reading = self.query_one(name)
             rows = len(build(width))
-            taken = rows if room - rows >= _LEAST_ROWS else 0
+            taken = rows if room - rows >= _LEAST_ROWS else max(room - _LEAST_ROWS, 0) if name == "#absent" else 0
             reading.styles.max_height = taken
             reading.display = bool(taken)
             room -= taken

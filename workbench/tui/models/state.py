@@ -9,6 +9,7 @@ from workbench.dataclasses import dataclass
 from workbench.evaluation.reachable import KnownEndpoint, names_to_run
 from workbench.reports.visible import one_line
 from workbench.tui.lines.glyphs import GLYPHS
+from workbench.tui.lines.spans import Role
 from workbench.tui.lines.words import model_label
 from workbench.tui.models.choices import ModelChoices
 
@@ -55,24 +56,24 @@ class ModelsState:
         return [endpoint for endpoint in self.endpoints if endpoint.preset.is_local]
 
     @property
-    def absent(self) -> Iterator[str]:
-        """Which endpoints cannot be reached, in a sentence for each reason."""
-        keyless = [each.preset.title for each in self.endpoints if not each.key_is_found]
-        if keyless:
-            yield f"No key is found for {', '.join(keyless)}."
-        asking = [each.preset.title for each in self.local if each.preset.name in self._asked]
-        if asking:
-            yield f"Asking {', '.join(asking)} {GLYPHS.running}"
+    def absent(self) -> Iterator[tuple[Role, str]]:
+        """Which endpoints cannot be reached, a sentence for each reason. Those that refused to answer come first."""
         for each in self.endpoints:
             if each.problem:
-                yield f"{each.preset.title}: {each.problem}"
+                yield "error", f"{each.preset.title}: {each.problem}"
+        keyless = [each.preset.title for each in self.endpoints if not each.key_is_found]
+        if keyless:
+            yield "muted", f"No key is found for {', '.join(keyless)}."
+        asking = [each.preset.title for each in self.local if each.preset.name in self._asked]
+        if asking:
+            yield "muted", f"Asking {', '.join(asking)} {GLYPHS.running}"
         silent = [
             f"{each.preset.title} ({each.preset.place})"
             for each in self.local
             if not (each.is_reachable or each.problem or each.preset.name in self._asked)
         ]
         if silent:
-            yield f"Nothing answers for {', '.join(silent)}."
+            yield "muted", f"Nothing answers for {', '.join(silent)}."
 
     def is_checked(self, row: Row) -> bool:
         """Return whether the model of a row is checked."""
