@@ -141,7 +141,7 @@ async def test_all_that_has_not_run_is_run_first_and_then_all_again(tmp_path: Pa
         app.session.end_batch()
         await app.settle()
         await app.press("R")
-        assert "All 6 runs are finished. Press R again to rerun them all" in app.screen
+        assert "All 6 runs are finished. Press R again to rerun them all (about" in app.screen
         await app.press("right", "R")
         assert "Press R again" in app.screen
         assert len(await app.run("R")) == 6

@@ -24,6 +24,7 @@ ACTIONS: tuple[Action, ...] = (
         ("R",),
         "run all",
     ),
+    _own("run_errors", "Rerun what ended in an error, of all that is shown", ("F",)),
     _own("models", "Choose models", ("m",), "models"),
     _own("pair", "Is the column better than the base? Paired tests, case by case", ("p",), "test"),
     _own("differences", "Show only cases on which models differ, or all", ("d",), "differences"),

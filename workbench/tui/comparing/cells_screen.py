@@ -9,8 +9,10 @@ from textual import on
 from textual.app import ComposeResult
 
 from workbench.analysis.comparison import Cell
+from workbench.analysis.estimate import Estimate, estimate
 from workbench.reports.visible import one_line
 from workbench.suite.numerals import counted
+from workbench.tui.comparing.again import AgainScreen, expected
 from workbench.tui.comparing.sources import to_look_at
 from workbench.tui.comparing.state import CompareState
 from workbench.tui.kit.dialogs import ChooseLines, Dialog, Option, keys_line
@@ -22,6 +24,7 @@ from workbench.tui.runs.dialogs import RepeatsScreen
 
 if TYPE_CHECKING:
     from workbench.analysis.comparison import CellKey
+    from workbench.grading.run_summary import RunSummary
 
 
 class RepeatChoiceScreen(Dialog[int]):
@@ -60,6 +63,10 @@ class CompareWays(Protocol):
 
     def run(self, cells: Sequence[CellKey], repeats: int | None, announce: Announce) -> None:
         """Run cells, `repeats` times if given. Announces why some are not run."""
+        ...
+
+    def before(self, cell: CellKey) -> Sequence[RunSummary]:
+        """Return the last runs of a cell in the history, before this session."""
         ...
 
     def stop(self, cell: CellKey) -> None:
@@ -143,7 +150,52 @@ class CellsScreen(FilterScreen[None]):
     def do_run(self) -> None:
         """Run the selected cell."""
         if (key := self.state.key) is not None:
-            self._ways.run([key], self.state.repeats(key), self.announce)
+            self._run([key])
+
+    def do_run_errors(self) -> None:
+        """Run the displayed cells again that ended in an error."""
+        state = self.state
+        wanted = [key for key in state.planned() if state.at(key).is_in_error]
+        if wanted:
+            self._run(wanted)
+        else:
+            self.announce("No cell that is shown ended in an error")
+
+    def _run(
+        self, cells: Sequence[CellKey], times: int | None = None, *, then: Callable[[], object] | None = None
+    ) -> None:
+        """Run cells as often as they ran before, or so many `times`, and do something after that. If some of them ran
+        before and that costs money, ask first."""
+        estimated, again = self._estimate(cells, times)
+        if again and estimated.cost_usd:
+
+            def take(answer: str | None) -> None:
+                if answer == "run":
+                    self._run_now(cells, times, then)
+
+            self.stage.show(AgainScreen(again, estimated), take)
+        else:
+            self._run_now(cells, times, then)
+
+    def _run_now(self, cells: Sequence[CellKey], times: int | None, then: Callable[[], object] | None) -> None:
+        by_repeats: dict[int | None, list[CellKey]] = {}
+        for key in cells:
+            by_repeats.setdefault(times or self.state.repeats(key), []).append(key)
+        for repeats, keys in by_repeats.items():
+            self._ways.run(keys, repeats, self.announce)
+        if then is not None:
+            then()
+
+    def _estimate(self, cells: Sequence[CellKey], times: int | None = None) -> tuple[Estimate, int]:
+        """Return what running cells will probably take, and how many of them ran before, in this session or not."""
+        state = self.state
+        known = {
+            case.on(model): cell.runs if (cell := state.at(case.on(model)).cell) else self._ways.before(case.on(model))
+            for case in state.cases
+            for model in {key[2] for key in cells}
+        }
+        planned = [(key, times or state.repeats(key) or len(known[key]) or 1) for key in cells]
+        return estimate(planned, known), sum(bool(known[key]) for key in cells)
 
     def do_run_all(self) -> None:
         """Run what is missing of the displayed cells. With nothing missing, a second press runs all again."""
@@ -159,17 +211,19 @@ class CellsScreen(FilterScreen[None]):
             self._asked_again = True
             runs = sum(state.at(key).planned for key in over)
             finished = f"All {runs:,} runs are finished" if runs > 1 else "The run is finished"
-            text = f"{finished}. Press R again to rerun {'them all' if runs > 1 else 'it'}"
+            errors = sum(state.at(key).is_in_error for key in over)
+            only = f"; F reruns the {counted(errors, 'cell')} in error" if 0 < errors < len(over) else ""
+            took = expected(self._estimate(over)[0])
+            text = f"{finished}. Press R again to rerun {'them all' if runs > 1 else 'it'} ({took}){only}"
             self.announce(text, "warned", GLYPHS.warned)
             return
         self._asked_again = False
-        by_repeats: dict[int | None, list[CellKey]] = {}
-        for key in wanted:
-            by_repeats.setdefault(state.repeats(key), []).append(key)
-        for repeats, keys in by_repeats.items():
-            self._ways.run(keys, repeats, self.announce)
-        if missing and len(missing) < len(planned):
-            self.announce(f"Running the {counted(len(missing), 'cell')} without a finished run")
+
+        def tell() -> None:
+            if missing and len(missing) < len(planned):
+                self.announce(f"Running the {counted(len(missing), 'cell')} without a finished run")
+
+        self._run(wanted, then=tell)
 
     def do_repeats(self) -> None:
         """Run all displayed cells several times."""
@@ -177,7 +231,7 @@ class CellsScreen(FilterScreen[None]):
 
         def run(times: int | None) -> None:
             if times is not None:
-                self._ways.run(cells, times, self.announce)
+                self._run(cells, times)
 
         self.stage.show(RepeatsScreen(counted(len(self.state.cases_shown), "case")), run)
 

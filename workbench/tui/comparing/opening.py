@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from workbench.analysis.comparison import CellKey
     from workbench.analysis.paired import Pair
     from workbench.evaluation.options import Begin
+    from workbench.grading.run_summary import RunSummary
     from workbench.tui.comparing.cells_screen import CellsScreen
     from workbench.tui.comparing.screen import CompareScreen
     from workbench.tui.comparing.table import ComparedTotals
@@ -99,6 +100,13 @@ class CompareCommands:
     def run(self, cells: Sequence[CellKey], repeats: int | None, announce: Announce) -> None:
         """Run cells, `repeats` times if given. Announces why some are not run."""
         self._run_on([(Path(suite), case_id, model) for suite, case_id, model in cells], repeats, announce)
+
+    def before(self, cell: CellKey) -> Sequence[RunSummary]:
+        """Return the last runs of a cell in the history, before this session."""
+        suite, case_id, model = cell
+        last = self._selection.tree.remembered.of((Path(suite), case_id))
+        runs = last.runs if last is not None else ()
+        return [run.figures for run in runs if run.figures is not None and run.model == model]
 
     def stop(self, cell: CellKey) -> None:
         """Stop the runs of one cell."""

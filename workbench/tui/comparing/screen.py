@@ -42,7 +42,7 @@ TOTALS_SHARE = 3 / 8
 AROUND_ROWS = 6
 """The rows for title, heads, the cell in words, keys, and some space."""
 
-_RUNNING = tuple(f"compare.{name}" for name in ("run", "run_all", "repeats", "models", "stop"))
+_RUNNING = tuple(f"compare.{name}" for name in ("run", "run_all", "run_errors", "repeats", "models", "stop"))
 """Actions that a batch of the history does not have."""
 
 CATCH_UP_S, CATCH_UP_LIVE_S = 0.03, 0.25
@@ -252,7 +252,7 @@ class CompareScreen(CellsScreen):
         nothing = state.why_no_cells
         if key is None:
             why |= dict.fromkeys(("open", "mark", "run", "stop", "base", "sort"), nothing or "there is no case here")
-            why |= dict.fromkeys(("run_all", "repeats"), nothing or "no case is shown")
+            why |= dict.fromkeys(("run_all", "run_errors", "repeats"), nothing or "no case is shown")
         else:
             standing = state.at(key)
             if standing.stage == "not run":

@@ -60,6 +60,11 @@ class Standing:
         return len(self.cell.runs) if self.cell is not None and not self.before else 0
 
     @property
+    def is_in_error(self) -> bool:
+        """Whether all runs ended, and at least one in an error."""
+        return self.stage == "done" and self.cell is not None and any(run.status == "error" for run in self.cell.runs)
+
+    @property
     def is_missing(self) -> bool:
         """Whether a run never began, or was stopped."""
         stopped = self.cell is not None and any(run.status == "stopped" for run in self.cell.runs)

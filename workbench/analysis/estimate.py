@@ -1,0 +1,56 @@
+"""How many tokens and how much money runs will probably take, from runs that were made before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from workbench.analysis.comparison import CellKey
+from workbench.dataclasses import dataclass
+from workbench.grading.run_summary import RunSummary
+from workbench.grading.scoring import mean
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """The expected use of `runs`. `tokens` in and out together and `cost_usd` are those of the runs for which earlier
+    ones tell; `without_tokens` and `without_cost` count the others."""
+
+    runs: int
+    tokens: int
+    cost_usd: float
+    without_tokens: int
+    without_cost: int
+
+
+def estimate(planned: Iterable[tuple[CellKey, int]], before: Mapping[CellKey, Sequence[RunSummary]]) -> Estimate:
+    """Returns what the planned numbers of runs of some cells will probably take: for each cell the mean of its earlier
+    runs, otherwise that of all earlier runs of its model. Runs that ended in an error tell nothing."""
+    told = {key: [run for run in runs if run.status != "error"] for key, runs in before.items()}
+    of_models: dict[str, list[RunSummary]] = {}
+    for (_, _, model), runs in told.items():
+        of_models.setdefault(model, []).extend(runs)
+    means = {model: _means(runs) for model, runs in of_models.items()}
+    number, without_tokens, without_cost = 0, 0, 0
+    tokens, cost_usd = 0.0, 0.0
+    for key, times in planned:
+        each_tokens, each_cost = _means(told.get(key, ()))
+        model_tokens, model_cost = means.get(key[2], (None, None))
+        each_tokens = model_tokens if each_tokens is None else each_tokens
+        each_cost = model_cost if each_cost is None else each_cost
+        number += times
+        tokens += times * (each_tokens or 0.0)
+        cost_usd += times * (each_cost or 0.0)
+        without_tokens += times * (each_tokens is None)
+        without_cost += times * (each_cost is None)
+    return Estimate(number, round(tokens), cost_usd, without_tokens, without_cost)
+
+
+def _means(runs: Sequence[RunSummary]) -> tuple[float | None, float | None]:
+    """Returns the mean tokens and the mean cost of the runs that report them."""
+    tokens = [
+        (run.input_tokens or 0) + (run.output_tokens or 0)
+        for run in runs
+        if run.input_tokens is not None or run.output_tokens is not None
+    ]
+    costs = [run.cost_usd for run in runs if run.cost_usd is not None]
+    return mean(tokens) if tokens else None, mean(costs) if costs else None

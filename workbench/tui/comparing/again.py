@@ -1,0 +1,47 @@
+"""Running cells that ran before: what that will take, and the question before money is spent again."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from workbench.analysis.estimate import Estimate
+from workbench.reports.values import cost_text
+from workbench.suite.numerals import counted
+from workbench.tui.kit.asking import AskScreen
+from workbench.tui.kit.dialogs import Option
+from workbench.tui.lines.prose import with_margin
+from workbench.tui.lines.spans import EMPTY, Line
+
+
+def expected(estimate: Estimate) -> str:
+    """Return what runs will probably take: `about 1,200 tokens and $0.0034`."""
+    runs = estimate.runs
+    tokens = "" if estimate.without_tokens == runs else f"about {estimate.tokens:,} tokens"
+    cost = "cost unknown" if estimate.without_cost == runs else f"about {cost_text(estimate.cost_usd)}"
+    partly = estimate.without_cost if estimate.without_cost < runs else 0
+    rest = f", and the unknown cost of {counted(partly, 'run')}" if partly else ""
+    return f"{tokens}{' and ' if tokens and cost != 'cost unknown' else ', ' if tokens else ''}{cost}{rest}"
+
+
+class AgainScreen(AskScreen[Literal["run", "no"]]):
+    """Asks before cells that cost money run again. `cells` is how many of them ran before."""
+
+    TITLE_LINE = "Run again, for money?"
+
+    def __init__(self, cells: int, estimate: Estimate) -> None:
+        def lines(width: int) -> list[Line]:
+            before = "It ran before." if cells == 1 == estimate.runs else f"{counted(cells, 'cell')} ran before."
+            return [
+                EMPTY,
+                *with_margin(f"{counted(estimate.runs, 'run')}: {expected(estimate)}.", width),
+                *with_margin(f"{before} The estimate is the mean of earlier runs.", width, "muted"),
+            ]
+
+        super().__init__(
+            lines,
+            [
+                ("run", Option("run", "and pay for it", key="r")),
+                ("no", Option("no", "nothing runs", key="n")),
+            ],
+            leaving="run nothing",
+        )
