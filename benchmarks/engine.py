@@ -140,6 +140,7 @@ def compare(work: Work, repeats: int) -> None:
             "openai SDK": [*loop, "sdk", *numbers],
             "openai SDK, streamed": [*loop, "sdk-streamed", *numbers],
             "workbench run": run_command(suite, server, Path(name)),
+            "workbench, 2 processes": run_command(suite, server, Path(name), "--processes=2"),
         }
         taken = [{way: measured(ways[way], work, server) for way in ways} for _ in range(repeats)]
     print(f"\n{work.name}, {AT_ONCE} at a time; the ideal is {work.ideal_s:g} s")

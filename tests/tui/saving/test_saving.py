@@ -124,7 +124,7 @@ async def test_what_somebody_else_wrote_is_overwritten_only_knowingly(tmp_path: 
         await app.until(lambda: isinstance(app.app.screen, ChangedScreen) and "Esc" in app.screen)
         assert (suites / "smart_home.toml").read_text() == THEIRS
         while isinstance(app.app.screen, ChangedScreen):
-            await app.pilot.press("pagedown", "m")
+            await app.press("pagedown", "m")
         await app.until(lambda: not suite.dirty)
         assert (suites / "smart_home.toml").read_text() == MINE
 

@@ -145,7 +145,10 @@ def test_a_pane_that_can_never_be_drawn_ends_the_app_with_one_line_and_a_restore
 
 
 def test_the_gates_of_bytes(tmp_path: Path) -> None:
-    """Start, idle and a key in the tree, by the bytes written: the same every time, whatever the machine is doing."""
+    """Start, idle and a key in the tree, by the bytes written: the same every time, whatever the machine is doing.
+
+    Ctrl+L draws all of it anew.
+    """
     with Terminal([str(twenty_cases(tmp_path))], tmp_path) as terminal:
         terminal.wait_for("Not run yet.")
         terminal.quiet(0.5)
@@ -156,6 +159,10 @@ def test_the_gates_of_bytes(tmp_path: Path) -> None:
         assert COLOURS.search(terminal.output)
         assert max(_bytes_of(terminal, key) for key in [DOWN] * 5) <= KEY_BYTES
         assert max(_bytes_of(terminal, pane) for pane in "231") <= PANE_BYTES
+        before = terminal.screen
+        terminal.wipe()  # as another program does that writes into this terminal
+        terminal.send("\x0c")
+        terminal.wait_for(lambda: terminal.screen == before)
 
 
 def _bytes_of(terminal: Terminal, key: str) -> int:

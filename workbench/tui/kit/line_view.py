@@ -163,10 +163,18 @@ class LineView(Widget, can_focus=True):
         """Draw every visible row that has changed."""
         self.top = min(max(self.top, 0), self.last_top)
         if len(self._asked) != self.size.height:
-            self._asked = []
-            self.refresh()
+            self._ask_anew()
             return
-        self._draw_changed(self._rows_now())
+        try:
+            rows = self._rows_now()
+        except Exception:  # noqa: BLE001 (drawing meets it again, where it costs this view and not whoever changed it)
+            self._ask_anew()
+        else:
+            self._draw_changed(rows)
+
+    def _ask_anew(self) -> None:
+        self._asked = []
+        self.refresh()
 
     def _draw_changed(self, rows: list[_Row]) -> None:
         changed = [y for y, row in enumerate(rows) if row != self._asked[y]]

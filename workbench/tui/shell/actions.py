@@ -7,6 +7,7 @@ from workbench.tui.kit.actions import Action, Feature, MainSituation
 ACTIONS: tuple[Action, ...] = (
     Action("theme", "Change the theme", ()),
     Action("picture", "Save a picture of the screen", ()),
+    Action("redraw", "Draw the screen anew", ("ctrl+l",), "anywhere", listed=False),
     Action("log", "Show where the log is", ()),
     Action("suspend", "Suspend; fg in the shell resumes", ()),
     Action("help", "Keys and help", ("question_mark",), label="keys"),

@@ -6,15 +6,13 @@ import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
-
-from textual.app import App
 
 from workbench.config.logs import LOG_NAME
 from workbench.config.program import Program
 from workbench.suite.numerals import counted
 from workbench.tui.kit.actions import PANES
 from workbench.tui.kit.help import HelpScreen
+from workbench.tui.kit.painting import PaintedApp
 from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.shell.main_screen import MainScreen
@@ -29,7 +27,7 @@ class ProgramCommands:
 
     def __init__(
         self,
-        app: App[Any],
+        app: PaintedApp,
         stage: Stage,
         main: MainScreen,
         program: Program,
@@ -43,6 +41,7 @@ class ProgramCommands:
         self._warned_of_clocks = False
         self.methods: dict[str, Callable[[], object]] = {
             "picture": lambda: self._app.call_after_refresh(self._save_picture),
+            "redraw": app.action_draw_anew,
             "log": self._show_log,
             "suspend": self._suspend,
             "theme": choose_theme,

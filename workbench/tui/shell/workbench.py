@@ -71,7 +71,8 @@ class Workbench(PaintedApp):
     """The app on some paths."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+p", "command_palette", "All commands", show=False, priority=True, id="palette")
+        Binding("ctrl+p", "command_palette", "All commands", show=False, priority=True, id="palette"),
+        Binding("ctrl+l", "draw_anew", "Draw the screen anew", show=False, priority=True, id="redraw"),
     ]
     COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {ActionCommands}
     ENABLE_COMMAND_PALETTE = True

@@ -18,7 +18,7 @@ _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]
 
 def svg_of(app: App[Any]) -> str:
     """Return the screen as SVG. All text is escaped."""
-    drawing = _WEB_FONT.sub("", app.export_screenshot(title=NAME))
+    drawing = _WEB_FONT.sub("", app.export_screenshot(title=NAME, simplify=True))
     drawing = drawing.replace("<text ", '<text xml:space="preserve" ').replace("&#160;", " ")
     return _NOT_IN_XML.sub("\N{REPLACEMENT CHARACTER}", drawing)
 
