@@ -112,10 +112,13 @@ def percent(share: float, digits: int = 1) -> str:
     return f"{decimals(100 * share, digits, full=100)}%"
 
 
-def totals_rows(totals: Sequence[ModelTotals], suite_names: Mapping[str, str]) -> Iterator[tuple[str, list[str]]]:
+def totals_rows(
+    totals: Sequence[ModelTotals], suite_names: Mapping[str, str], cases: int
+) -> Iterator[tuple[str, list[str]]]:
     """Yields the measures, each with its value for every model. Counts that are 0 for all models are left out, and so
-    are pass@k and pass^k where no case has several runs."""
-    yield "graded cases", [f"{each.graded} of {each.cases}" for each in totals]
+    are pass@k and pass^k where no case has several runs. `cases` is how many are compared: a pass rate that rests on
+    fewer says on how many."""
+    yield "graded cases", [f"{each.graded} of {max(cases, each.cases)}" for each in totals]
     for name, count in _COUNTS:
         counts = [count(each) for each in totals]
         if any(counts) or name in ("passed", "failed"):
@@ -124,7 +127,7 @@ def totals_rows(totals: Sequence[ModelTotals], suite_names: Mapping[str, str]) -
         yield "runs in error", [f"{each.runs_in_error} of {each.runs}" for each in totals]
     if any(each.repeat_rules for each in totals):
         yield "rule for repeats", [rules_text(each.repeat_rules) or NOTHING for each in totals]
-    yield "pass rate", [NOTHING if each.pass_rate is None else percent(each.pass_rate) for each in totals]
+    yield "pass rate", [_pass_rate(each, cases) for each in totals]
     yield "95% interval", [_interval(each) for each in totals]
     yield "mean score", [NOTHING if each.mean_score is None else decimals(each.mean_score, 3) for each in totals]
     yield from _gates(totals, suite_names)
@@ -154,6 +157,13 @@ _TIMES: tuple[tuple[str, Callable[[Latency], float]], ...] = (
     ("p95", lambda latency: latency.p95_ms),
     ("max", lambda latency: latency.max_ms),
 )
+
+
+def _pass_rate(totals: ModelTotals, cases: int) -> str:
+    """Returns the pass rate, with the number of cases that it rests on where these are not all."""
+    if totals.pass_rate is None:
+        return NOTHING
+    return f"{percent(totals.pass_rate)}{f' of {totals.graded:,}' if totals.graded < cases else ''}"
 
 
 def _times(name: str, latencies: Sequence[Latency | None]) -> Iterator[tuple[str, list[str]]]:

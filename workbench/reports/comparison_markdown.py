@@ -82,7 +82,10 @@ def markdown_of(
     parts.append(
         table(
             ["Totals", *models],
-            ((name, *words) for name, words in totals_rows(comparison.totals, comparison.suite_names)),
+            (
+                (name, *words)
+                for name, words in totals_rows(comparison.totals, comparison.suite_names, len(comparison.rows))
+            ),
         )
     )
     if interrupted:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.providers.server import Answer, Request, Server, said
-from tests.tui.apps import Opened, opened, suites_in
-from tests.tui.comparing.test_compare import comparing
+from tests.tui.apps import SMART_HOME, Opened, opened, suites_in
+from tests.tui.comparing.test_compare import added_up, comparing, finish
 from tests.tui.comparing.test_compared_batch import GREETINGS
 from workbench.analysis.estimate import estimate
 from workbench.tui.comparing.again import AgainScreen, expected
@@ -73,3 +73,15 @@ async def test_only_what_ended_in_an_error_is_run_again(tmp_path: Path) -> None:
 def test_nothing_is_estimated_without_earlier_runs() -> None:
     nothing = estimate([(("suite", "case", "model"), 3)], {})
     assert (nothing.runs, nothing.without_cost, expected(nothing)) == (3, 3, "cost unknown")
+
+
+async def test_a_total_that_rests_on_part_of_the_cases_says_on_how_many(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, home=SMART_HOME), size=(160, 48), models=("one", "two")) as app:
+        screen = await comparing(app)
+        for planned in await app.run("R"):
+            if planned.model == "one" or planned.case.name == "Lights off":
+                finish(app, planned)
+        await added_up(app, screen)
+        totals = dict(screen.totals.rows)
+        assert (totals["graded cases"], totals["pass rate"]) == (["3 of 3", "1 of 3"], ["100.0%", "100.0% of 1"])
+        assert "100.0% of 1" in app.screen

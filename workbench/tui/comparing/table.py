@@ -94,7 +94,9 @@ class ComparedTotals:
             return
         self._models = state.models
         names = {case.suite: case.suite_name for case in state.cases}
-        self.rows = sorted(totals_rows([self._totals(model) for model in state.models], names), key=_place)
+        self.rows = sorted(
+            totals_rows([self._totals(model) for model in state.models], names, len(state.cases)), key=_place
+        )
         for model, *values in zip((None, *state.models), *((name, *values) for name, values in self.rows), strict=True):
             self.floors[model] = max(self.floors.get(model, 0), *map(len, values))
 
