@@ -344,7 +344,7 @@ async def test_what_is_out_of_sight_draws_nothing_and_a_key_draws_two_rows(tmp_p
         await added_up(app, screen)
         before = screen.table.rows_drawn
         app.session.finish(runs[-3], conversation(runs[-3], [], "Done."))
-        await app.until(lambda: "1 of 1" in app.screen and "2 of 2" in app.screen)
+        await app.until(lambda: "1 of 100" in app.screen and "2 of 100" in app.screen)
         assert screen.state.at((str(runs[-3].file.path), "case-98", "two")).stage == "done"
         assert screen.table.rows_drawn == before
         await app.press("down")
