@@ -73,9 +73,9 @@ def summary_message(tree: TreeState, found: LastRuns, book: RunBook) -> Message:
     lines: list[tuple[str, Role]] = [(", ".join((*counts, *([f"{never:,} not run"] if never else ()))), "strong")]
     if found.before:
         first, last = (age(at, book.now()) for at in (min(found.before), max(found.before)))
-        when = f"from the history, {first}" if first == last else f"from the history, {first} to {last}"
+        old = f"{first} to {last} old" if first != last else "of just now" if first == "now" else f"{first} old"
         edited = f" {GLYPHS.dot} {counted(found.edited, 'case')} edited since" if found.edited else ""
-        lines.append((f"{counted(len(found.before), 'case')} {when} old{edited}", "muted"))
+        lines.append((f"{counted(len(found.before), 'case')} from the history, {old}{edited}", "muted"))
     lines.append(("", "text"))
     if (latency := totals.latency) is not None:
         lines.append((f"latency p50 {duration(latency.p50_ms)}, p95 {duration(latency.p95_ms)}", "text"))
