@@ -110,7 +110,7 @@ def test_from_an_empty_folder_to_a_case_that_passes(tmp_path: Path, size: tuple[
     assert (folder / "lights.toml").read_text() == before.replace(WRONG, RIGHT)
 
     with Terminal(["."], tmp_path, folder=folder, columns=columns, rows=rows) as terminal:
-        terminal.wait_for("· Kitchen light")
+        terminal.wait_for("✗ Kitchen")  # its last run, before it was corrected
         terminal.send("r3")
         terminal.wait_for("✓ passed  1.00")
         quit_from(terminal)
