@@ -205,4 +205,4 @@ def test_each_column_says_whether_its_model_meets_the_gates() -> None:
 def test_totals_of_a_model_that_ran_nothing_are_a_dash_each() -> None:
     totals = ComparedTotals(CompareState(Table([case("1")])), lambda: 0.0)
     totals.add_up()
-    assert {value for _, values in totals.rows for value in values} == {"–", "0", "0 of 0"}
+    assert {value for _, values in totals.rows for value in values} == {"–", "0", "0 of 1"}
