@@ -192,6 +192,8 @@ class LineView(Widget, can_focus=True):
         width, height = self.size
         if len(self._asked) != height:
             self._asked = self._rows_now()
+        if y >= height:  # the layout is about to change
+            return Strip.blank(width)
         row = self._asked[y]
         self.rows_drawn += 1
         strip = self._strips.get((row, width))

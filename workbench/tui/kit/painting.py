@@ -50,13 +50,17 @@ class PaintedApp(KeyQueueApp):
     def on_resize(self) -> None:
         """Draw everything anew. The terminal may have cut or moved what it showed, even if the size is back to what it
         was."""
-        self.action_draw_anew()
+        self._forget_shown()
+        self.refresh()
 
     def action_draw_anew(self) -> None:
         """Draw everything anew: what the terminal shows may have been written by somebody else."""
+        self._forget_shown()
+        self.refresh(layout=True)
+
+    def _forget_shown(self) -> None:
         if isinstance(self._driver, TolerantDriver):
             self._driver.stage.forget()
-            self.refresh(layout=True)
 
     async def _on_key(self, event: events.Key) -> None:
         """Handle a key that nothing has taken. If a field can use it, the key was typed before the field had the focus,

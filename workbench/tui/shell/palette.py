@@ -86,4 +86,5 @@ class ActionCommands(Provider):
             own = getattr(self.screen, "NAME", None)
             # On a side screen the palette also offers actions of the program.
             of_screen = own is None or BY_ID[action_id].where == own
-            await self.screen.run_action(f"{'screen' if of_screen else 'app'}.do('{action_id}')")
+            # Not of the screen that is shown by now, but of the one that it was offered for.
+            await self.screen.run_action(f"{'' if of_screen else 'app.'}do('{action_id}')")
