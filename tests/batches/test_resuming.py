@@ -78,13 +78,18 @@ def history(tmp_path: Path) -> Path:
 
 
 def cut_off(runs: Sequence[PlannedRun], program: Program, history: Path, execution: Execution = AS_CASES_SAY) -> None:
-    """Make some runs one at a time, and stop at the first that waits for its tool."""
+    """Make some runs one at a time, and stop after the first that is over."""
     said: queue.SimpleQueue[BatchEvent] = queue.SimpleQueue()
-    with closing(Runtime(said.put, program, history=history)) as session:
+
+    def listen(event: BatchEvent) -> None:
+        if isinstance(event, RunDone):
+            session.stop_all()  # on the engine's thread: before the next run can end
+        said.put(event)
+
+    with closing(Runtime(listen, program, history=history)) as session:
         begin(session, runs, execution=execution, concurrency=1)
-        for event in happening(said):
-            if isinstance(event, RunDone):
-                session.stop_all()
+        for _ in happening(said):
+            pass
 
 
 def happening(said: queue.SimpleQueue[BatchEvent]) -> Iterator[BatchEvent]:
