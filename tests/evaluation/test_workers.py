@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,12 +15,13 @@ from tests.cli.suites import SLOW, WEATHER, WRONG
 from tests.evaluation.test_one_door import shown
 from tests.programs import program_of
 from tests.providers.server import Answer, Request, Server, Signal, base_url_of, document, error_document, said
-from workbench.batches.events import RequestPutOff, RunDone, RunEvent
+from workbench.batches.events import BatchDone, BatchEvent, RequestPutOff, RunDone, RunEvent, StartUp
 from workbench.evaluation.approval import needs
 from workbench.evaluation.options import OptionsError, RunOptions
 from workbench.evaluation.planning import plan
 from workbench.evaluation.report import Report
 from workbench.evaluation.run import Evaluation
+from workbench.evaluation.runtime import Runtime
 
 CHECKED = """
 [[cases]]
@@ -40,7 +42,7 @@ async def evaluated(folder: Path, processes: int, suite: str = "weather.toml", *
 
 
 def stored(history: Path) -> list[tuple[int, str]]:
-    with sqlite3.connect(history) as database:
+    with closing(sqlite3.connect(history)) as database:
         return database.execute("SELECT place, status FROM runs ORDER BY place").fetchall()
 
 
@@ -84,6 +86,30 @@ async def test_a_run_whose_worker_dies_is_made_again_and_one_that_kills_each_wor
         "the worker process that made it ended (signal SIGKILL), and so did one for this run alone: "
         "look at what the suite imports"
     )
+
+
+def test_a_listener_that_raises_costs_runs_and_not_the_end_of_the_batch(tmp_path: Path) -> None:
+    (tmp_path / "weather.toml").write_text(WEATHER, encoding="utf-8")
+    ended = Signal()
+    errors = []
+
+    def listen(event: BatchEvent) -> None:
+        if isinstance(event, StartUp):
+            raise RuntimeError("the screen broke")
+        if isinstance(event, RunDone):
+            errors.append(event.result.error)
+        elif isinstance(event, BatchDone):
+            ended.set()
+
+    with Server([]) as server:
+        model = f"openai:test@{base_url_of(server, 'openai')}"
+        options = RunOptions(suites=(tmp_path / "weather.toml",), models=(model,), repeats=2, processes=2)
+        program = program_of(tmp_path, {"OPENAI_API_KEY": "sk-0123456789abcdef"})
+        planned = plan(options, program)
+        with closing(Runtime(listen, program)) as runtime:
+            runtime.start(planned, needs(planned).approved())
+            ended.wait(60)
+    assert len(errors) == 2 and all("and so did one for this run alone" in str(error) for error in errors)
 
 
 async def test_stopping_stops_the_runs_of_all_workers_and_ends_them(tmp_path: Path) -> None:

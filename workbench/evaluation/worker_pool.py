@@ -155,9 +155,11 @@ class WorkerPool:
                 self._take(worker, message)
         except (asyncio.IncompleteReadError, ConnectionError):
             pass
-        finally:
-            self._workers.remove(worker)
-            worker.writer.close()
+        except Exception:
+            # A listener that raises: its worker is given up, and whoever waits for a run of it must hear of that.
+            _logger.exception("worker process %d", worker.process.pid)
+        self._workers.remove(worker)
+        worker.writer.close()
         code = await worker.process.wait()
         lost = WorkerLostError(f"the worker process that made it ended ({_how(code)})")
         for made in worker.making.values():
