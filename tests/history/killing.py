@@ -41,8 +41,9 @@ MOCKS = """\
 [[mocks]]
 tool = "get_weather"
 result = "Rain in {city}"
-delay_ms = 2
+delay_ms = 20
 """
+"""The batch takes several times as long as runs wait for one commit, so most kills find it half stored."""
 CASES = "".join(
     f"""
 [[cases]]
