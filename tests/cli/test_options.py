@@ -111,6 +111,36 @@ def test_what_people_name_suites_models_and_cases_looks_like_no_key() -> None:
     assert [word for word in ordinary if looks_like_key(word)] == []
 
 
+@pytest.mark.parametrize(
+    ("typed", "answer"),
+    [
+        ("compar", "Unknown command compar. Did you mean compare?"),
+        ("rnu weather.toml --format json", "Unknown command rnu. Did you mean run?"),
+        ("History list", "Unknown command History. Did you mean history?"),
+        ("history shwo", "Unknown history command shwo. Did you mean show?"),
+        ("models ad --model m", "Unknown models command ad. Did you mean add?"),
+        ("run --modl=m weather.toml", "Unknown option --modl. Did you mean --model?"),
+        ("history --limt 3", "Unknown option --limt. Did you mean --limit?"),
+        ("history show --verbos", "Unknown option --verbos. Did you mean --verbose?"),
+        ("--thme dark", "Unknown option --thme. Did you mean --theme?"),
+        ("nosuch", "There is no command, no file and no folder nosuch. The commands are run, grade, compare, tools, "),
+    ],
+)  # fmt: skip
+def test_a_mistyped_word_is_answered_with_the_near_one(program: Program, typed: str, answer: str) -> None:
+    done = program.run(*typed.split())
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(answer)
+    assert done.stderr.count("\n") == 1
+
+
+def test_what_looks_like_a_path_or_is_one_is_no_mistyped_command(program: Program) -> None:
+    (program.folder / "compar").mkdir()
+    for path in ("compar", "./comparr", "compare.toml", "models/ad"):
+        assert "cannot be shown: standard input is not a terminal" in program.run(path).stderr
+    assert "comparr.toml: error: there is no such file" in program.run("run", "comparr.toml").stderr
+    assert "there is no nowhere" in program.run("models", "nowhere").stderr
+
+
 def test_several_models_stand_between_commas_wherever_models_are_named() -> None:
     with_models = [each for each in parsers() if "--model" in each._option_string_actions]
     assert {each.prog for each in with_models} == {

@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import TextIO
 
 from workbench.cli.app import execute, parser_of_app
-from workbench.cli.parser import Parser
+from workbench.cli.parser import Parser, did_you_mean
 from workbench.evaluation.exit_codes import INTERRUPTED, READER_GONE, USAGE
 
 COMMANDS = {
@@ -35,6 +35,9 @@ WORDS = {
 }
 """What a second word makes of a command; the code is the module of both, such as `models_add`."""
 
+USUAL_WORDS = {"history": "list"}
+"""The second word of a command that is written without one."""
+
 _OBJECTS_BETWEEN_COLLECTIONS = 50_000
 
 
@@ -45,7 +48,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if words and words[0] in COMMANDS:
             return _run_command(words[0], words[1:])
-        return _open_app(words)
+        answer = _answer_to_no_command(words[0]) if words and _names_a_command(words[0]) else None
+        return _refuse(answer) if answer is not None else _open_app(words)
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
@@ -54,10 +58,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return READER_GONE
     except OSError as error:
         _write_nothing_more()
-        from workbench.cli.door import warn
+        return _refuse(f"cannot continue: {error}")
 
-        warn(f"cannot continue: {error}")
-        return USAGE
+
+def _names_a_command(word: str) -> bool:
+    """Return whether a word can only be meant as a command: it is no option, and looks like no path."""
+    return not word.startswith("-") and word.replace("-", "").replace("_", "").isalnum() and not os.path.lexists(word)
+
+
+def _answer_to_no_command(word: str) -> str:
+    return did_you_mean("command", word, COMMANDS) or (
+        f"There is no command, no file and no folder {word}. The commands are {', '.join(COMMANDS)}; "
+        "'workbench --help' says what each does"
+    )
+
+
+def _refuse(message: str) -> int:
+    from workbench.cli.door import warn
+
+    warn(message)
+    return USAGE
 
 
 def _write_nothing_more() -> None:
@@ -82,8 +102,14 @@ def _run_command(name: str, words: list[str]) -> int:
     # Imports and events make many objects and hardly any cycles: looking for these as often as Python does by default
     # would be a tenth of a short command.
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
+    if name in USUAL_WORDS and (not words or (words[0].startswith("-") and words[0] not in ("-h", "--help"))):
+        words = [USUAL_WORDS[name], *words]
     if words and f"{name} {words[0]}" in WORDS:
         name, words = f"{name} {words[0]}", words[1:]
+    elif words and _names_a_command(words[0]):
+        seconds = [word.removeprefix(f"{name} ") for word in WORDS if word.startswith(f"{name} ")]
+        if (answer := did_you_mean(f"{name} command", words[0], seconds)) is not None:
+            return _refuse(answer)
     code: int = _module_of(name).execute(parser_of(name).parse_args(words))
     return code
 

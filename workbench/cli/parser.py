@@ -1,16 +1,18 @@
-"""The parser of every command, which abbreviates no option and repeats no key, and the options of the history."""
+"""The parser of every command, which abbreviates no option, repeats no key and names what was probably meant; and the
+options of the history."""
 
 from __future__ import annotations
 
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from workbench.cli.typed_keys import KEY_OPTION, NO_KEYS_HERE, without_keys
+from workbench.evaluation.exit_codes import USAGE
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -23,8 +25,17 @@ def options_as(kind: type[_Options], arguments: argparse.Namespace) -> _Options:
     return kind(**{field.name: getattr(arguments, field.name) for field in fields(kind)})
 
 
+def did_you_mean(kind: str, word: str, known: Iterable[str]) -> str | None:
+    """Return the answer to a mistyped word, or `None` if no known word is near."""
+    # Only needed after a mistake.
+    from difflib import get_close_matches
+
+    near = get_close_matches(word.lower(), known, n=1, cutoff=0.6)
+    return f"Unknown {kind} {word}. Did you mean {near[0]}?" if near else None
+
+
 class Parser(argparse.ArgumentParser):
-    """Its subparsers are of this kind too."""
+    """A parser that answers a mistyped option or subcommand with the near one. Its subparsers are of this kind too."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings, allow_abbrev=False)
@@ -35,7 +46,20 @@ class Parser(argparse.ArgumentParser):
         options = self._words[: self._words.index("--")] if "--" in self._words else self._words
         if any(KEY_OPTION.fullmatch(word) for word in options):
             self.error(NO_KEYS_HERE)
-        return super().parse_known_args(args, namespace)
+        known, unknown = super().parse_known_args(args, namespace)
+        for word in (word for word in unknown if word.startswith("-")):
+            self._refuse_if_near("option", word.partition("=")[0], self._option_string_actions)
+        return known, unknown
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if isinstance(action, argparse._SubParsersAction) and value not in action.choices:
+            command = f"{self.prog.partition(' ')[2]} command".lstrip()
+            self._refuse_if_near(command, value, action.choices)
+        super()._check_value(action, value)
+
+    def _refuse_if_near(self, kind: str, word: str, known: Iterable[str]) -> None:
+        if (answer := did_you_mean(kind, word, known)) is not None:
+            self.exit(USAGE, f"{without_keys(answer, self._words)}\n")
 
     def error(self, message: str) -> NoReturn:
         super().error(without_keys(message, self._words))
