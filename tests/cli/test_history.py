@@ -428,7 +428,7 @@ def test_names_reach_the_terminal_as_plain_text(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "words",
     [
-        ["oldest"],
+        ["unpacked"],
         ["show", "--run", "0"],
         ["prune", "--older-than", "30"],
         ["name", "1"],
