@@ -129,16 +129,6 @@ async def test_help_opens_and_closes(tmp_path: Path) -> None:
         assert isinstance(app.app.screen, MainScreen)
 
 
-async def test_the_palette_offers_the_registry(tmp_path: Path) -> None:
-    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
-        await app.press("ctrl+p")
-        assert "Run the case" in app.screen
-        await app.press(*"choose models")
-        await app.until(lambda: "Choose models, or add one  m" in app.screen)
-        await app.press("enter")
-        await app.until(lambda: "Checked models override" in app.screen)
-
-
 async def test_a_folder_without_suites_says_what_a_suite_is(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path)) as app:
         assert "No suites here." in app.screen

@@ -4,59 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rich.style import Style
 from textual import events
-from textual.widgets import OptionList
 
 from tests.tui.apps import SMART_HOME, opened, suites_in
 from workbench.tui.case.form.view import FormView
-from workbench.tui.kit.help import HelpScreen
 from workbench.tui.kit.search_bar import SearchBar
-from workbench.tui.shell.palette import Palette
-
-
-async def test_the_palette_takes_keys_before_it_is_filled(tmp_path: Path) -> None:
-    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
-        for key in ("pagedown", "pageup", "down", "end", "shift+end"):
-            app.app.push_screen(palette := Palette())
-            await app.pilot.pause(0)
-            palette._action_command_list("first")
-            palette._action_command_list("page_down")
-            palette.post_message(events.Key(key, None))
-            await app.settle()
-            assert app.app.screen_stack[1:] == [palette]
-            await app.press("escape")
-            assert len(app.app.screen_stack) == 1
-
-
-async def test_the_palette_does_what_was_chosen_once_and_closes_once(tmp_path: Path) -> None:
-    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
-        await app.press("ctrl+p")
-        palette = app.app.screen
-        await app.until(lambda: palette.query_one(OptionList).option_count > 0)
-        listed = palette.query_one(OptionList)
-        wanted = next(i for i, option in enumerate(listed.options) if "Keys and help" in str(option.prompt))
-        for _ in range(3):
-            palette.post_message(OptionList.OptionSelected(listed, listed.options[wanted], wanted))
-        await app.settle()
-        assert [type(screen) for screen in app.app.screen_stack] == [type(app.app.main), HelpScreen]
-        for _ in range(3):
-            app.app.screen.dismiss(None) if isinstance(app.app.screen, HelpScreen) else palette.dismiss(None)
-        await app.settle()
-        assert app.app.screen is app.app.main
-
-
-async def test_a_click_beside_the_palette_or_on_what_is_no_longer_listed_does_no_harm(tmp_path: Path) -> None:
-    async with opened(suites_in(tmp_path, smart_home=SMART_HOME), size=(80, 24)) as app:
-        await app.press("ctrl+p")
-        palette = app.app.screen
-        listed = palette.query_one(OptionList)
-        for x, y, option in ((500, 500, None), (5, 5, 500)):
-            style = Style.from_meta({"option": option} if option is not None else {})
-            click = events.Click(listed, x, y, 0, 0, 1, False, False, False, x, y, style)
-            (palette if option is None else listed).post_message(click)
-            await app.settle()
-        assert app.app.screen is palette
 
 
 async def test_a_move_that_comes_when_a_field_of_the_form_is_open_leaves_it(tmp_path: Path) -> None:

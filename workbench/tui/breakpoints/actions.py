@@ -43,4 +43,4 @@ TYPING: tuple[Action, ...] = (
 )
 """The keys shown in the key bar while a breakpoint is typed."""
 
-FEATURE = Feature("breakpoints", ACTIONS, screens={"breakpoints": "the breakpoints"})
+FEATURE = Feature("breakpoints", ACTIONS, screens={"breakpoints": "the breakpoints"}, group="Step by step")

@@ -106,4 +106,4 @@ TOML_ACTIONS: tuple[Action, ...] = (
     Action("toml.outside", "Open the TOML that is selected in your editor", ("f4",), "everywhere", "", _outside),
 )
 
-FEATURE = Feature("case", (*EDITING_ACTIONS, *ACTIONS, *TOML_ACTIONS))
+FEATURE = Feature("case", (*EDITING_ACTIONS, *ACTIONS, *TOML_ACTIONS), group="Editing")

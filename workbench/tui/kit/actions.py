@@ -185,11 +185,15 @@ class Action:
 
 @dataclass(frozen=True)
 class Feature:
-    """One area of the app: its actions, and its screens by name, each with its title in a sentence."""
+    """One area of the app: its actions, and its screens by name, each with its title in a sentence.
+
+    `group` is the title of its actions of the main screen in palette and help. Several areas may share one.
+    """
 
     name: str
     actions: tuple[Action, ...]
     screens: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    group: str = "Screens"
 
     def at(self, where: Where) -> tuple[Action, ...]:
         """Return the actions that apply in one place."""

@@ -19,6 +19,9 @@ FORMAT = 1
 MOST_PROJECTS = 100
 """Beyond this number, projects opened the longest ago are dropped."""
 
+MOST_COMMANDS = 20
+"""So many actions that were chosen in the palette are remembered."""
+
 MOST_BYTES = 1 << 22
 """A larger file was not written by this program."""
 
@@ -42,19 +45,26 @@ class Place:
 
 @dataclass(frozen=True)
 class Remembered:
-    """Everything that is remembered. `projects` is keyed by the opened paths, the last one opened last."""
+    """Everything that is remembered. `projects` is keyed by the opened paths, the last one opened last. `commands` are
+    the ids of the actions chosen in the palette, the latest first."""
 
     theme: str | None = None
     view: View | None = None
     right: Right | None = None
     zoomed: bool = False
     projects: Mapping[str, Place] = field(default_factory=lambda: _NONE)
+    commands: tuple[str, ...] = ()
 
     def with_place(self, project: str, place: Place) -> Remembered:
         """Return a copy with a new position in a project, which becomes the last one."""
         others = {key: known for key, known in self.projects.items() if key != project}
         latest = list(others.items())[-(MOST_PROJECTS - 1) :]
         return replace(self, projects=MappingProxyType({**dict(latest), project: place}))
+
+    def with_command(self, action_id: str) -> Remembered:
+        """Return a copy with an action as the one chosen last in the palette."""
+        others = tuple(known for known in self.commands if known != action_id)
+        return replace(self, commands=(action_id, *others)[:MOST_COMMANDS])
 
 
 NOTHING = Remembered()
@@ -116,6 +126,7 @@ def _document(remembered: Remembered) -> dict[str, object]:
             }
             for project, place in remembered.projects.items()
         },
+        **({"commands": list(remembered.commands)} if remembered.commands else {}),
     }
 
 
@@ -128,6 +139,7 @@ def _remembered(document: Mapping[str, object]) -> Remembered:
         right=next((known for known in get_args(Right) if known == document.get("right")), None),
         zoomed=document.get("zoomed") is True,
         projects=MappingProxyType(places),
+        commands=_texts(document.get("commands"))[:MOST_COMMANDS],
     )
 
 

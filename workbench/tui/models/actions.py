@@ -4,4 +4,4 @@ from __future__ import annotations
 
 from workbench.tui.kit.actions import Action, Feature
 
-FEATURE = Feature("models", (Action("models", "Choose models, or add one", ("m",), label="models"),))
+FEATURE = Feature("models", (Action("models", "Choose models, or add one", ("m",), label="models"),), group="Runs")

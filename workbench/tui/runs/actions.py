@@ -52,4 +52,4 @@ ACTIONS: tuple[Action, ...] = (
     Action("run.stop_all", "Stop all runs", ("X",), label="stop all", why_not=_stop_all),
 )
 
-FEATURE = Feature("runs", ACTIONS)
+FEATURE = Feature("runs", ACTIONS, group="Runs")

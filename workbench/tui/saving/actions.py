@@ -27,4 +27,4 @@ ACTIONS: tuple[Action, ...] = (
     Action("save.as", "Save the suite under another name", (), why_not=_save_as),
 )
 
-FEATURE = Feature("saving", ACTIONS)
+FEATURE = Feature("saving", ACTIONS, group="Files")

@@ -31,5 +31,5 @@ VIEWING_ACTIONS: tuple[Action, ...] = (
     Action("back", "Leave the filter, the zoom or the pane", ("escape",), listed=False),
 )
 
-VIEWING = Feature("viewing", VIEWING_ACTIONS)
-PROGRAM = Feature("program", ACTIONS)
+VIEWING = Feature("viewing", VIEWING_ACTIONS, group="Panes")
+PROGRAM = Feature("program", ACTIONS, group="Program")

@@ -70,12 +70,19 @@ PLACES: tuple[frozenset[Where], ...] = (
 """Places that are bound at the same time. Within each, a key can have only one meaning."""
 
 
-def offered_actions(screen: str | None) -> list[Action]:
-    """Return what the palette offers on a screen. `None` is the main one."""
+def offered_actions(screen: str | None) -> list[tuple[str, list[Action]]]:
+    """Return what the palette offers on a screen, by group. `None` is the main one."""
     if screen is None:
-        return [action for action in ACTIONS if action.listed and action.where not in SCREEN_TITLES]
+        groups: dict[str, list[Action]] = {}
+        for feature in FEATURES:
+            own = [action for action in feature.actions if action.listed and action.where not in SCREEN_TITLES]
+            if own:
+                groups.setdefault(feature.group, []).extend(own)
+        return list(groups.items())
+    title = SCREEN_TITLES[screen]
     own = [action for action in ACTIONS if action.where == screen]
-    return [*own, *(action for action in PROGRAM.actions if action.listed and action.id not in ("help", "quit"))]
+    of_program = [action for action in PROGRAM.actions if action.listed and action.id not in ("help", "quit")]
+    return [(title[:1].upper() + title[1:], own), (PROGRAM.group, of_program)]
 
 
 def help_sections(now: MainSituation) -> list[tuple[str, list[Action]]]:

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
@@ -14,9 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from textual import events, on
 from textual._context import active_message_pump
-from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
-from textual.command import Provider
 from textual.driver import Driver
 from textual.screen import Screen
 from textual.worker import Worker
@@ -42,7 +40,6 @@ from workbench.tui.runs.runner import OpenRuntime
 from workbench.tui.shell.containment import Containment, drawn_by
 from workbench.tui.shell.leaving import Leaving
 from workbench.tui.shell.main_screen import MainScreen
-from workbench.tui.shell.palette import ActionCommands, Palette
 from workbench.tui.shell.registry import ACTIONS, BY_ID, PLACES
 from workbench.tui.shell.returning import current_position, last_models, restore_position
 from workbench.tui.shell.services import Services
@@ -74,11 +71,9 @@ class Workbench(PaintedApp):
         Binding("ctrl+p", "command_palette", "All commands", show=False, priority=True, id="palette"),
         Binding("ctrl+l", "draw_anew", "Draw the screen anew", show=False, priority=True, id="redraw"),
     ]
-    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {ActionCommands}
-    ENABLE_COMMAND_PALETTE = True
+    ENABLE_COMMAND_PALETTE = False  # Textual's own; ours is opened by `action_command_palette`
     # Textual selects text below the mouse in widgets that have just gone, which is an error of its own.
     ALLOW_SELECT = False
-    CSS = "CommandPalette { background: $background 60%; } CommandPalette SearchIcon { display: none; }"
 
     def __init__(
         self,
@@ -368,10 +363,6 @@ class Workbench(PaintedApp):
         if isinstance(event, events.Key):
             self.services.watch.at_key()
 
-    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """Return nothing: the registry has all commands."""
-        return ()
-
     # The end
 
     def ask_to_quit(self) -> None:
@@ -388,7 +379,9 @@ class Workbench(PaintedApp):
         if isinstance(self.screen, HelpScreen):
             self.screen.dismiss(None)
         if not self.screen.is_modal:
-            self.push_screen(Palette())
+            from workbench.tui.shell.palette import open_palette
+
+            open_palette(self, self.main, self.memory)
 
     def action_help_quit(self) -> None:
         """Announce on Ctrl+C which keys stop runs, go back and quit. Dialogs always show their own."""

@@ -79,4 +79,4 @@ TYPING: tuple[Action, ...] = (
 )
 """The keys shown in the key bar while something is typed for a held run."""
 
-FEATURE = Feature("stepping", ACTIONS)
+FEATURE = Feature("stepping", ACTIONS, group="Step by step")

@@ -103,4 +103,6 @@ TRAJECTORY_ACTIONS: tuple[Action, ...] = (
     Action("trajectory.quit", "Quit", ("q",), "trajectory", listed=False),
 )
 
-FEATURE = Feature("trajectory", (*ACTIONS, *TRAJECTORY_ACTIONS), screens={"trajectory": "the run"})
+FEATURE = Feature(
+    "trajectory", (*ACTIONS, *TRAJECTORY_ACTIONS), screens={"trajectory": "the run"}, group="The displayed run"
+)

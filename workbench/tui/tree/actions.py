@@ -51,4 +51,4 @@ ACTIONS: tuple[Action, ...] = (
     Action("tree.delete", "Delete the case or suite", ("delete",), "suites", why_not=_as_a_whole),
 )
 
-FEATURE = Feature("tree", ACTIONS)
+FEATURE = Feature("tree", ACTIONS, group="Suites and cases")

@@ -1,0 +1,98 @@
+"""Fuzzy search: the words of a query are found in a title by substrings, initials, or with letters left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from workbench.dataclasses import dataclass
+from workbench.tui.lines.spans import Role, Span
+
+_WORD_START, _INSIDE, _SCATTERED = 300, 200, 100
+"""What a word scores as a substring at the start of a word, as one inside a word, and in pieces."""
+
+_GAP = 20
+"""What each further piece of a scattered word costs."""
+
+
+@dataclass(frozen=True)
+class FuzzyMatch:
+    """How well a query fits a title, and the positions of the letters that it matched."""
+
+    score: int
+    positions: frozenset[int]
+
+
+NO_QUERY = FuzzyMatch(0, frozenset())
+
+
+def fuzzy_match(query: str, title: str) -> FuzzyMatch | None:
+    """Match every word of a query in a title, in any order. Returns `None` if one of them is missing.
+
+    A word may be in pieces: `rs` and `runsu` find "Run the whole suite". Each piece begins at the start of a word, or
+    goes on in the word where the piece before it ended, so that letters from anywhere do not add up to a match.
+    """
+    text = title.lower()
+    score, positions = 0, set[int]()
+    for word in query.lower().split():
+        found = _word_match(word, text)
+        if found is None:
+            return None
+        score += found.score
+        positions |= found.positions
+    return FuzzyMatch(score, frozenset(positions))
+
+
+def _word_match(word: str, text: str) -> FuzzyMatch | None:
+    starts = [at for at in _places(word, text) if _starts_word(text, at)]
+    at = starts[0] if starts else text.find(word)
+    if at >= 0:
+        return FuzzyMatch((_WORD_START if starts else _INSIDE) - at, frozenset(range(at, at + len(word))))
+    placed = None if len(word) > len(text) else _pieces(word, text, 0, None, {})
+    if placed is None:
+        return None
+    pieces = sum(position - 1 not in placed for position in placed)
+    return FuzzyMatch(_SCATTERED - _GAP * pieces - min(placed), frozenset(placed))
+
+
+_Known = dict[tuple[int, int | None], tuple[int, ...] | None]
+
+
+def _pieces(word: str, text: str, done: int, last: int | None, known: _Known) -> tuple[int, ...] | None:
+    """Place the letters of a word from the one at `done` on, each behind position `last`. The first place that fits is
+    taken."""
+    if done == len(word):
+        return ()
+    if (done, last) not in known:
+        known[done, last] = None
+        for at in _places(word[done], text, 0 if last is None else last + 1):
+            if last is not None and at == last + 1:
+                allowed = True
+            else:
+                goes_on = last is not None and " " not in text[last:at]
+                allowed = _starts_word(text, at) or goes_on
+            if allowed and (rest := _pieces(word, text, done + 1, at, known)) is not None:
+                known[done, last] = (at, *rest)
+                break
+    return known[done, last]
+
+
+def _places(part: str, text: str, start: int = 0) -> Iterator[int]:
+    while (at := text.find(part, start)) >= 0:
+        yield at
+        start = at + 1
+
+
+def _starts_word(text: str, at: int) -> bool:
+    return at == 0 or not text[at - 1].isalnum()
+
+
+def marked_spans(text: str, positions: frozenset[int], offset: int, role: Role, marked: Role) -> list[Span]:
+    """Return a part of a title, which begins there at `offset`, with the matched letters in a different role."""
+    spans: list[Span] = []
+    for at, letter in enumerate(text, offset):
+        its_role = marked if at in positions else role
+        if spans and spans[-1].role == its_role:
+            spans[-1] = Span(spans[-1].text + letter, its_role)
+        else:
+            spans.append(Span(letter, its_role))
+    return spans
