@@ -217,9 +217,9 @@ class RunGrading:
 
         async def in_time(ask: Judge | None) -> _Graded:
             context = CheckContext(self.call_python, ask, self._verdicts, self._search_time)
+            if _is_quick(self._planned.case, trajectory):
+                return grade(context)
             async with asyncio.timeout(GRADING_TIMEOUT_S):
-                if _is_quick(self._planned.case, trajectory):
-                    return grade(context)
                 return await in_thread(lambda: grade(context))
 
         try:

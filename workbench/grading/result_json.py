@@ -69,7 +69,7 @@ def outcome_pieces(outcome: Outcome) -> Iterator[str]:
     calls."""
     for number, name in enumerate(_written(outcome)):
         value = getattr(outcome, name)
-        yield f"{',' if number else '{'}{compact_json(name)}:"
+        yield f'{"," if number else "{"}"{name}":'
         if isinstance(value, tuple):
             yield "["
             for index, item in enumerate(value):

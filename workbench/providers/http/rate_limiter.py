@@ -14,6 +14,8 @@ LONGEST_HOLD_S = 60.0
 SPACING_S = 0.001
 """The least seconds between two requests: requests sent together are answered together, and then wait for this
 program."""
+TIMER_S = 0.0005
+"""What event loops can tell apart, in seconds: who sleeps for less is woken at once, again and again."""
 
 
 class RateLimiter:
@@ -84,9 +86,10 @@ class RateLimiter:
 
     async def _pass(self) -> None:
         async with self._door:
-            while (wait_s := max(self._free_at_s, self._held_until_s) - self._clock()) > 0:
+            while (wait_s := max(self._free_at_s, self._held_until_s) - self._clock()) > TIMER_S:
                 await self._sleep(wait_s)
-            self._free_at_s = self._clock() + self._interval_s
+            # One that went a little early does not take the others with it.
+            self._free_at_s = max(self._free_at_s, self._clock()) + self._interval_s
 
     def _leave(self) -> None:
         self._under_way -= 1
