@@ -129,6 +129,25 @@ async def test_help_opens_and_closes(tmp_path: Path) -> None:
         assert isinstance(app.app.screen, MainScreen)
 
 
+async def test_the_help_shows_what_applies_first_and_is_searched(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME), size=(160, 48)) as app:
+        await app.press("3", "question_mark")
+        lines = [line.split("│") for line in app.screen.splitlines()]
+        assert len(max((part for line in lines for part in line), key=len)) > 140, "it uses the width"
+        assert app.screen.index("Here, in Run") < app.screen.index("Everywhere")
+        await app.press("slash", *"sort by the")
+        assert "In the comparison" in app.screen and "Sort by the column" in app.screen
+        assert "Run the case" not in app.screen
+        await app.press("backspace", *"zzq")
+        assert "No key and no action is called that" in app.screen
+        await app.press("escape")
+        assert "Here, in Run" in app.screen
+        await app.press("slash", *"ctrl+y", "enter")
+        assert "Redo" in app.screen and "not now: there is nothing to redo" in app.screen
+        await app.press("escape")
+        assert isinstance(app.app.screen, MainScreen)
+
+
 async def test_a_folder_without_suites_says_what_a_suite_is(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path)) as app:
         assert "No suites here." in app.screen

@@ -28,6 +28,7 @@ from workbench.reports.visible import one_line
 from workbench.suite.numerals import counted
 from workbench.tools.listings import Listings
 from workbench.tui.breakpoints.project import Breakpoints
+from workbench.tui.kit.actions import Action
 from workbench.tui.kit.keymap import FILE_NAME as KEYS_FILE
 from workbench.tui.kit.keymap import load_keymap
 from workbench.tui.kit.memory import NOTHING, Memory
@@ -40,7 +41,7 @@ from workbench.tui.runs.runner import OpenRuntime
 from workbench.tui.shell.containment import Containment, drawn_by
 from workbench.tui.shell.leaving import Leaving
 from workbench.tui.shell.main_screen import MainScreen
-from workbench.tui.shell.registry import ACTIONS, BY_ID, PLACES
+from workbench.tui.shell.registry import ACTIONS, BY_ID, PLACES, keys_elsewhere
 from workbench.tui.shell.returning import current_position, last_models, restore_position
 from workbench.tui.shell.services import Services
 from workbench.tui.shell.situation import situation_of
@@ -279,6 +280,10 @@ class Workbench(PaintedApp):
             copy_to_clipboard=self.copy_to_clipboard,
         )
         self.work(copying, "copy")
+
+    def keys_elsewhere(self, screen: str) -> Sequence[tuple[str, Sequence[Action]]]:
+        """Return the keys of all places but a screen, by place, for its help."""
+        return keys_elsewhere(screen)
 
     def quit(self) -> None:
         """Close all screens above the main one and quit, which may ask something."""
