@@ -6,7 +6,7 @@ Widths are terminal cells, never characters. Text from models, tools or files pa
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from rich.cells import cell_len, get_character_cell_size
@@ -145,7 +145,7 @@ def wrap_line(line: Line, width: int, hang: int = 0) -> list[Line]:
     if cells(line) <= width:
         return [line]
     ends = row_ends(plain(line), width, hang)
-    rows = _sliced(line, ends)
+    rows = sliced(line, ends)
     lead = (Span(" " * hang),) if hang else EMPTY
     return [rows[0], *((*lead, *row) for row in rows[1:])]
 
@@ -165,8 +165,8 @@ def row_ends(text: str, width: int, hang: int = 0) -> list[int]:
     return ends
 
 
-def _sliced(line: Line, ends: list[int]) -> list[Line]:
-    """Split a line after the characters at `ends`, which rise up to its length."""
+def sliced(line: Line, ends: Sequence[int]) -> list[Line]:
+    """Split a line after the characters at `ends`, in rising order. What follows the last of them is left out."""
     rows: list[Line] = []
     row: list[Span] = []
     position = 0
