@@ -176,8 +176,7 @@ def tree_message(filtered: str) -> Message:
     return (
         ("No suites here.", "strong"),
         ("", "text"),
-        ("N  makes one, n its first case", "text"),
+        ("Enter  begins: a new suite, one from a server, or the samples", "text"),
         ("", "text"),
         ("A suite is a TOML file whose first line is format = 1.", "muted"),
-        ("Started without a path, the workbench shows its samples in such a folder.", "muted"),
     )
