@@ -46,7 +46,7 @@ class Areas:
         selection, program, runner, starter = main.selection, services.program, services.runner, services.starter
         book, listings = selection.book, main.known_tools.listings
         case_pane, run_pane = main.case_pane, main.run_pane
-        editor = OutsideEditing(app, services.terminal.editor)
+        editor = OutsideEditing(app, services.terminal.editor, named=services.terminal.editor_is_named)
 
         def tools_changed() -> None:
             main.known_tools.forget()
