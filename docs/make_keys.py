@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from workbench.tui.kit.actions import PANE_TITLES, Action, Where
-from workbench.tui.kit.keymap import DEFAULT_KEYS
+from workbench.tui.kit.keymap import DEFAULT_KEYS, key_name
+from workbench.tui.shell.letters import MEANINGS, Meaning
 from workbench.tui.shell.registry import ACTIONS, SCREEN_TITLES
 
 PAGE = Path(__file__).parent / "keys.md"
@@ -22,18 +23,26 @@ _SECTIONS: tuple[tuple[str, Where], ...] = (
 _HEAD = """# Keys
 
 Made from the registry of actions by `python docs/make_keys.py`. In the app, `?` shows the keys of the pane you are in
-and says why a key does nothing right now, then those of all other places; `/` searches them. `Ctrl+P` offers everything
-by name, what you chose last first: type words of it, their beginnings (`rws` is *Run the whole suite*), or leave
-letters out. What cannot be done now stands at the end, with why. The mouse works too: click a row or a title, click a
-row again to open it, turn the wheel.
+and says why a key does nothing right now; `Ctrl+P` offers everything by name. The mouse works too: click a row or a
+title, click a row again to open it, turn the wheel.
+"""
+
+_LETTERS = """
+## What each letter means
+
+A letter, digit or sign means the same on all screens, or nothing. Where text is typed it is text.
+
+| key | means |
+|---|---|
 """
 
 _DIALOGS = """
 ## In dialogs
 
-A dialog names its keys in its last row. In all of them `↑` `↓` `PgUp` `PgDn` `Home` and `End` move, `Enter` chooses
-what the cursor is on, and `Esc` leaves without doing anything; where several things can be chosen, `Space` marks them.
-These keys, and those of text fields, stay what they are whatever `keys.toml` says.
+A dialog names its keys in its last row. In all of them the keys below *Moving* move, `Enter` chooses what the cursor is
+on, and `Esc` leaves without doing anything; where several things can be chosen, `Space` marks them. A question gives
+each answer a number, and `Esc` is its no. These keys, and those of text fields, stay what they are whatever `keys.toml`
+says.
 """
 
 _FILE = """
@@ -47,29 +56,37 @@ palette. What the file does not name stays as it is.
 [keys]
 "run.case" = ["f6", "r"]
 "zoom" = ["ctrl+z"]
-"edit.undo" = ["u"]
+"models" = ["f7"]
 "reload" = []
 ```
 
-A key is a character (`r`, `R`, `/`), a name (`enter`, `esc`, `space`, `tab`, `del`, `pgup`, `home`, `up`, `f1` …), or
-one of these with `ctrl+`, `alt+` or `shift+` before it. Terminals cannot tell `ctrl+m` from Enter, `ctrl+i` from Tab
-or `ctrl+h` from Backspace, and send no `shift+` with letters: such keys are refused.
+A key is a character (`r`, `R`, `/`), two letters that are typed one after the other (`gg`), a name (`enter`, `esc`,
+`space`, `tab`, `del`, `pgup`, `home`, `up`, `f1` …), or a character or name with `ctrl+`, `alt+` or `shift+` before it.
+Terminals cannot tell `ctrl+m` from Enter, `ctrl+i` from Tab or `ctrl+h` from Backspace, and send no `shift+` with
+letters: such keys are refused.
 
-The file is read when the app starts. An id that does not exist, a key that does not, and a key that would mean two
-things in one place are left out, and the rest of the file counts. The first of them is said then, with the line; all of
-them are in the log, whose place is named with it.
+Your keys win: a key that another action has by default in the same place is taken from it, and the app says so until
+the file names that action, too. An id that does not exist, a key that does not, and a key that the file itself gives
+two meanings in one place are left out, and the rest of the file counts. The file is read when the app starts. The
+first problem is said then, with the line; all of them are in the log, whose place is named with it.
 """
 
 
 def keys_page() -> str:
     """The page."""
-    parts = [_HEAD]
+    parts = [_HEAD, _LETTERS, *map(_meaning, MEANINGS)]
     for title, where in _SECTIONS:
         places = (where, "anywhere") if where == "everywhere" else (where,)
         actions = [action for action in ACTIONS if action.where in places]
         if actions:
             parts.append(f"\n## {title}\n\n| key | action | id |\n|---|---|---|\n" + "".join(map(_row, actions)))
     return "".join([*parts, _DIALOGS, _FILE])
+
+
+def _meaning(meaning: Meaning) -> str:
+    bound = {key for action in ACTIONS for key in action.keys}
+    keys = " ".join(f"`{key_name(key)}`" for key in meaning.keys if key in bound)
+    return f"| {keys} | {meaning.meaning} |\n" if keys else ""
 
 
 def _row(action: Action) -> str:

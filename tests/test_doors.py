@@ -326,7 +326,7 @@ async def test_no_secret_is_drawn_copied_or_put_into_a_picture(tmp_path: Path, m
         app.app.main.sub_title = said
         await app.pilot.pause()
         look(app, "a notice")
-        for door, keys in (("grades", "g"), ("the trajectory", "t")):
+        for door, keys in (("grades", "equals_sign"), ("the trajectory", "t")):
             await app.press(keys)
             look(app, door)
             await app.press("y")

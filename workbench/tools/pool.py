@@ -17,11 +17,10 @@ from workbench.tools.code_files import FoundCode
 from workbench.tools.connection import Connection, ServerStatus, TimeLimits
 from workbench.tools.environment import learn_written
 from workbench.tools.grant import Grant
-from workbench.tools.listings import DamagedListingError, Listing, Listings, definitions_for
+from workbench.tools.listings import DamagedListingError, Listing, Listings, definitions_for, digest, readable_name
 from workbench.tools.mocks import Mocks
 from workbench.tools.python_reference import PythonFunctions
 from workbench.tools.toolbox import Toolbox, offered
-from workbench.trajectory.events import ServerOutput
 from workbench.trajectory.messages import ToolDefinition
 
 if TYPE_CHECKING:
@@ -36,13 +35,11 @@ class _Started:
 
 @dataclass(frozen=True)
 class _Listed:
-    """A server's tools; `server` is `None` when they are only remembered. `notice` then says why, and `output` is of
-    the server if it failed."""
+    """A server's tools; `server` is `None` when they are only remembered, and `notice` then says why."""
 
     tools: tuple[ToolDefinition, ...]
     server: McpServer | None = None
     notice: str | None = None
-    output: ServerOutput | None = None
 
 
 class ServerPool:
@@ -50,8 +47,8 @@ class ServerPool:
 
     A server is identified by its suite file and its definition, and is shared by all runs. It is started as the grant
     of the suite allows; a later grant does not change a running server. The program supplies the folders for logs and
-    listings. `now` returns the time of day. `starting` wraps the start of each server, with its description. `listed`
-    is called with the suite file and the name of a server whose tools are now remembered. Use it on one event loop.
+    listings. `now` returns the time of day. `starting` wraps the start of each server, with its description. Use it on
+    one event loop.
     """
 
     def __init__(
@@ -60,10 +57,8 @@ class ServerPool:
         limits: TimeLimits | None = None,
         now: Callable[[], datetime] = lambda: datetime.now().astimezone(),
         starting: Callable[[str], AbstractContextManager[None]] = lambda _what: nullcontext(),
-        listed: Callable[[Path, str], object] = lambda _suite_file, _server: None,
     ) -> None:
         self._starting = starting
-        self._tell_listed = listed
         self._program = program
         self._limits = limits or TimeLimits()
         self._listings = Listings(program.folders.listings, now)
@@ -94,7 +89,6 @@ class ServerPool:
             {tool.name: each.server for each in listed if each.server for tool in each.tools} if execute else {},
             functions.answer,
             tuple(each.notice for each in listed if each.notice is not None),
-            tuple(each.output for each in listed if each.output is not None),
         )
 
     async def started(self, suite_file: Path, server: Server, grant: Grant) -> McpServer:
@@ -121,7 +115,7 @@ class ServerPool:
         if started is None:
             return ServerStatus()
         if started.server.down is not None:
-            return ServerStatus("down", reason=started.server.down, output=started.server.output)
+            return ServerStatus("down", reason=started.server.down)
         if not started.start.done():
             return ServerStatus("starting")
         return ServerStatus("running", started.server.tools)
@@ -179,14 +173,11 @@ class ServerPool:
         try:
             listing = self._listings.recall(suite_file, server)
         except DamagedListingError as damage:
-            text = f"{error}; {damage}"
-            failed = ServerError(text, error.output) if isinstance(error, ServerError) else UntrustedError(text)
-            raise failed from error
+            raise type(error)(f"{error}; {damage}") from error
         if listing is None:
             raise error
         moment = f"{listing.listed_at:%Y-%m-%d %H:%M}"
-        notice = f"tools of server {server.name!r} as listed on {moment}: {why}"
-        return _Listed(listing.tools, None, notice, error.output if isinstance(error, ServerError) else None)
+        return _Listed(listing.tools, notice=f"tools of server {server.name!r} as listed on {moment}: {why}")
 
     def _begin(self, suite_file: Path, definition: Server, grant: Grant) -> _Started:
         from workbench.tools.servers import McpServer  # on use: most suites have no server
@@ -203,7 +194,6 @@ class ServerPool:
             await server.start()
         tools = self._program.secrets.redacted(server.tools)
         await asyncio.to_thread(self._listings.remember, suite_file, definition, tools)
-        self._tell_listed(suite_file, definition.name)
 
     def _connection(self, suite_file: Path, server: Server, grant: Grant) -> Connection:
         folder, secrets = suite_file.parent, self._program.secrets
@@ -219,11 +209,14 @@ class ServerPool:
             return UrlConnection(server, server.url, environment, secrets, self._limits)
         if server.command is not None:
             from workbench.tools.command import CommandConnection
-            from workbench.tools.server_log import log_file_of
 
-            log_file = log_file_of(self._program.folders.server_logs, suite_file, server)
+            log_file = self._log_file(suite_file, server)
             return CommandConnection(server, server.command, folder, log_file, environment, secrets, self._limits)
         raise ServerError(f"server {server.name!r} has neither a command nor a url nor a module")
+
+    def _log_file(self, suite_file: Path, server: Server) -> Path:
+        name = f"{readable_name(suite_file, server)}-{digest(str(suite_file))[:8]}.log"
+        return self._program.folders.server_logs / name
 
 
 def _key(suite_file: Path, server: Server) -> tuple[Path, str]:

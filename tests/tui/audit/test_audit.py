@@ -55,7 +55,7 @@ async def test_cases_that_ask_too_little_are_marked_and_an_edit_takes_the_mark_a
 
 async def test_the_screen_lists_findings_and_leads_to_the_case(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, weak=WEAK), size=(100, 24)) as app:
-        await app.press("u")
+        await app.press("exclamation_mark")
         screen = app.app.screen
         assert isinstance(screen, AuditScreen)
         await app.until(lambda: "2 findings" in app.screen)
@@ -72,14 +72,14 @@ async def test_the_screen_lists_findings_and_leads_to_the_case(tmp_path: Path) -
 async def test_it_begins_at_the_case_under_the_cursor(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, weak=WEAK), size=(40, 10)) as app:
         app.app.main.selection.select(app.app.main.open_suites.suites[0].path, "silence-is-meant")
-        await app.press("u")
+        await app.press("exclamation_mark")
         await app.until(lambda: "2 findings" in app.screen)
         assert "Silence is meant" in app.screen
 
 
 async def test_help_and_escape_work_there(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, weak=WEAK), size=(80, 24)) as app:
-        await app.press("u", "question_mark")
+        await app.press("exclamation_mark", "question_mark")
         assert "Here, in the audit" in app.screen
         await app.press("escape", "escape")
         assert app.app.screen is app.app.main
@@ -88,7 +88,7 @@ async def test_help_and_escape_work_there(tmp_path: Path) -> None:
 async def test_hostile_names_are_shown_and_not_obeyed(tmp_path: Path) -> None:
     hostile = WEAK.replace('name = "Weak"', 'name = "Weak [red]\\u001b[2J"').replace('"there"', '"[bold]\\u202e"')
     async with opened(suites_in(tmp_path, weak=hostile), size=(80, 24)) as app:
-        await app.press("u")
+        await app.press("exclamation_mark")
         await app.until(lambda: "findings" in app.screen)
         assert "Weak [red]" in app.screen
         assert "\x1b" not in app.screen and "\u202e" not in app.screen

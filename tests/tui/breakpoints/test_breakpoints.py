@@ -96,9 +96,9 @@ async def test_the_list_switches_changes_and_deletes_on_a_tiny_screen(tmp_path: 
     async with opened(suites_in(tmp_path, home=SMART_HOME), size=(40, 10)) as app:
         await app.press("B")
         assert "No breakpoint is set." in app.screen
-        await app.press("a", *"tool set_tv", "enter", "a", *"round 2", "enter", "o")
+        await app.press("a", *"tool set_tv", "enter", "a", *"round 2", "enter", "minus")
         assert lines(app) == ["off tool set_tv", "off round 2"]
-        await app.press("O", "home", "e", *" when", "enter")
+        await app.press("plus", "home", "e", *" when", "enter")
         assert "the condition is missing" in " ".join(app.screen.split())
         await app.press(*" { power = 1 }", "enter")
         assert lines(app) == ["tool set_tv when { power = 1 }", "round 2"]

@@ -272,9 +272,9 @@ async def test_yes_and_no_are_switched_by_enter() -> None:
 async def test_calls_are_moved_grouped_copied_and_taken_away() -> None:
     async with form_of(HOME) as typist:
         await go(typist, "ordered", 0)
-        await typist.press("d", "K", "G")
+        await typist.press("d", "K", "left_parenthesis")
         assert [list(item) for item in typist.app.table["ordered"]] == [["any_order"]]
-        await typist.press("U")
+        await typist.press("right_parenthesis")
         await go(typist, "ordered", 1)
         await typist.press("delete")
         assert len(typist.app.table["ordered"]) == 1

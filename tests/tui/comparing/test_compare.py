@@ -150,7 +150,7 @@ async def test_all_that_has_not_run_is_run_first_and_then_all_again(tmp_path: Pa
 async def test_what_was_stopped_is_run_again_as_often_as_it_was_to_be(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, home=SMART_HOME), models=("one",)) as app:
         await comparing(app)
-        await app.press("N")
+        await app.press("T")
         for run in await app.run("2", "enter"):
             if run.case.name == "Movie night":
                 finish(app, run)
@@ -177,7 +177,7 @@ async def test_what_is_filtered_away_is_not_run(tmp_path: Path) -> None:
 async def test_repeats_are_counted_in_the_cell_and_enter_asks_which_run(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, home=SMART_HOME), models=("one",)) as app:
         await comparing(app)
-        await app.press("N")
+        await app.press("T")
         runs = await app.run("3", "enter")
         assert len(runs) == 9
         for run in runs:
@@ -221,13 +221,13 @@ async def test_the_paired_test_says_in_a_sentence_whether_the_difference_is_real
 async def test_only_differences_sorting_and_the_base_change_what_is_shown(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, home=SMART_HOME), models=("one", "two")) as app:
         screen = await compared(app)
-        await app.press("d")
+        await app.press("full_stop")
         assert "Lights off" not in app.screen
         assert "only differences" in app.screen
-        await app.press("d", "right", "o", "o")
+        await app.press("full_stop", "right", "o", "o")
         assert [case.name for case in screen.state.cases_shown][-1] == "Movie night"
         assert "↑ two" in app.screen
-        await app.press("left", "b")
+        await app.press("left", "asterisk")
         assert "one = base" in app.screen
         assert "-✗ 0.00" in app.screen
 
@@ -243,7 +243,7 @@ async def test_only_differences_sorting_and_the_base_change_what_is_shown(tmp_pa
 async def test_how_many_cases_are_shown_is_said_as_long_as_there_is_room(tmp_path: Path, words: str, said: str) -> None:
     async with opened(suites_in(tmp_path, home=SMART_HOME), models=("one", "two"), size=(80, 24)) as app:
         await compared(app)
-        await app.press("d", "slash", *words, "enter")
+        await app.press("full_stop", "slash", *words, "enter")
         title = app.screen.splitlines()[0]
         assert title.split("only differences")[1].strip() == said
 
@@ -282,7 +282,7 @@ async def test_narrow_columns_scroll_under_the_first_one(tmp_path: Path) -> None
         assert "three" in app.screen
         assert " one" not in app.screen
         assert "Movie night" in app.screen
-        await app.press("question_mark", "escape", "t", "tab", "d", "escape")
+        await app.press("question_mark", "escape", "z", "tab", "full_stop", "escape")
         assert app.app.screen is app.app.main
 
 
@@ -293,7 +293,7 @@ async def test_what_a_run_asks_is_asked_here(tmp_path: Path) -> None:
         app.session.ask(run, ToolDefinition("send", "Sends.", server="office"))
         await app.until(lambda: isinstance(app.app.screen, ExecutionScreen))
         await app.until(lambda: "Esc no" in app.screen)
-        await app.press("o")
+        await app.press("1")
         assert app.session.allowed == [(run.run_id, "c0", True)]
         assert app.app.screen is screen
         assert "send is executed in Movie night" in app.screen
@@ -325,7 +325,7 @@ async def test_all_of_it_is_copied_as_markdown(tmp_path: Path) -> None:
 async def test_the_place_the_order_and_the_filter_are_those_of_last_time(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, home=SMART_HOME), models=("one", "two")) as app:
         screen = await compared(app)
-        await app.press("right", "down", "d", "escape", "v")
+        await app.press("right", "down", "full_stop", "escape", "v")
         again = app.app.screen
         assert isinstance(again, CompareScreen)
         assert again is not screen

@@ -67,7 +67,7 @@ async def test_a_case_that_ran_again_meanwhile_is_looked_at(tmp_path: Path) -> N
 async def test_what_is_run_again_and_stopped_is_what_it_was_on_both_screens_and_at_the_end(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, home=SMART_HOME), models=("one",)) as app:
         screen = await comparing(app)
-        await app.press("N")
+        await app.press("T")
         for run in await app.run("2", "enter"):
             if run.repeat:
                 app.session.listener(done(run, "stopped"))

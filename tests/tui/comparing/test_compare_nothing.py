@@ -20,17 +20,17 @@ async def said(app: Opened, key: str) -> str:
     return app.screen.splitlines()[-1].strip(" !")
 
 
-@pytest.mark.parametrize("key", ["R", "N", "r", "p", "o"])
+@pytest.mark.parametrize("key", ["R", "T", "r", "p", "o"])
 async def test_of_a_suite_that_cannot_run_it_says_that_it_has_errors(tmp_path: Path, key: str) -> None:
     async with opened(suites_in(tmp_path, broken=BROKEN), size=(80, 24)) as app:
         screen = await comparing(app)
         assert (len(screen.state.cases), screen.state.models) == (3, ())
         assert app.screen.count(ERRORS) == 1  # below the cells, before any key
         assert await said(app, key) == ERRORS
-        await app.press("d")
+        await app.press("full_stop")
         assert f"{ERRORS}." in app.screen
         assert "only one model" not in app.screen
-        await app.press("d", "escape", "e")
+        await app.press("full_stop", "escape", "e")
         assert app.app.main.pane == "case"
 
 
@@ -50,5 +50,5 @@ async def test_a_suite_without_cases_says_that_it_has_none(tmp_path: Path, key: 
         none = "There is no case here yet; Esc, then n makes one"
         assert f"{none}." in app.screen
         assert await said(app, key) == none
-        await app.press("d")
+        await app.press("full_stop")
         assert f"{none}." in app.screen

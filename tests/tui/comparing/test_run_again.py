@@ -32,16 +32,16 @@ async def test_paid_cells_run_again_after_a_question_with_an_estimate_also_the_n
             assert isinstance(app.app.screen, AgainScreen)
             assert "1 run: about" in app.screen and "$" in app.screen and "It ran before." in app.screen
             await app.press("escape")
-            await app.press("r", "r")
+            await app.press("r", "1")
             await all_ended(app, paid.requests, 3)
         async with opened(suites, size=(160, 48), trust=True, live=True, history=history, models=("paid",)) as app:
             await comparing(app, "home")
             await app.press("R")
             assert isinstance(app.app.screen, AgainScreen)
             assert "2 runs: about" in app.screen and "2 cells ran before." in app.screen
-            await app.press("n")
+            await app.press("escape")
             assert len(paid.requests) == 3
-            await app.press("R", "r")
+            await app.press("R", "1")
             await all_ended(app, paid.requests, 5)
 
 

@@ -24,7 +24,7 @@ async def graded(app: Opened, *, down: int = 2, calls: list[Call] | None = None)
     app.session.finish(run, conversation(run, MOVIE_NIGHT if calls is None else calls, "Done."))
     app.session.end_batch()
     await app.settle()
-    await app.press("g")
+    await app.press("equals_sign")
     screen = app.app.screen
     assert isinstance(screen, GradesScreen)
     return screen
@@ -40,9 +40,9 @@ async def test_the_grades_of_a_run_are_seen_grader_by_grader(tmp_path: Path) -> 
         assert "How Toolvaluator scores" not in app.screen
         await app.press("enter")
         assert "How Toolvaluator scores" in app.screen
-        await app.press("n", "n")
+        await app.press(*["right_curly_bracket"] * 2)
         assert "How Apple Evaluations scores" in app.screen
-        await app.press("p", "enter", "tab", "end")
+        await app.press("left_curly_bracket", "enter", "tab", "end")
         assert screen.column == "detail"
         assert "score = (exact + 0.5 × right name only − 0.25 × wrong)" in app.screen
         await app.press("question_mark")
@@ -84,14 +84,14 @@ async def test_brackets_go_from_repeat_to_repeat_and_b_to_what_is_not_right(tmp_
         app.session.finish(second, conversation(second, [], "Done."))
         app.session.end_batch()
         await app.settle()
-        await app.press("g", "n")
+        await app.press("equals_sign", "right_curly_bracket")
         assert "Movie night · offline #1" in app.screen
         await app.press("right_square_bracket")
         assert "Movie night · offline #2" in app.screen
         assert "decision  Toolvaluator" in app.screen
-        await app.press("b")
+        await app.press("f8")
         assert "1 of 2 wrong calls" in app.screen
-        await app.press("b")
+        await app.press("f8")
         assert "2 of 2 wrong calls" in app.screen
         await app.press("escape")
         shown = app.app.main.selection.run
@@ -101,10 +101,10 @@ async def test_brackets_go_from_repeat_to_repeat_and_b_to_what_is_not_right(tmp_
 
 async def test_a_run_without_grades_says_why_it_has_none(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
-        await app.press("home", "down", "down", "g")
+        await app.press("home", "down", "down", "equals_sign")
         assert "This case has not been run; r runs it" in app.screen
         (run,) = await app.run("r")
-        await app.press("g")
+        await app.press("equals_sign")
         assert "This run is not finished yet" in app.screen
         path, case = str(run.file.path), run.case
         begun = Trajectory(run.run_id)
@@ -112,7 +112,7 @@ async def test_a_run_without_grades_says_why_it_has_none(tmp_path: Path) -> None
         app.session.listener(RunDone(ended))
         app.session.end_batch()
         await app.settle()
-        await app.press("g")
+        await app.press("equals_sign")
         assert "This run did not finish, so it is not graded: no route" in app.screen
 
 
@@ -133,7 +133,7 @@ async def test_a_recorded_run_has_grades_too(tmp_path: Path) -> None:
         assert shown.saved_in is not None
         recording = shown.saved_in
     async with opened(recording.parent, paths=[recording], size=(120, 36)) as app:
-        await app.press("g")
+        await app.press("equals_sign")
         assert "critics  decides" in app.screen
         assert "Decided before that: fail_on_tool_call_quantity" in app.screen
 
@@ -145,7 +145,7 @@ async def test_disagreement_is_marked_in_the_tree_found_by_the_filter_and_said_i
         assert "≠ trajectory and dimensions would pass it; critics, decision and accuracy would fail it" in app.screen
         await app.press("escape")
         assert re.search(r"≠ +0\.00 │", app.screen)
-        assert "✗ failed  0.00  critics  ≠ graders disagree: g" in app.screen
+        assert "✗ failed  0.00  critics  ≠ graders disagree: =" in app.screen
         await app.press("slash", *"status", "colon", *"dis", "enter")
         names = [row.case.name for row in app.app.main.selection.tree.rows if row.case is not None]
         assert names == ["Lights off"]
@@ -157,6 +157,6 @@ async def test_hostile_arguments_are_only_shown(tmp_path: Path) -> None:
         await graded(app, calls=calls)
         await app.press("enter")
         for _ in range(5):
-            await app.press("n")
+            await app.press("right_curly_bracket")
             assert not set(app.screen) & set("\x1b\x9b\x00\r\u202e")
             assert "[bold]list[int]" in app.screen

@@ -112,7 +112,7 @@ async def test_enter_shows_a_batch_case_by_case_and_its_runs_and_cases_over_time
         await app.press("enter")
         assert isinstance(app.app.screen, TrajectoryScreen)
         assert "Movie night" in app.screen
-        await app.press("escape", "T")
+        await app.press("escape", "h")
         assert isinstance(app.app.screen, TimelineScreen)
         assert "Movie night" in app.screen
 
@@ -120,19 +120,19 @@ async def test_enter_shows_a_batch_case_by_case_and_its_runs_and_cases_over_time
 async def test_a_batch_is_named_named_otherwise_and_loses_its_name(tmp_path: Path) -> None:
     suites, history = history_of(tmp_path)
     async with opened(suites, live=True, history=history) as app:
-        screen = await shown(app, "n", *"best", "enter")
+        screen = await shown(app, "f2", *"best", "enter")
         assert "#5 best" in app.screen
-        await app.press("down", "n", *"best", "enter")
+        await app.press("down", "f2", *"best", "enter")
         assert [batch.name for batch in screen.state.batches[:2]] == [None, "best"]
         assert "#4 is now named best; #5 no longer is" in app.screen
-        await app.press("n", "ctrl+u", "enter")
+        await app.press("f2", "ctrl+u", "enter")
         assert {batch.name for batch in screen.state.batches} == {None}
 
 
 async def test_a_number_is_no_name(tmp_path: Path) -> None:
     suites, history = history_of(tmp_path)
     async with opened(suites, live=True, history=history) as app:
-        await shown(app, "n", "7", "enter")
+        await shown(app, "f2", "7", "enter")
         assert "every batch already has a number" in app.screen
 
 
@@ -141,7 +141,7 @@ async def test_a_batch_is_removed_only_after_somebody_said_so(tmp_path: Path) ->
     async with opened(suites, live=True, history=history) as app:
         screen = await shown(app, "down", "delete", "enter")
         assert len(screen.state.batches) == len(BATCHES)
-        await app.press("delete", "r")
+        await app.press("delete", "1")
         assert [batch.number for batch in screen.state.batches] == [5, 3, 2, 1]
 
 
@@ -174,12 +174,12 @@ async def test_before_a_batch_goes_on_with_a_suite_of_then_that_is_asked(tmp_pat
         assert "run what is missing" in app.screen
         assert "today" not in app.screen
         assert claimed(history, 5), "nobody else may make the same runs meanwhile"
-        await app.press("n")
+        await app.press("escape")
         assert "Nothing was run" in app.screen
         assert not claimed(history, 5)
         await app.press("c")
         await app.until(lambda: isinstance(app.app.screen, GoOnScreen))
-        await app.press("g")
+        await app.press("1")
         await app.until(lambda: screen.state.batches[0].missing == 0 and not screen.state.going)
 
 
@@ -192,10 +192,10 @@ async def test_what_a_history_says_of_a_bundled_suite_is_asked_about(tmp_path: P
         await shown(app, "c")
         await app.until(lambda: isinstance(app.app.screen, GoOnScreen))
         assert ("with models and judges of today" in app.screen) == (model != "offline")
-        await app.press("g")
+        await app.press("1")
         await app.until(lambda: isinstance(app.app.screen, TrustScreen))
         assert ("touch started" if model == "offline" else "ask the model gpt at http://127.0.0.1:9/v1") in app.screen
-        await app.press("n")
+        await app.press("escape")
         await app.until(lambda: "zz.toml is not trusted" in app.screen)
         assert not app.app.main.book.under_way()
         assert not claimed(history, 1)
@@ -219,7 +219,7 @@ async def test_a_batch_is_graded_again_beside_its_old_grades(tmp_path: Path) -> 
     async with opened(suites, live=True, history=history) as app:
         screen = await shown(app)
         assert "66.7%" in app.screen
-        await app.press("G")
+        await app.press("equals_sign")
         await app.until(lambda: bool(screen.state.regraded))
         assert "failed → passed" in app.screen
         assert "100.0% passed" in app.screen
@@ -228,7 +228,7 @@ async def test_a_batch_is_graded_again_beside_its_old_grades(tmp_path: Path) -> 
         assert "66.7% passed" in app.screen
         await app.press("o", "enter")
         assert "regraded (1)" in app.screen
-        await app.press("T")
+        await app.press("h")
         assert "1 batch was regraded since" in app.screen
 
 
@@ -236,7 +236,7 @@ async def test_a_batch_that_was_graded_again_is_shown_first_as_it_was_graded_whe
     suites, history = history_of(tmp_path, Made(well()), Made(well("Lights off")))
     (suites / "home.toml").write_text(AS_IT_WAS_CALLED, encoding="utf-8")
     async with opened(suites, live=True, history=history) as app:
-        screen = await shown(app, "G")
+        screen = await shown(app, "equals_sign")
         await app.until(lambda: bool(screen.state.regraded))
     async with opened(suites, live=True, history=history) as app:
         screen = await shown(app)
@@ -258,7 +258,7 @@ async def test_what_is_edited_and_not_saved_counts_when_a_batch_is_graded_again(
         main.open_suites.change(suite, Document.of(AS_IT_WAS_CALLED), "Changed it")
         await app.settle()
         assert main.open_suites.dirty
-        screen = await shown(app, "G")
+        screen = await shown(app, "equals_sign")
         await app.until(lambda: bool(screen.state.gradings(screen.state.batches[0])))
         ((_, again),) = screen.state.gradings(screen.state.batches[0])
         before = screen.state.batches[0].parts
@@ -274,7 +274,7 @@ async def test_one_damaged_run_costs_no_other_one(tmp_path: Path, monkeypatch: p
     async with opened(suites, live=True, history=history) as app:
         screen = await shown(app, "w")
         await app.until(lambda: "Saved 2 recordings" in app.screen)
-        await app.press("G")
+        await app.press("equals_sign")
         await app.until(lambda: bool(screen.state.gradings(screen.state.batches[0])))
         assert sum(sum(part.counts.values()) for part in screen.state.parts(screen.state.batches[0])) == 3
         await app.until(lambda: "left out: run 1 of batch 1" in app.screen)

@@ -58,13 +58,13 @@ async def test_a_damaged_batch_is_listed_as_that_and_can_only_be_removed(suites:
         screen = await shown(app)
         assert [batch.number for batch in screen.state.rows] == [3, 2, 1]
         assert "This batch is damaged: settings Expecting property name" in words(app)
-        for key in ("enter", "space", "n", "c", "G", "w"):
+        for key in ("enter", "space", "f2", "c", "equals_sign", "w"):
             await app.press(key)
             assert app.app.screen is screen and "It is damaged: settings" in words(app), key
         assert history_text(screen.state).count("damaged") == 1 and not screen.state.marked
         await app.press("delete")
         assert "#3 and its runs would be removed" in words(app)
-        await app.press("r")
+        await app.press("1")
         await app.until(lambda: [batch.number for batch in screen.state.rows] == [2, 1])
         await app.press("space", "down", "space")
         await app.until(lambda: isinstance(app.app.screen, BatchDiffScreen))

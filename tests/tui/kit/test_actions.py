@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 import runpy
 from pathlib import Path
+from typing import Any
 
+from textual.binding import Binding
+
+import workbench.tui
 from tests.tui.apps import opened
 from workbench.tui.kit.actions import PANES, MainSituation
 from workbench.tui.kit.bars import key_line
+from workbench.tui.kit.dialogs import Dialog
 from workbench.tui.kit.keymap import DEFAULT_KEYS, key_name
 from workbench.tui.lines.spans import cells, plain
+from workbench.tui.shell.letters import MEANINGS, is_character
 from workbench.tui.shell.registry import ACTIONS, BY_ID, PLACES, SCREEN_TITLES, shown_keys
 
 NEVER_BOUND = {"ctrl+m", "ctrl+h", "ctrl+b", "ctrl+a", "ctrl+c", "ctrl+i"}
@@ -22,6 +30,36 @@ def test_no_key_means_two_things_in_one_place() -> None:
         views = place & {"form", "toml"}
         keys = [key for action in ACTIONS if action.where in (views or place) for key in action.keys]
         assert len(keys) == len(set(keys)), place
+
+
+def test_a_character_means_the_same_on_all_screens_or_nothing() -> None:
+    meanings = {key: meaning for meaning in MEANINGS for key in meaning.keys}
+    assert len(meanings) == sum(len(meaning.keys) for meaning in MEANINGS), "a key has two meanings"
+    of_dialogs = [
+        (key, binding.description)
+        for dialog in _dialogs()
+        for binding in dialog.BINDINGS
+        if isinstance(binding, Binding)
+        for key in binding.key.split(",")
+    ]
+    of_actions = [(key, action.title) for action in ACTIONS for key in action.keys]
+    for key, title in (*of_actions, *of_dialogs):
+        if is_character(key):
+            assert key in meanings, f"{key} ({title}) has no meaning in shell/letters.py"
+            words = meanings[key].words
+            assert any(word in title.casefold() for word in words), f"{key} means {words}, but here: {title}"
+
+
+def _dialogs() -> set[type[Dialog[Any]]]:
+    """Every dialog of the app."""
+    for module in pkgutil.walk_packages(workbench.tui.__path__, "workbench.tui."):
+        importlib.import_module(module.name)
+    found: set[type[Dialog[Any]]] = set()
+    waiting: list[type[Dialog[Any]]] = [Dialog]
+    while waiting:
+        found.update(below := waiting.pop().__subclasses__())
+        waiting += below
+    return found
 
 
 def test_keys_that_terminals_swallow_are_not_used() -> None:
@@ -65,7 +103,7 @@ def test_the_bar_never_shows_more_keys_than_fit_and_always_the_one_for_help() ->
 def test_at_160_columns_the_tree_names_the_ways_to_the_other_screens() -> None:
     now = MainSituation(pane="suites", row="case", runnable=1, cases=1, failed=True, has_file=True, not_editable=None)
     line = plain(key_line(shown_keys(now), 160, DEFAULT_KEYS))
-    assert all(key in line for key in ("t tools", "g grades", "f failures", "u audit"))
+    assert all(key in line for key in ("t tools", "= grades", "f failures", "! audit"))
 
 
 def test_the_page_of_keys_is_true() -> None:

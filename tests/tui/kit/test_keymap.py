@@ -59,9 +59,8 @@ def test_two_actions_may_swap_their_keys(tmp_path: Path) -> None:
         ),
         ('[keys]\nzoom = "ctrl+m"', "line 2: zoom: ctrl+m cannot be told apart from Enter in a terminal"),
         ('[keys]\nzoom = "ctrl+shift+r"', "line 2: zoom: ctrl+shift+r is not sent by terminals"),
-        ('[keys]\nzoom = "m"', "line 2: zoom: m is the key of 'models' as well: give one of them another key, or []"),
         ('[keys]\nzoom = "f9"\ncopy = "f9"', "line 3: copy: F9 is the key of 'zoom' as well"),
-        ('[keys]\nzoom = "down"', "line 2: zoom: ↓ is the key of 'move.down' as well"),
+        ('[keys]\nzoom = "Z"\ncopy = "ZZ"', "line 3: copy: ZZ is the key of 'zoom' as well"),
         ('[kays]\nzoom = "f9"', "line 1: kays is not a table of this file: write keys below [keys]"),
         ("keys = 1", "line 1: keys must be a table"),
     ],
@@ -108,9 +107,28 @@ def test_on_no_screen_can_one_key_be_given_to_two_actions(screen: str, tmp_path:
     assert problem.startswith(f"line 3: {other}: F9 is the key of {one!r} as well: give one of them another key")
     assert set(keymap.changed) == {one}
     for taken in ("move.up", "palette"):  # lists move, and the palette opens, on every screen
-        key = BY_ID[taken].keys[0].replace("_", "")
-        _, (problem,) = read(tmp_path, f'[keys]\n"{one}" = "{key}"\n')
-        assert f"is the key of {taken!r} as well" in problem
+        key = BY_ID[taken].keys[0]
+        keymap, (problem,) = read(tmp_path, f'[keys]\n"{one}" = "{key}"\n')
+        assert f"no longer the key of {taken!r}" in problem
+        assert key in keymap.keys(BY_ID[one]) and key not in keymap.keys(BY_ID[taken])
+
+
+@pytest.mark.parametrize(
+    ("text", "taken", "left", "said"),
+    [
+        ('zoom = "m"', "models", (), "zoom: m is yours, and no longer the key of 'models', which has no key now"),
+        ('"run.fork" = "k"', "move.up", ("up",), "no longer the key of 'move.up', which keeps ↑: name its keys here"),
+        ('grades = "g"', "move.home", ("home",), "grades: g is yours, and no longer the key of 'move.home'"),
+    ],
+)
+def test_own_keys_win_over_defaults_until_the_file_names_both(
+    tmp_path: Path, text: str, taken: str, left: tuple[str, ...], said: str
+) -> None:
+    keymap, (problem,) = read(tmp_path, f"[keys]\n{text}\n")
+    assert said in problem and problem.startswith("line 2")
+    assert keymap.keys(BY_ID[taken]) == left
+    again, problems = read(tmp_path, f'[keys]\n{text}\n"{taken}" = {list(left)}\n')
+    assert (again, problems) == (keymap, ())
 
 
 @pytest.mark.parametrize("char", list("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~aZ7é"))

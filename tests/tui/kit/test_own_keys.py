@@ -24,9 +24,9 @@ async def test_own_keys_work_and_are_shown_wherever_keys_are(tmp_path: Path) -> 
         await app.press("Z", "Z", "j", "j", "r", "f6")
         await app.until(lambda: bool(app.session.runs))
         assert app.session.runs[0].case.name == "Nothing to do"
-        await app.press("question_mark", "slash", *"down")
+        await app.press("question_mark", "end")
         assert "j ↓" in app.screen
-        await app.press("escape", "escape", "ctrl+p", *"run the c")
+        await app.press("escape", "ctrl+p", *"run the c")
         assert any("Run the case" in line and "F6" in line for line in app.screen.splitlines())
 
 
@@ -49,7 +49,7 @@ async def test_the_palette_has_another_key_too(tmp_path: Path) -> None:
 
 async def test_what_cannot_be_used_is_said_at_the_start_and_does_no_harm(tmp_path: Path) -> None:
     async with opened(with_keys(tmp_path, '[keys]\nzoom = "m"\ncopy = "hyper+x"\nhelp = "f1"\n')) as app:
-        assert "keys.toml, line 2: zoom: m is the key of 'models' as well" in " ".join(app.screen.split())
+        assert "keys.toml, line 2: zoom: m is yours, and no longer the key of 'models'" in " ".join(app.screen.split())
         said = " ".join(app.screen.split())
         assert "(the first of 2; all are in" in said
         assert "workbench.log)" in said
@@ -71,3 +71,34 @@ async def test_the_hint_at_ctrl_c_names_the_keys_there_are(tmp_path: Path) -> No
     async with opened(with_keys(tmp_path, '[keys]\nquit = []\nhelp = ["f1"]\n')) as app:
         await app.press("ctrl+c")
         assert app.screen.splitlines()[-1].strip() == "x stops the case, F1 shows all keys"
+
+
+async def test_keys_of_two_letters_and_half_pages_move_in_every_list_and_are_text_in_fields(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
+        tree = app.app.main.suite_tree
+        rows = tree.line_count()
+        for keys, at in (("g g", 0), ("G", rows - 1), ("ctrl+u", 0), ("j j k", 1), ("g j", 2), ("g g", 0)):
+            await app.press(*keys.split())
+            assert tree.cursor == at, keys
+        await app.press("slash", *"gguuG")
+        assert app.app.main.filter_box.value == "gguuG"
+
+
+async def test_u_undoes_and_is_text_in_fields(tmp_path: Path) -> None:
+    async with opened(with_keys(tmp_path, '[keys]\n"edit.undo" = ["u"]\n')) as app:
+        suite = app.app.main.open_suites.suites[0]
+        await app.press("d")
+        assert suite.dirty
+        await app.press("u")
+        assert not suite.dirty
+        await app.press("U")
+        assert suite.dirty
+        await app.press("slash", "u")
+        assert suite.dirty
+        assert app.app.main.filter_box.value == "u"
+
+
+async def test_an_own_key_that_begins_a_default_one_acts_at_once(tmp_path: Path) -> None:
+    async with opened(with_keys(tmp_path, '[keys]\nzoom = ["g"]\n')) as app:
+        await app.press("g")
+        assert app.app.main.zoomed

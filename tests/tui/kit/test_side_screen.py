@@ -25,7 +25,7 @@ OPENS: dict[type[Any], tuple[str, ...]] = {
     CompareScreen: (),
     ToolsScreen: ("escape", "t"),
     FailuresScreen: ("escape", "f"),
-    GradesScreen: ("enter", "g"),
+    GradesScreen: ("enter", "equals_sign"),
     HelpScreen: ("question_mark",),
 }
 

@@ -48,9 +48,9 @@ async def test_the_screens_over_the_comparison_name_their_own(tmp_path: Path) ->
         ("h", "history", WAYS),
         ("h enter", "compare", f"X stops all, {WAYS}"),
         ("h space down space", "diff", WAYS),
-        ("down v T", "timeline", WAYS),
+        ("down v h", "timeline", WAYS),
         ("t", "tools", f"x stops the server, {WAYS}"),
-        ("u", "audit", WAYS),
+        ("exclamation_mark", "audit", WAYS),
         ("B", "breakpoints", WAYS),
     ],
 )
@@ -64,7 +64,7 @@ async def test_every_screen_says_it_itself(keys: str, screen: str, said: str, tm
         assert ON_MAIN not in app.screen
 
 
-@pytest.mark.parametrize(("key", "screen"), [("g", "grades"), ("f", "failures")])
+@pytest.mark.parametrize(("key", "screen"), [("equals_sign", "grades"), ("f", "failures")])
 async def test_the_screens_about_runs_say_it_too(key: str, screen: str, tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, home=SMART_HOME), models=("one", "two")) as app:
         await compared(app)

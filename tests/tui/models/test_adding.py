@@ -81,7 +81,7 @@ async def test_a_local_endpoint_is_added_and_run_by_keys_alone(tmp_path: Path, m
             await app.pilot.press("r")
             await app.until(lambda: "This suite wants to ask a model" in app.screen)  # a project's model needs trust
             assert server.requests == []
-            await app.pilot.press("o")
+            await app.pilot.press("1")
             await app.until(lambda: "✓ passed" in app.screen or "1/1" in app.screen)
             assert server.requests[-1].json["model"] == "test-model"
 

@@ -56,7 +56,7 @@ async def test_everything_that_would_be_called_is_shown_and_a_yes_goes_to_the_se
         ):
             assert said in app.screen
         await ready(app)
-        await app.press("o")
+        await app.press("1")
         assert app.session.allowed == [(run.run_id, "c0", True)]
         assert isinstance(app.app.screen, MainScreen)
         assert "send_email is executed in Movie night" in app.screen
@@ -65,36 +65,12 @@ async def test_everything_that_would_be_called_is_shown_and_a_yes_goes_to_the_se
 async def test_no_and_escape_are_a_no_and_so_is_enter_where_the_cursor_begins(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
         runs = await app.run("R")
-        for run, key in zip(runs, ("n", "escape", "enter"), strict=True):
+        for run, key in zip(runs, ("escape", "enter", "escape"), strict=True):
             await asked(app, run)
             await ready(app)
             await app.press(key)
             await app.until(lambda: isinstance(app.app.screen, MainScreen))
         assert app.session.allowed == [(run.run_id, "c0", False) for run in runs]
-
-
-async def test_a_tool_is_allowed_for_all_runs_of_a_batch_and_for_no_other_tool_or_batch(tmp_path: Path) -> None:
-    other = ToolDefinition("delete_email", "Deletes an e-mail.", server="office")
-    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
-        first, second, third = await app.run("R")
-        await asked(app, first)
-        app.session.ask(second, SEND, {})
-        await ready(app)
-        await app.press("a")
-        await app.until(lambda: isinstance(app.app.screen, MainScreen))
-        assert app.session.allowed == [(first.run_id, "c0", True), (second.run_id, "c0", True)]
-        assert "send_email is executed in all runs of this batch of smart_home.toml" in app.screen
-        await asked(app, third, other)
-        await ready(app)
-        await app.press("n")
-        for run in (first, second, third):
-            app.session.say(run, RunFinished("stopped"), first=5)
-            app.session.grade(run, Trajectory(run.run_id))
-        app.session.end_batch()
-        await app.settle()
-        (again, *_) = await app.run("R")
-        await asked(app, again)
-        assert len(app.session.allowed) == 3
 
 
 async def test_a_key_pressed_as_the_question_appears_answers_nothing(
@@ -104,7 +80,7 @@ async def test_a_key_pressed_as_the_question_appears_answers_nothing(
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
         (run,) = await app.run("r")
         await asked(app, run)
-        await app.press("o", "enter", "n", "escape")
+        await app.press("1", "enter", "2", "escape")
         assert isinstance(app.app.screen, ExecutionScreen)
         assert app.session.allowed == []
 
@@ -115,13 +91,13 @@ async def test_a_yes_counts_only_after_the_end_of_the_arguments_was_shown(tmp_pa
         await asked(app, run, lines=[f"line {number}" for number in range(40)])
         await ready(app)
         assert "line 39" not in app.screen
-        for answer in (["o"], ["up", "enter"]):
+        for answer in (["1"], ["up", "enter"]):
             await app.press(*answer)
             assert "Read to the end first" in app.screen
         reading = app.app.screen.query_one("#reading", ReadLines)
         while not reading.was_at_end:
             await app.press("pagedown")
-        await app.press("o")
+        await app.press("1")
         assert app.session.allowed == [(run.run_id, "c0", True)]
 
 
@@ -134,7 +110,7 @@ async def test_several_questions_come_one_after_the_other_each_naming_its_case(t
         for run in runs:
             await app.until(lambda name=run.case.name: f"› {name}," in app.screen)  # type: ignore[misc]
             await ready(app)
-            await app.press("o")
+            await app.press("1")
         assert app.session.allowed == [(run.run_id, "c0", True) for run in runs]
         assert isinstance(app.app.screen, MainScreen)
 
@@ -198,7 +174,7 @@ async def test_below_a_question_no_keys_of_the_main_screen_are_offered(tmp_path:
         await asked(app, run)
         await ready(app)
         assert "m models" not in app.screen
-        await app.press("ctrl+p", "o")
+        await app.press("ctrl+p", "1")
         assert isinstance(app.app.screen, MainScreen)
         assert "m models" not in app.screen
         await app.press("escape")
@@ -210,7 +186,7 @@ async def test_a_held_run_is_marked_and_goes_on_where_it_stood(tmp_path: Path) -
         (run,) = await app.run("r")
         await asked(app, run)
         await ready(app)
-        await app.press("o")
+        await app.press("1")
         assert "? Movie night" in app.screen
         assert "1 ? asks" in app.screen
         assert "‖ asks: may send_email be executed on server 'office'?" in app.screen

@@ -196,7 +196,7 @@ async def test_a_recording_whose_suite_needs_trust_asks_for_it_before_it_is_run_
         assert "Ask" in app.screen
         await app.press("r")
         await app.until(lambda: isinstance(app.app.screen, TrustScreen))
-        await app.press("n")
+        await app.press("escape")
 
 
 @pytest.mark.parametrize(("content", "said"), [("", "is empty, not a recording"), ("nonsense\n", "is not a recording")])

@@ -153,9 +153,9 @@ async def test_a_suite_that_would_start_something_is_asked_about_first(tmp_path:
         await app.press("r")
         await app.until(lambda: "This suite wants to start something" in app.screen)
         assert "run the command: python server.py" in app.screen
-        await app.press("n")
+        await app.press("escape")
         await app.until(lambda: "Nothing was run" in app.screen)
-        runs = await app.run("r", "o")
+        runs = await app.run("r", "1")
         assert len(runs) == 1
         assert app.session.trusted == [True]
 
@@ -163,13 +163,13 @@ async def test_a_suite_that_would_start_something_is_asked_about_first(tmp_path:
 async def test_trust_for_once_holds_until_the_program_ends_and_always_is_remembered(tmp_path: Path) -> None:
     suites = suites_in(tmp_path, needy=NEEDY)
     async with opened(suites) as app:
-        (run,) = await app.run("r", "o")
+        (run,) = await app.run("r", "1")
         app.session.grade(run, Trajectory(run.run_id))
         await app.settle()
         (run,) = await app.run("r")
         app.session.grade(run, Trajectory(run.run_id))
     async with opened(suites) as app:
-        assert await app.run("r", "a")
+        assert await app.run("r", "2")
     async with opened(suites) as app:
         assert await app.run("r")
 
@@ -177,7 +177,7 @@ async def test_trust_for_once_holds_until_the_program_ends_and_always_is_remembe
 async def test_trust_is_asked_again_when_the_suite_wants_something_else(tmp_path: Path) -> None:
     suites = suites_in(tmp_path, needy=NEEDY)
     async with opened(suites) as app:
-        (run,) = await app.run("r", "o")
+        (run,) = await app.run("r", "1")
         app.session.grade(run, Trajectory(run.run_id))
         await app.settle()
         (suites / "needy.toml").write_text(NEEDY.replace("server.py", "other.py"), encoding="utf-8")

@@ -23,7 +23,7 @@ async def test_on_a_small_screen_a_yes_counts_only_after_the_end_was_shown(tmp_p
         await app.until(lambda: isinstance(app.app.screen, TrustScreen))
         assert "PgDn read on" in app.screen
         assert "--last-word" not in app.screen
-        for answer in (["o"], ["a"], ["up", "enter"]):
+        for answer in (["1"], ["2"], ["up", "enter"]):
             await app.press(*answer)
             assert isinstance(app.app.screen, TrustScreen)
             assert "Read to the end first: PgDn" in app.screen
@@ -39,14 +39,14 @@ async def test_on_a_small_screen_a_yes_counts_only_after_the_end_was_shown(tmp_p
         assert "Read to the end first" not in app.screen
         await app.press("pageup")
         assert reading.top < reading.last_top
-        assert len(await app.run("o")) == 1
+        assert len(await app.run("1")) == 1
 
 
 async def test_on_a_small_screen_a_no_needs_no_reading(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, needy=LONG), size=SMALL) as app:
         await app.press("r")
         await app.until(lambda: isinstance(app.app.screen, TrustScreen))
-        await app.press("n")
+        await app.press("escape")
         await app.until(lambda: "Nothing was run" in app.screen)
 
 
@@ -57,12 +57,12 @@ async def test_mocks_are_offered_where_the_tools_are_remembered_and_start_nothin
     async with opened(suites, size=SMALL) as app:
         await app.press("r")
         await app.until(lambda: isinstance(app.app.screen, TrustScreen))
-        await app.press("m")
+        await app.press("3")
         assert isinstance(app.app.screen, TrustScreen)
-        await app.press("n")
+        await app.press("escape")
         listings = Listings(app.app.program.folders.listings)
         listings.remember(suites / "needy.toml", suite.servers[0], (ToolDefinition("look", server="home"),))
-        (run,) = await app.run("r", "m")
+        (run,) = await app.run("r", "3")
         assert run.case.name == "Ask"
         assert app.session.trusted == [False]
 
@@ -73,7 +73,7 @@ async def test_what_is_shown_whole_needs_no_scrolling(tmp_path: Path) -> None:
         await app.until(lambda: "choose" in app.screen)
         assert "PgDn" not in app.screen
         assert "until this changes" in app.screen
-        assert len(await app.run("a")) == 1
+        assert len(await app.run("2")) == 1
 
 
 ASKING = SMART_HOME.replace("system =", 'models = ["openai:gpt@http://localhost:1/v1"]\nsystem =', 1)
@@ -88,7 +88,7 @@ async def test_a_suite_that_only_names_models_is_asked_about_only_when_they_are_
         await app.press("r")
         await app.until(lambda: isinstance(app.app.screen, TrustScreen))
         assert "ask the model gpt at http://localhost:1/v1" in app.screen
-        assert len(await app.run("o")) == 1
+        assert len(await app.run("1")) == 1
         assert app.session.trusted == [True]
 
 
@@ -108,7 +108,7 @@ async def test_what_is_rewritten_while_the_question_is_shown_is_not_what_runs(tm
         await app.until(lambda: isinstance(app.app.screen, TrustScreen))
         assert "ask the model local at http://localhost:1/v1 with the key in KEY" in app.screen
         settle(2)
-        await app.run("o")
+        await app.run("1")
         (approval,) = app.session.approvals
         (planned,) = app.session.runs
         spec, grant = approval.specs.of(planned), approval.grant(planned.file.path)

@@ -85,7 +85,7 @@ async def test_a_run_below_another_screen_follows_once_it_is_seen_again(tmp_path
         finish(app, run)
         app.session.end_batch()
         await app.settle()
-        await app.press("enter", "g")
+        await app.press("enter", "equals_sign")
         assert isinstance(app.app.screen, GradesScreen)
         await change(app, *OFF)
         await app.press("escape")

@@ -29,7 +29,7 @@ async def left_behind(suites: Path) -> None:
         edit(app)
         await app.press("q")
         await app.until(lambda: isinstance(app.app.screen, UnsavedScreen))
-        await app.pilot.press("k")
+        await app.pilot.press("2")
         await app.until(lambda: app.app.return_code == 0)
 
 
@@ -45,7 +45,7 @@ async def test_what_was_kept_is_offered_and_taken_over(tmp_path: Path) -> None:
         await app.until(lambda: isinstance(app.app.screen, LeftScreen) and "Esc" in app.screen)
         assert "1 line changed" in app.screen
         assert '+ name = "Film night"' in app.screen
-        await answer(app, LeftScreen, "t")
+        await answer(app, LeftScreen, "1")
         await app.until(lambda: the_suite(app).document.text == MINE)
         assert the_suite(app).dirty
         assert len(drafts(tmp_path)) == 1
@@ -62,7 +62,7 @@ async def test_what_is_thrown_away_is_gone_and_what_is_put_off_stays(tmp_path: P
         assert not the_suite(app).dirty
         assert len(drafts(tmp_path)) == 1
     async with opened(suites) as app:
-        await answer(app, LeftScreen, "x")
+        await answer(app, LeftScreen, "2")
         await app.until(lambda: "thrown away" in app.screen)
     assert drafts(tmp_path) == []
 
@@ -74,7 +74,7 @@ async def test_a_draft_on_a_file_that_changed_since_is_asked_about_before_it_ove
     async with opened(suites) as app:
         await app.until(lambda: isinstance(app.app.screen, LeftScreen))
         assert "has changed since" in app.screen
-        await answer(app, LeftScreen, "t")
+        await answer(app, LeftScreen, "1")
         await app.pilot.press("ctrl+s")
         await app.until(lambda: isinstance(app.app.screen, ChangedScreen))
         assert (suites / "smart_home.toml").read_text() == THEIRS
@@ -94,10 +94,10 @@ async def test_of_two_drafts_on_different_texts_neither_overwrites_the_disk_unas
     async with opened(suites) as app:
         await app.until(lambda: isinstance(app.app.screen, LeftScreen) and "Esc" in app.screen)
         first = app.app.screen
-        await app.pilot.press("t")
+        await app.pilot.press("1")
         await app.until(lambda: isinstance(app.app.screen, LeftScreen) and app.app.screen is not first)
         assert "has changed since" in app.screen
-        await answer(app, LeftScreen, "t")
+        await answer(app, LeftScreen, "1")
         await app.until(lambda: the_suite(app).document.text == MINE)
         await app.pilot.press("ctrl+s")
         await app.until(lambda: isinstance(app.app.screen, ChangedScreen))
@@ -109,7 +109,7 @@ async def test_drafts_are_offered_where_suites_are_reached_through_a_link(tmp_pa
     (tmp_path / "link").symlink_to("suites")
     await left_behind(tmp_path / "link")
     async with opened(tmp_path / "link") as app:
-        await answer(app, LeftScreen, "t")
+        await answer(app, LeftScreen, "1")
         await app.until(lambda: the_suite(app).document.text == MINE)
         assert the_suite(app).path == tmp_path / "link" / "smart_home.toml"
 
@@ -125,12 +125,12 @@ async def test_typing_goes_on_when_the_current_folder_is_gone(tmp_path: Path, mo
         shutil.rmtree(tmp_path / "away")
         edit(app, "Film night", "Cinema night")
         await app.pilot.press("ctrl+s")
-        await answer(app, ChangedScreen, "m")
+        await answer(app, ChangedScreen, "1")
         await app.until(lambda: "was not saved: the folder" in app.screen)
         assert suite.dirty
         await app.press("q")
         await app.until(lambda: isinstance(app.app.screen, UnsavedScreen))
-        await app.pilot.press("k")
+        await app.pilot.press("2")
         await app.until(lambda: app.app.return_code == 0)
     assert len(drafts(tmp_path)) == 1
 
@@ -144,11 +144,11 @@ async def test_a_draft_of_a_file_that_is_gone_is_offered_too(tmp_path: Path) -> 
     async with opened(suites) as app:
         await app.until(lambda: isinstance(app.app.screen, LeftScreen))
         assert "no longer exists" in app.screen
-        await answer(app, LeftScreen, "t")
+        await answer(app, LeftScreen, "1")
         await app.until(lambda: bool(app.app.main.open_suites.dirty))
         assert "Film night" in app.screen
         await app.pilot.press("ctrl+s")
-        await answer(app, ChangedScreen, "m")
+        await answer(app, ChangedScreen, "1")
         await app.until(lambda: not app.app.main.open_suites.dirty)
     assert (suites / "smart_home.toml").read_text() == MINE
 
@@ -158,7 +158,7 @@ async def test_a_suite_that_never_was_on_the_disk_is_offered_too(tmp_path: Path)
     async with opened(suites) as app:
         app.app.main.open_suites.add(OpenSuite.new(suites / "new.toml", MINE))
     async with opened(suites) as app:
-        await answer(app, LeftScreen, "t")
+        await answer(app, LeftScreen, "1")
         await app.until(lambda: bool(app.app.main.open_suites.dirty))
         await app.press("ctrl+s")
         await app.until(lambda: (suites / "new.toml").exists())
@@ -172,7 +172,7 @@ async def test_discarding_leaves_nothing_behind(tmp_path: Path) -> None:
         edit(app)
         await app.press("q")
         await app.until(lambda: isinstance(app.app.screen, UnsavedScreen))
-        await app.pilot.press("x")
+        await app.pilot.press("3")
         await app.until(lambda: app.app.return_code == 0)
     assert drafts(tmp_path) == []
     assert (suites / "smart_home.toml").read_text() == SMART_HOME

@@ -30,7 +30,7 @@ def taken_over_and_saved(suites: Path, state: Path) -> None:
         terminal.wait_for("Unsaved changes from an earlier session")
         terminal.wait_for('+ name = "Movie night!! typed"')
         terminal.wait_for("Esc later")
-        terminal.send("t")
+        terminal.send("1")
         terminal.wait_for("has its unsaved changes again")
         terminal.send(CTRL_S)
         terminal.wait_for("Saved in")
@@ -72,7 +72,7 @@ def test_a_file_that_changed_under_the_typing_is_not_overwritten(tmp_path: Path)
         terminal.wait_for("Changed here and on disk")
         terminal.wait_for("Esc later")
         assert file.read_text() == theirs
-        terminal.send("d")
+        terminal.send("2")
         terminal.wait_for("is now the same as on disk")
         terminal.send(CTRL_Q)  # the field is still open
         assert terminal.end() == 0

@@ -19,7 +19,7 @@ from workbench.tui.terminal.key_queue import PasteCleaned
 # The run
 
 
-@pytest.mark.parametrize("key", ["delete", "M"])
+@pytest.mark.parametrize("key", ["delete", "P"])
 async def test_a_case_whose_run_is_under_way_stays_where_it_is(tmp_path: Path, key: str) -> None:
     other = SMART_HOME.replace("Smart home", "Other")
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME, other=other)) as app:
@@ -107,7 +107,7 @@ async def test_what_a_paste_drops_is_said_with_the_way_by_which_it_is_kept(tmp_p
 async def test_what_a_paste_drops_is_said_behind_the_keys_that_came_before_it(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
         await held(app, await stepped(app))
-        await app.press("p")
+        await app.press("I")
         for read in (events.Key("ctrl+s", None), events.Paste("one"), PasteCleaned(2)):
             app.app.post_message(read)
         await app.settle()
@@ -126,7 +126,7 @@ def test_a_real_terminal_says_it_too(tmp_path: Path) -> None:
         terminal.wait_for("Find the company vacation policy")
         terminal.send("s")
         terminal.wait_for("the request of round 1")
-        terminal.send("p")
+        terminal.send("I")
         terminal.wait_for("To the model")
         terminal.send("\x13")
         terminal.wait_for("there is nothing to say yet")

@@ -86,7 +86,7 @@ async def test_a_suite_deleted_while_the_disk_was_read_stays_away(tmp_path: Path
         await app.pilot.press("delete")
         async with asyncio.timeout(20):
             while (suites / "other.toml").exists():
-                await app.pilot.press("d")
+                await app.pilot.press("1")
         slow_disk.open()
         await app.until(lambda: len(app.app.main.open_suites.suites) == 1)
         await app.settle()
@@ -145,7 +145,7 @@ async def test_each_letter_of_a_sentence_puts_off_when_a_question_takes_answers(
         rest = screen._rest
         assert rest is not None
         rest.reset = lambda: resets.append(True)  # type: ignore[method-assign]
-        await app.pilot.press("g", "r", "m")
+        await app.pilot.press("equals_sign", "r", "m")
         assert len(resets) == 3  # the rest begins anew with each of them, an answer or not
         assert app.app.screen is screen
 

@@ -93,11 +93,11 @@ async def test_what_could_not_be_kept_is_shown_before_it_is_written(tmp_path: Pa
         await app.press("ctrl+s")
         await app.until(lambda: isinstance(app.app.screen, RewrittenScreen))
         assert "first" in app.screen
-        await app.press("n")
+        await app.press("escape")
         await app.until(lambda: "was not saved" in app.screen)
         assert (suites / "inline.toml").read_text() == inline
         await app.press("ctrl+s")
-        await answer(app, RewrittenScreen, "s")
+        await answer(app, RewrittenScreen, "1")
         await app.until(lambda: not suite.dirty)
         assert (suites / "inline.toml").read_text() == suite.document.text
 
@@ -124,7 +124,7 @@ async def test_what_somebody_else_wrote_is_overwritten_only_knowingly(tmp_path: 
         await app.until(lambda: isinstance(app.app.screen, ChangedScreen) and "Esc" in app.screen)
         assert (suites / "smart_home.toml").read_text() == THEIRS
         while isinstance(app.app.screen, ChangedScreen):
-            await app.press("pagedown", "m")
+            await app.press("pagedown", "1")
         await app.until(lambda: not suite.dirty)
         assert (suites / "smart_home.toml").read_text() == MINE
 
@@ -133,7 +133,7 @@ async def test_the_disks_text_is_taken_and_can_be_undone(tmp_path: Path) -> None
     suites = suites_in(tmp_path, smart_home=SMART_HOME)
     async with opened(suites) as app:
         suite = await conflicting(app, suites)
-        await app.press("d")
+        await app.press("2")
         await app.until(lambda: suite.document.text == THEIRS and not suite.dirty)
         assert drafts(tmp_path) == []
         await app.press("ctrl+z")
@@ -149,7 +149,7 @@ async def test_mine_is_saved_beside_the_disks(tmp_path: Path) -> None:
     suites = suites_in(tmp_path, smart_home=SMART_HOME)
     async with opened(suites) as app:
         suite = await conflicting(app, suites)
-        await app.press("s")
+        await app.press("3")
         await app.until(lambda: isinstance(app.app.screen, SaveAsScreen))
         await app.press("enter")
         await app.until(lambda: (suites / "smart_home-2.toml").exists() and app.app.screen is app.app.main)
@@ -164,7 +164,7 @@ async def test_what_is_put_off_is_not_looked_into_at_each_key(tmp_path: Path, mo
     suites = suites_in(tmp_path, smart_home=SMART_HOME)
     async with opened(suites) as app:
         await conflicting(app, suites)
-        await answer(app, ChangedScreen, "l")
+        await answer(app, ChangedScreen, "escape")
         looked: list[Path] = []
 
         def look(path: Path) -> SuiteFile:
@@ -190,7 +190,7 @@ async def test_what_is_put_off_is_asked_about_again_when_it_is_saved(tmp_path: P
     suites = suites_in(tmp_path, smart_home=SMART_HOME)
     async with opened(suites) as app:
         suite = await conflicting(app, suites)
-        await app.press("s")
+        await app.press("3")
         await app.until(lambda: isinstance(app.app.screen, SaveAsScreen))
         await app.press("escape")
         await app.until(lambda: app.app.screen is app.app.main)
@@ -210,7 +210,7 @@ async def test_a_file_that_is_gone_can_be_written_again(tmp_path: Path) -> None:
         await app.press("down")
         await app.until(lambda: isinstance(app.app.screen, ChangedScreen))
         assert "no longer exists on disk" in app.screen
-        await answer(app, ChangedScreen, "m")
+        await answer(app, ChangedScreen, "1")
         await app.until(lambda: not suite.dirty)
         assert (suites / "smart_home.toml").read_text() == MINE
 
@@ -225,7 +225,7 @@ async def test_an_untouched_suite_whose_file_is_gone_says_so_and_can_be_written_
         await app.press("ctrl+s")
         assert "Ctrl+Z restores its text, then save it again" in app.screen
         await app.press("ctrl+z", "ctrl+s")
-        await answer(app, ChangedScreen, "m")
+        await answer(app, ChangedScreen, "1")
         await app.until(file.exists)
         assert file.read_text() == SMART_HOME
 
@@ -246,7 +246,7 @@ async def test_coming_back_to_the_terminal_looks_at_all_suites(tmp_path: Path) -
         (suites / "a.toml").write_text(THEIRS)
         (suites / "b.toml").write_text(MINE)
         app.app.post_message(events.AppFocus())
-        await answer(app, ChangedScreen, "l")
+        await answer(app, ChangedScreen, "escape")
         assert [suite.dirty for suite in app.app.main.open_suites.suites] == [True, False]
         assert app.app.main.open_suites.suites[1].file.text == MINE
 
@@ -259,7 +259,7 @@ async def test_a_run_begins_with_the_question_about_a_suite_that_changed_twice(t
         app.app.services.saver.put_off.clear()
         suite = app.app.main.open_suites.suites[0]
         app.app.services.starter.run_soon([(suite, ("film-night",))])
-        await answer(app, ChangedScreen, "d")
+        await answer(app, ChangedScreen, "2")
         await app.until(lambda: suite.document.text == THEIRS)
 
 
@@ -392,7 +392,7 @@ async def test_an_undo_behind_what_was_read_again_is_saved_only_knowingly(tmp_pa
         await app.pilot.press("ctrl+s")
         await app.until(lambda: isinstance(app.app.screen, ChangedScreen))
         assert (suites / "smart_home.toml").read_text() == THEIRS
-        await answer(app, ChangedScreen, "m")
+        await answer(app, ChangedScreen, "1")
         await app.until(lambda: not suite.dirty)
         assert (suites / "smart_home.toml").read_text() == SMART_HOME
 
@@ -411,7 +411,7 @@ async def test_quitting_asks_only_when_something_is_not_saved(tmp_path: Path) ->
         assert suite.dirty
         await app.press("q")
         await app.until(lambda: isinstance(app.app.screen, UnsavedScreen))
-        await app.pilot.press("s")
+        await app.pilot.press("1")
         await app.until(lambda: app.app.return_code == 0)
     assert (suites / "smart_home.toml").read_text() == MINE
     async with opened(suites) as app:

@@ -68,7 +68,7 @@ async def test_nothing_comes_up_over_a_dialog_in_which_somebody_types(tmp_path: 
     async with opened(suites, live=True, history=tmp_path / "history.sqlite3") as app:
         held.hold(history_reading, "read_batch")
         await app.press("h")
-        shown = await asked_and_left(app, held, "enter", "n", "a", "b")
+        shown = await asked_and_left(app, held, "enter", "f2", "a", "b")
         assert isinstance(shown, BatchNameScreen)
         await app.press("c", "enter")
         assert isinstance(app.app.screen, HistoryScreen)

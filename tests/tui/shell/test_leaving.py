@@ -45,7 +45,7 @@ async def test_whoever_leaves_while_a_batch_is_graded_again_is_asked_and_the_new
     async with opened(suites, live=True, history=history) as app:
         await app.press("h")
         held.hold(regrade, "grade_again")
-        await app.pilot.press("G")
+        await app.pilot.press("equals_sign")
         await held.begun(app)
         await app.pilot.press("q")
         await app.pilot.pause()
@@ -83,7 +83,7 @@ async def test_whoever_leaves_while_recordings_are_saved_has_those_that_were(
 async def test_what_has_to_come_to_its_end_is_waited_for_without_asking(tmp_path: Path, held: Held) -> None:
     suites, history = history_of(tmp_path)
     async with opened(suites, live=True, history=history) as app:
-        await app.press("h", "n", *"best")
+        await app.press("h", "f2", *"best")
         held.hold(editing, "name_batch")
         await app.pilot.press("enter")
         await held.begun(app)
@@ -102,9 +102,9 @@ async def test_what_has_to_wait_for_something_else_says_for_what(tmp_path: Path,
         screen = app.app.screen
         assert isinstance(screen, HistoryScreen)
         held.hold(regrade, "grade_again")
-        await app.pilot.press("G")
+        await app.pilot.press("equals_sign")
         await held.begun(app)
-        await app.pilot.press("n", *"best", "enter")
+        await app.pilot.press("f2", *"best", "enter")
         await app.pilot.pause()
         assert "Naming #2 waits for another task: regrading #2" in app.screen
         held.let_go()

@@ -47,7 +47,7 @@ async def test_a_run_is_forked_after_a_result_on_another_model_with_other_texts(
     async with opened(suites, trust=True) as app:
         origin = await made(app)
         await go_to(app, ResultItem)
-        await app.press("k")
+        await app.press("Y")
         assert "from the result of set_lights" in app.screen
         await app.press("right", "down", "down", "enter", "f7", "n", "o", "enter", "w", "escape")
         await app.press("down", "enter", "f7")
@@ -70,7 +70,7 @@ async def test_on_the_smallest_screen_all_that_can_be_changed_is_there_and_the_k
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME), size=(40, 10), trust=True) as app:
         await made(app)
         await go_to(app, ResultItem)
-        await app.press("k")
+        await app.press("Y")
         wanted = ("Fork", "model", "system", "result", "[ ] tool error", "Enter", "Esc leave")
         assert all(shown in app.screen for shown in wanted), app.screen
 
@@ -87,41 +87,41 @@ async def test_what_was_typed_survives_leaving_and_a_start_that_is_refused(
         app.app.services.starter._trust._all_of_them = False
         await app.press("3")
         await go_to(app, RoundItem)
-        await app.press("k", "down", "down", "enter", "f7", "N", "e", "w", "escape", "escape", "k")
+        await app.press("Y", "down", "down", "enter", "f7", "N", "e", "w", "escape", "escape", "Y")
         assert "New" in app.screen
         await app.pilot.press("enter")
         await app.until(lambda: isinstance(app.app.screen, TrustScreen))
         await app.press("escape")
         await app.until(lambda: app.app.screen is app.app.main)
         assert len(app.session.runs) == 1
-        await app.press("k")
+        await app.press("Y")
         assert isinstance(app.app.screen, ForkScreen)
         assert "New" in app.screen
         await app.press("down", "down", "delete", "escape")
-        await app.press("k")
+        await app.press("Y")
         assert "New" not in app.screen
 
 
 async def test_why_a_run_cannot_be_forked_is_said(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
-        await app.press("3", "k")
+        await app.press("3", "Y")
         assert "This case has not been run" in app.screen
         await app.press("1")
         (run,) = await app.run("r")
         app.session.say(run, opening(run))
         await app.settle()
-        await app.press("3", "k")
+        await app.press("3", "Y")
         assert "This run is under way: s holds it" in app.screen
         app.session.say(run, Paused("step by step", None, "request", 1), first=1)
         await app.settle()
-        await app.press("k")
+        await app.press("Y")
         assert "from round 1" in app.screen
         await app.press("escape")
         app.session.finish(run, conversation(run, MOVIE_NIGHT, "Done."))
         app.session.end_batch()
         await app.settle()
         await go_to(app, OutcomeItem)
-        await app.press("k")
+        await app.press("Y")
         assert "Not forked: the model answered in round 2, so there is nothing left to ask" in app.screen
 
 
@@ -129,7 +129,7 @@ async def test_forks_stand_as_branches_with_their_first_difference(tmp_path: Pat
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME), size=(200, 40)) as app:
         await made(app)
         await go_to(app, RoundItem, 1)
-        await app.press("k")
+        await app.press("Y")
         (fork,) = await app.run("enter")
         app.session.finish(fork, conversation(fork, MOVIE_NIGHT, "Gone."))
         app.session.end_batch()
@@ -139,7 +139,7 @@ async def test_forks_stand_as_branches_with_their_first_difference(tmp_path: Pat
         await app.press("left")
         assert "↳ before round 2" not in app.screen
         await go_to(app, RoundItem)
-        await app.press("k")
+        await app.press("Y")
         await app.run("enter")
         assert "↳ fork 2" in app.screen
         assert [run.is_fork for run in app.app.main.selection.runs] == [False, True, True]
@@ -154,7 +154,7 @@ async def test_a_recording_is_forked_and_its_fork_saved_beside_it(tmp_path: Path
     async with opened(tmp_path / "suites", paths=[file]) as app:
         await app.press("3")
         await go_to(app, RoundItem, 1)
-        await app.press("k")
+        await app.press("Y")
         (fork,) = await app.run("enter")
         assert fork.model_of_suite, "not the user chose the model of a recording"
         app.session.finish(fork, conversation(fork, MOVIE_NIGHT, "Gone."))
@@ -181,7 +181,7 @@ async def test_nothing_is_asked_about_what_came_before(tmp_path: Path) -> None:
             assert len(server.requests) == 2
             await app.press("3")
             await go_to(app, ResultItem)
-            await app.press("k", "enter")
+            await app.press("Y", "enter")
             await app.until(lambda: len(book.finished((tmp_path / "suites/smart_home.toml", "movie-night"))) == 2)
             assert len(server.requests) == 3
             assert server.requests[2].body == server.requests[1].body

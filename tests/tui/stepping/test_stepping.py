@@ -49,7 +49,7 @@ async def test_c_goes_on_to_the_end_and_n_to_the_next_round(tmp_path: Path) -> N
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
         run = await stepped(app)
         await held(app, run)
-        await app.press("n", "c")
+        await app.press("right_square_bracket", "c")
         assert app.session.gone_on == [(run.run_id, "round"), (run.run_id, "end")]
 
 
@@ -135,7 +135,7 @@ async def test_keys_for_the_call_that_is_held_say_so_where_the_cursor_is_on_anot
         assert app.session.done == [(run.run_id, SkipCall())]
 
 
-@pytest.mark.parametrize("key", ["s", "n", "c", "L", "H"])
+@pytest.mark.parametrize("key", ["s", "right_square_bracket", "c", "L", "H"])
 async def test_a_key_of_stepping_shows_where_the_run_is_held(tmp_path: Path, key: str) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME), size=(80, 12)) as app:
         run = await stepped(app)
@@ -267,7 +267,7 @@ async def test_enter_sends_an_answer_of_one_line_and_a_message(tmp_path: Path) -
         run = await stepped(app)
         await held(app, run)
         await app.press("i", *"ok", "enter")
-        await app.press("p", "enter")
+        await app.press("I", "enter")
         assert "Not sent, but kept: there is nothing to say yet" in app.screen
         await app.press(*"Stop", "alt+enter", *"now", "ctrl+s")
         assert app.session.done == [(run.run_id, AnswerCall("ok")), (run.run_id, AddMessage("Stop\nnow"))]
@@ -410,7 +410,7 @@ async def test_runs_are_recorded_as_they_happen_so_that_a_killed_program_leaves_
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME), live=True, record=folder) as app:
         await app.press("s")
         await at_stop(app, "request")
-        await app.press("p", *"Wait", "enter")
+        await app.press("I", *"Wait", "enter")
         await app.until(lambda: len(shown(app).events) == 3)
         (file,) = folder.iterdir()  # as the program would leave it, were it killed now
         assert read_recording(file).events == tuple(shown(app).events)

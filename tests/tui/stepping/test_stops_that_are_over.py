@@ -78,13 +78,13 @@ async def test_a_message_that_was_not_sent_can_be_sent_at_a_later_stop(tmp_path:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
         run = await stepped(app)
         await held(app, run)
-        await app.press("p", *"Wait", "escape")
+        await app.press("I", *"Wait", "escape")
         await asked_again(app, run)
-        await app.press("p", "enter")
+        await app.press("I", "enter")
         assert app.session.done == [(run.run_id, AddMessage("Wait"))]
 
 
-@pytest.mark.parametrize("key", ["s", "c", "n", "D", "L"])
+@pytest.mark.parametrize("key", ["s", "c", "right_square_bracket", "D", "L"])
 async def test_keys_pressed_for_a_stop_that_is_over_do_nothing_and_say_so(tmp_path: Path, key: str) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
         run = await stepped(app)
@@ -110,7 +110,7 @@ async def test_a_text_is_sent_once_however_often_that_is_asked_for_before_the_an
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
         run = await stepped(app)
         await held(app, run)
-        await app.press("p", *"Wait")
+        await app.press("I", *"Wait")
         app.session.slow = True
         await app.pilot.press("enter", "enter", "ctrl+s", "escape")
         await app.pilot.pause()
@@ -121,5 +121,5 @@ async def test_a_text_is_sent_once_however_often_that_is_asked_for_before_the_an
         await app.settle()
         assert "The model reads this before its next request" in app.screen
         assert app.app.main.run_pane.editor is None
-        await app.press("p")
+        await app.press("I")
         assert editor(app).text == ""

@@ -79,27 +79,27 @@ async def test_a_server_is_started_by_a_key_after_trust_called_and_what_it_answe
     async with opened(suites_in(tmp_path, shop=SHOP)) as app:
         screen = await tools_of(app)
         assert "· shop  not started" in app.screen
-        await app.pilot.press("end", "s")
+        await app.pilot.press("end", "r")
         await app.until(lambda: isinstance(app.app.screen, TrustScreen))
         assert "workshop.py" in app.screen
-        await app.pilot.press("n")
+        await app.pilot.press("escape")
         await app.until(lambda: "Nothing was started" in app.screen)
-        await app.pilot.press("s")
+        await app.pilot.press("r")
         await app.until(lambda: isinstance(app.app.screen, TrustScreen))
-        await app.pilot.press("o")
+        await app.pilot.press("1")
         await app.until(lambda: "✓ shop runs: 13 tools" in app.screen)
         await go_to(app, "add")
         assert_golden(app.screen, "tools-120x36")
 
-        await app.press("c")
+        await app.press("i")
         assert isinstance(app.app.screen, CallScreen)
-        await app.press("enter", "4", "enter", "enter", "x", "enter", "c")
+        await app.press("enter", "4", "enter", "enter", "x", "enter", "r")
         assert "✗ 'x' is not of type 'integer'" in app.screen
         assert "Not called: b: 'x' is not of type 'integer'" in app.screen
-        await app.pilot.press("enter", "backspace", "5", "enter", "c")
+        await app.pilot.press("enter", "backspace", "5", "enter", "r")
         await app.until(lambda: "✓ Answer" in app.screen)
         assert "\n  9" in app.screen
-        await app.press("m", "a", "escape")
+        await app.press("M", "C", "escape")
         case = app.app.main.selection.tree.selected
         assert case is not None
         assert case.open is not None
@@ -109,11 +109,11 @@ async def test_a_server_is_started_by_a_key_after_trust_called_and_what_it_answe
         assert audited(tmp_path) == [("add", "by hand", "ok")]
 
         await go_to(app, "crash")
-        await app.press("c")
+        await app.press("i")
         assert "asks first" in app.screen
-        await app.pilot.press("c")
+        await app.pilot.press("r")
         await app.until(lambda: isinstance(app.app.screen, HandExecutionScreen))
-        await app.pilot.press("o")
+        await app.pilot.press("1")
         await app.until(lambda: "▲ server 'shop' ended with exit code 3" in app.screen)
         await app.pilot.press("escape")
         await app.until(lambda: "▲ shop  down" in app.screen)
@@ -124,7 +124,7 @@ async def test_a_server_is_started_by_a_key_after_trust_called_and_what_it_answe
 async def test_a_server_that_dies_by_itself_is_seen_without_a_key(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, shop=SHOP), trust=True, size=(80, 24)) as app:
         await tools_of(app)
-        await app.pilot.press("end", "s")
+        await app.pilot.press("end", "r")
         await app.until(lambda: "shop  running" in app.screen)
         serving = app.app.services.runner.serving
         assert serving is not None
@@ -133,7 +133,7 @@ async def test_a_server_that_dies_by_itself_is_seen_without_a_key(tmp_path: Path
         serving.call(ServerOf(shelf.file.path, shelf.server), grant, "crash", {})
         await app.until(lambda: "shop  down" in app.screen)
         assert "shop runs" not in app.screen
-        await app.pilot.press("s")
+        await app.pilot.press("r")
         await app.until(lambda: "shop  running" in app.screen)
         await app.pilot.press("x")
         await app.until(lambda: "shop  not started" in app.screen)
@@ -155,7 +155,7 @@ async def test_without_starting_anything_the_remembered_tools_are_shown_one_colu
         assert "shop  not started" not in app.screen
         await app.press("escape")
         assert "shop  not started" in app.screen
-        await app.press("home", "down", "c")
+        await app.press("home", "down", "i")
         assert "there is no server to call" in app.screen
         await app.press("question_mark")
         assert isinstance(app.app.screen, HelpScreen)
@@ -172,7 +172,7 @@ async def test_what_servers_say_is_shown_safely(tmp_path: Path) -> None:
         async with opened(suites, size=size) as app:
             await tools_of(app)
             seen = ""
-            for keys in (("end",), ("enter",), ("c",), ("right",), ("enter",)):
+            for keys in (("end",), ("enter",), ("i",), ("right",), ("enter",)):
                 await app.press(*keys)
                 seen += app.screen
             assert isinstance(app.app.screen, CallScreen)
@@ -184,7 +184,7 @@ async def test_all_commands_of_the_screen_are_offered_there_too(tmp_path: Path) 
     async with opened(suites_in(tmp_path, shop=SHOP), size=(120, 60)) as app:
         tools = await tools_of(app)
         await app.press("question_mark", "ctrl+p")
-        assert "Call the tool by hand" in app.screen
+        assert "Stop the server" in app.screen
         assert "Run the case" not in app.screen
         await app.press(*"log is", "enter")
         await app.until(lambda: app.app.screen is tools)

@@ -55,7 +55,7 @@ async def test_enter_expands_and_slash_searches(tmp_path: Path) -> None:
 async def test_its_grades_are_one_key_away(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
         screen = await over(app)
-        await app.press("g")
+        await app.press("equals_sign")
         assert isinstance(app.app.screen, GradesScreen)
         await app.press("escape")
         assert screen.is_current
@@ -87,7 +87,7 @@ async def test_a_run_that_goes_on_is_followed_until_somebody_looks_elsewhere(tmp
         await app.settle()
         assert not lines.following
         assert "new ↓ End" in app.screen
-        await app.press("g")
+        await app.press("equals_sign")
         assert "This run is not finished yet" in app.screen
 
 

@@ -142,7 +142,7 @@ async def test_the_step_under_way_is_followed_and_one_before_it_stands_still(tmp
 async def test_a_chain_s_grades_name_its_steps(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, sums=CHAIN), size=(160, 48)) as app:
         await made(app)
-        await app.press("g")
+        await app.press("equals_sign")
         assert isinstance(app.app.screen, GradesScreen)
         assert "Steps, each on its own" in app.screen
         assert "✗ step 2  failed  0.50" in app.screen
@@ -156,6 +156,6 @@ async def test_the_failures_and_the_audit_take_chains(tmp_path: Path) -> None:
         await app.press("f")
         assert "wrong argument" in app.screen
         assert "halve.a" in app.screen
-        await app.press("escape", "u")
+        await app.press("escape", "exclamation_mark")
         assert "Audit" in app.screen
         assert "3 findings" in app.screen

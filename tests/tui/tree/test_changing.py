@@ -116,7 +116,7 @@ async def test_a_case_goes_to_another_suite_and_says_what_that_lacks(tmp_path: P
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME, chains=CHAINS)) as app:
         main = app.app.main
         main.selection.select(next(suite.path for suite in main.open_suites.suites if suite.path.name == "chains.toml"))
-        await app.press("down", "M", "enter")
+        await app.press("down", "P", "enter")
         assert selected(app) == "Multiply, then divide"
         assert "No tool there is called calculate, divide" in " ".join(app.screen.split())
         assert "[[cases]]" not in text_of(app, "chains.toml")
@@ -142,10 +142,10 @@ async def test_a_suite_is_deleted_after_a_question_and_kept_elsewhere(tmp_path: 
         await app.press("delete")
         main.selection.select(suites / "smart_home.toml")
         await app.press("delete")
-        await app.press("n")
+        await app.press("escape")
         assert (suites / "smart_home.toml").exists()
         await app.press("delete")
-        await app.press("d")
+        await app.press("1")
         await app.until(lambda: not (suites / "smart_home.toml").exists())
         deleted = app.app.program.folders.deleted
         assert (deleted / "smart_home.toml").read_text(encoding="utf-8") == SMART_HOME
@@ -164,14 +164,14 @@ async def test_what_is_no_toml_cannot_be_restructured_and_says_so(tmp_path: Path
 async def test_where_keys_do_nothing_they_say_why(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, chains=CHAINS)) as app:
         await app.press("home")
-        for key in ("d", "f2", "K", "M", "delete"):
+        for key in ("d", "f2", "K", "P", "delete"):
             await app.press(key)
             assert "Put the cursor on a suite or a case" in app.screen, key
         await app.press("end")
-        for key in ("d", "delete", "J", "K", "M"):
+        for key in ("d", "delete", "J", "K", "P"):
             await app.press("2", "1", key)
             assert "Put the cursor on the case; its steps are changed in the form" in app.screen, key
-        await app.press("left", "M")
+        await app.press("left", "P")
         assert "There is no other suite to move it to; N makes one" in app.screen
 
 
@@ -218,7 +218,7 @@ async def test_the_dialogs_can_be_used_on_the_smallest_screen(tmp_path: Path) ->
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME, chains=CHAINS), size=(40, 10)) as app:
         await app.press("1", "end", "n", *"New", "enter")
         assert selected(app) == "New"
-        await app.press("1", "M")
+        await app.press("1", "P")
         assert "chains.toml" in app.screen
         await app.press("enter")
         assert selected(app) == "New"
@@ -284,7 +284,7 @@ async def test_a_move_is_undone_in_both_suites_at_once_also_after_one_was_saved(
     suites = suites_in(tmp_path, home=SMART_HOME, other=SMART_HOME)
     async with opened(suites) as app:
         home, other = app.app.main.open_suites.suites
-        await app.press("M", "enter")
+        await app.press("P", "enter")
         app.app.main.selection.select(home.path)
         await app.press("ctrl+s")
         await app.until(lambda: not home.dirty)
@@ -294,7 +294,7 @@ async def test_a_move_is_undone_in_both_suites_at_once_also_after_one_was_saved(
         assert selected(app) == "Movie night"
         await app.pilot.press("ctrl+q")
         await app.until(lambda: isinstance(app.app.screen, UnsavedScreen))
-        await app.press("n", "ctrl+y")
+        await app.press("escape", "ctrl+y")
         assert (len(home.cases), len(other.cases)) == (2, 4)
 
 
@@ -302,7 +302,7 @@ async def test_a_case_does_not_vanish_from_both_suites_by_undo(tmp_path: Path) -
     suites = suites_in(tmp_path, home=SMART_HOME, other=SMART_HOME)
     async with opened(suites) as app:
         home, other = app.app.main.open_suites.suites
-        await app.press("M", "enter")
+        await app.press("P", "enter")
         app.app.main.open_suites.change(home, home.document.with_header("name", "Our home"), "Typed")
         await app.press("ctrl+z")
         assert "home.toml, which the case came from, has changed since: undo there first (Ctrl+Z)" in app.screen

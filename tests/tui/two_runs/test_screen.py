@@ -49,10 +49,10 @@ async def test_two_runs_side_by_side_look_like_this(tmp_path: Path, size: tuple[
 async def test_it_begins_on_the_first_difference_and_n_goes_on(tmp_path: Path) -> None:
     async with two_runs(tmp_path) as app:
         assert "→ book" in cursor_line(app)
-        await app.press("n")
+        await app.press("right_square_bracket")
         assert "price" in cursor_line(app)
         assert "2 of 4 differences" in app.screen
-        await app.press("p", "p")
+        await app.press(*["left_square_bracket"] * 2)
         assert "4 of 4 differences" in app.screen
 
 
@@ -67,7 +67,7 @@ async def test_what_is_alike_is_unfolded_and_folded_from_within(tmp_path: Path) 
 
 async def test_enter_shows_all_of_a_value(tmp_path: Path) -> None:
     async with two_runs(tmp_path) as app:
-        await app.press("end", "p")
+        await app.press("end", "left_square_bracket")
         assert app.screen.count("12A") < 4
         await app.press("enter")
         assert app.screen.count("12A") == 4

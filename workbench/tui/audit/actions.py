@@ -15,7 +15,11 @@ def _found(now: Situation) -> str | None:
 
 ACTIONS: tuple[Action, ...] = (
     Action(
-        "audit", "Audit the suite or folder: find cases that check too little", ("u",), label="audit", why_not=_audit
+        "audit",
+        "Audit the suite or folder: find cases that check too little",
+        ("exclamation_mark",),
+        label="audit",
+        why_not=_audit,
     ),
     Action("audit.open", "Go to the case", ("enter", "right"), "audit", "go to it", _found, listed=False),
     Action("audit.copy", "Copy all of it as text", ("y",), "audit", "copy", _found, listed=False),

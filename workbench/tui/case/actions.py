@@ -31,14 +31,14 @@ ACTIONS: tuple[Action, ...] = (
     Action("form.edit", "Edit the value, or switch it", ("enter",), "form", "edit", _edit, listed=False),
     Action("form.left", "Previous cell of the row", ("left",), "form", listed=False),
     Action("form.right", "Next cell of the row", ("right",), "form", listed=False),
-    _action("form.add", "Add here: a call, an argument, a message, a mock …", ("n",), "add"),
+    _action("form.add", "New here: a call, an argument, a message, a mock …", ("n",), "add"),
     _action("form.duplicate", "Duplicate the call, message, mock …", ("d",), "duplicate"),
     _action("form.remove", "Remove it, or reset it to its default", ("delete",), "remove"),
     _action("form.up", "Move it up", ("K", "alt+up")),
     _action("form.down", "Move it down", ("J", "alt+down")),
-    _action("form.group", "Make an any-order group", ("G",)),
-    _action("form.ungroup", "Take out of the group", ("U",)),
-    Action("form.every", "Show every key, or only those that are set", ("full_stop",), "form", listed=False),
+    _action("form.group", "Make an any-order group", ("left_parenthesis",)),
+    _action("form.ungroup", "Take out of the group", ("right_parenthesis",)),
+    Action("form.every", "Show all: every key, or only those that are set", ("full_stop",), "form", listed=False),
 )
 
 
@@ -70,9 +70,9 @@ EDITING_ACTIONS: tuple[Action, ...] = (
         label="edit",
         why_not=_edit_held,
     ),
-    Action("edit.view", "Form or TOML", ("o", "ctrl+t"), label="form/toml"),
-    Action("edit.undo", "Undo", ("ctrl+z",), why_not=_undo, priority=True),
-    Action("edit.redo", "Redo", ("ctrl+y",), why_not=_redo, priority=True),
+    Action("edit.view", "Other view of the case: form or TOML", ("o", "ctrl+t"), label="form/toml"),
+    Action("edit.undo", "Undo", ("u", "ctrl+z"), why_not=_undo, priority=True),
+    Action("edit.redo", "Redo", ("U", "ctrl+y"), why_not=_redo, priority=True),
     Action("edit.file", "Open the whole file in your editor", (), why_not=_open_in_editor),
     Action("reload", "Reload the suites from disk", ("f5", "ctrl+r"), label="reload"),
 )

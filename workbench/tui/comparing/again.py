@@ -40,8 +40,8 @@ class AgainScreen(AskScreen[Literal["run", "no"]]):
         super().__init__(
             lines,
             [
-                ("run", Option("run", "and pay for it", key="r")),
-                ("no", Option("no", "nothing runs", key="n")),
+                ("run", Option("run", "and pay for it")),
+                ("no", Option("no", "nothing runs")),
             ],
             leaving="run nothing",
         )

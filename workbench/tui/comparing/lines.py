@@ -279,13 +279,13 @@ def empty_message(state: CompareState) -> Message:
     """Return the message that replaces rows if there are none."""
     nothing = state.why_no_cells
     if nothing is not None:
-        all_cases: Message = (("", "text"), ("d shows all cases.", "muted")) if state.only_differences else ()
+        all_cases: Message = (("", "text"), (". shows all cases.", "muted")) if state.only_differences else ()
         return ((f"{_sentence(nothing)}.", "strong"), *all_cases)
     if state.only_differences and len(state.models) < 2:
         why = "There is only one model, so nothing differs."
-        return ((why, "strong"), ("", "text"), ("d shows all cases.", "muted"))
+        return ((why, "strong"), ("", "text"), (". shows all cases.", "muted"))
     if state.only_differences and not state.filter:
-        return (("The models agree on all cases so far.", "strong"), ("", "text"), ("d shows all cases.", "muted"))
+        return (("The models agree on all cases so far.", "strong"), ("", "text"), (". shows all cases.", "muted"))
     which = " on which models differ" if state.only_differences else ""
     return ((f"No case{which} fits the filter.", "strong"), ("", "text"), ("Esc ends the filter.", "muted"))
 

@@ -269,7 +269,7 @@ class CompareScreen(CellsScreen):
         elif len(state.models) < 2:
             why["pair"] = "there is only one model; m chooses more" if state.source.live else "there is only one model"
         elif state.model == state.base:
-            why["pair"] = "this column is the base: put the cursor on the one to compare with it, or b on another"
+            why["pair"] = "this column is the base: put the cursor on the one to compare with it, or * on another"
         if not state.source.live:
             why_not = "a batch of the history cannot be run here: c in the history resumes it"
             return {f"compare.{name}": text for name, text in why.items()} | dict.fromkeys(_RUNNING, why_not)

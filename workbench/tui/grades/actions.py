@@ -28,9 +28,9 @@ def _other_run(now: GradesNow) -> str | None:
 
 
 ACTIONS: tuple[Action, ...] = (
-    Action("grades", "Grades: the run as every grader scores it", ("g",), label="grades", why_not=_grades),
-    Action("grades.next", "Next grader", ("n",), "grades", "next", listed=False),
-    Action("grades.previous", "Previous grader", ("p",), "grades", "previous", listed=False),
+    Action("grades", "Grades: the run as every grader scores it", ("equals_sign",), label="grades", why_not=_grades),
+    Action("grades.next", "Next grader", ("right_curly_bracket",), "grades", "next", listed=False),
+    Action("grades.previous", "Previous grader", ("left_curly_bracket",), "grades", "previous", listed=False),
     Action(
         "grades.explain",
         "Details: how the grader scores, values in full",
@@ -39,7 +39,7 @@ ACTIONS: tuple[Action, ...] = (
         "more",
         listed=False,
     ),
-    Action("grades.bad", "Next wrong call", ("b",), "grades", "next bad", listed=False),
+    Action("grades.bad", "Next wrong call", ("f8",), "grades", "next bad", listed=False),
     Action(
         "grades.next_run",
         "Next model or repeat of the case",

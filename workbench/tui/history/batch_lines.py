@@ -122,7 +122,7 @@ def list_message(state: HistoryList, file: str | None) -> Message:
     if state.filter:
         return (("No batch fits the filter.", "strong"), ("", "text"), ("Esc shows all again.", "muted"))
     if state.batches:
-        return (("There are only forks of single runs here.", "strong"), ("", "text"), ("f shows them.", "muted"))
+        return (("There are only forks of single runs here.", "strong"), ("", "text"), (". shows them.", "muted"))
     return (
         ("There is no batch yet.", "strong"),
         ("", "text"),

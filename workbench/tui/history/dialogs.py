@@ -47,8 +47,8 @@ class GoOnScreen(AskScreen[Literal["go on", "no"]]):
         super().__init__(
             _listed(asked, texts),
             [
-                ("go on", Option("go on", f"run what is missing{models}", key="g")),
-                ("no", Option("no", "leave the batch as it is", key="n")),
+                ("go on", Option("go on", f"run what is missing{models}")),
+                ("no", Option("no", "leave the batch as it is")),
             ],
             leaving="leave it",
         )
@@ -69,8 +69,8 @@ class RemoveScreen(AskScreen[Literal["remove", "no"]]):
         super().__init__(
             _listed(asked, parts),
             [
-                ("remove", Option("remove", "take it out of the history", key="r")),
-                ("no", Option("no", "leave it", key="n")),
+                ("remove", Option("remove", "take it out of the history")),
+                ("no", Option("no", "leave it")),
             ],
             leaving="leave it",
         )

@@ -120,7 +120,7 @@ class MainSituation(Situation):
     """Why actions on the form's row are unavailable, by action id."""
 
 
-NO_EDITOR = "no editor was found: set VISUAL or EDITOR to the editor of your choice"
+NO_EDITOR = "set VISUAL or EDITOR to the editor of your choice"
 """Why the user's editor cannot be opened if none is set."""
 
 Why = Callable[[Any], str | None]
@@ -178,7 +178,7 @@ class Action:
     label: str = ""
     why_not: Why = always
     priority: bool = False
-    """Whether the key also works during typing."""
+    """Whether the keys, except letters, also work during typing."""
     listed: bool = True
     """Whether the palette offers it."""
 
@@ -203,7 +203,7 @@ class Feature:
 def bindings_for(actions: Iterable[Action]) -> list[BindingType]:
     """Return the bindings of some actions. Widgets handle movement themselves; the screen handles everything else."""
     return [
-        Binding(key, _target(action), action.title, show=False, priority=action.priority, id=action.id)
+        Binding(key, _target(action), action.title, show=False, priority=action.priority and len(key) > 1, id=action.id)
         for action in actions
         for key in action.keys
     ]
@@ -218,12 +218,14 @@ def _target(action: Action) -> str:
 MOVING = Feature(
     "move",
     (
-        Action("move.up", "Up", ("up",), "move", listed=False),
-        Action("move.down", "Down", ("down",), "move", listed=False),
+        Action("move.up", "Up", ("up", "k"), "move", listed=False),
+        Action("move.down", "Down", ("down", "j"), "move", listed=False),
         Action("move.page_up", "A page up", ("pageup",), "move", listed=False),
         Action("move.page_down", "A page down", ("pagedown",), "move", listed=False),
-        Action("move.home", "To the beginning", ("home",), "move", listed=False),
-        Action("move.end", "To the end; then follow the run as it grows", ("end",), "move", listed=False),
+        Action("move.half_up", "Half a page up", ("ctrl+u",), "move", listed=False),
+        Action("move.half_down", "Half a page down", ("ctrl+d",), "move", listed=False),
+        Action("move.home", "To the beginning", ("home", "gg"), "move", listed=False),
+        Action("move.end", "To the end; then follow the run as it grows", ("end", "G"), "move", listed=False),
     ),
 )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import ClassVar, TypeVar
 
 from textual import events, on
@@ -24,8 +25,8 @@ _WAIT: Line = (Span(f" {GLYPHS.running}", "muted"),)
 
 
 class AskScreen(Dialog[_Answer]):
-    """A text and its answers. The last one is no: it is preselected, and Esc means it, too. The others, except
-    `harmless` ones, are accepted only after the end of the text has been visible."""
+    """A text and its answers, each with a number. The last one is no: it is preselected, and Esc means it. The others,
+    except `harmless` ones, are accepted only after the end of the text has been visible."""
 
     REST_S: ClassVar[float] = 0.0
     """How long to ignore keys in a dialog that appears on its own, because they were meant for something else. Every
@@ -48,8 +49,8 @@ class AskScreen(Dialog[_Answer]):
         self._leaving = leaving
         self._harmless = harmless | {self._no}
         self._rest: Timer | None = None
-        for answer, option in self._answers:
-            self._bindings.bind(option.key, f"answer({answer!r})")
+        for number, (answer, _) in enumerate(self._answers[:-1], 1):
+            self._bindings.bind(str(number), f"answer({answer!r})")
 
     @property
     def _offered(self) -> tuple[_Answer, ...]:
@@ -61,7 +62,11 @@ class AskScreen(Dialog[_Answer]):
 
     def body(self) -> ComposeResult:
         yield ReadLines(self._build, "reading")
-        options = [option for _, option in self._answers]
+        last = len(self._answers)
+        options = [
+            replace(option, key="Esc" if number == last else f"{number:<3}")
+            for number, (_, option) in enumerate(self._answers, 1)
+        ]
         yield _Answers(options, cursor=len(options) - 1, widget_id="choices")
 
     def on_mount(self) -> None:
@@ -112,7 +117,7 @@ class _Answers(ChooseLines):
     """The answers. They have the focus, and page through the text above."""
 
     def action_move(self, motion: Motion) -> None:
-        if motion in ("page_up", "page_down"):
+        if motion in ("page_up", "page_down", "half_up", "half_down"):
             self.screen.query_one("#reading", ReadLines).action_move(motion)
         else:
             super().action_move(motion)

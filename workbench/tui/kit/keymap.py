@@ -7,7 +7,7 @@ import re
 import string
 import tomllib
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
 from types import MappingProxyType
@@ -54,6 +54,11 @@ _CHARACTERS = {char: _SHORTER.get(name, name) for char, name in _UNICODE.items()
 _SIGNS = {name: char for char, name in _CHARACTERS.items()}
 
 
+def is_sequence(key: str) -> bool:
+    """Return whether a key is two characters that are typed one after the other, such as `gg`."""
+    return len(key) == 2 and key.isalpha() and key not in _NAMED
+
+
 def key_name(key: str) -> str:
     """Return a key as a person reads it: `Ctrl+R`, `F5`, `/`, `R`."""
     *modifiers, last = key.split("+")
@@ -64,10 +69,12 @@ def key_name(key: str) -> str:
 
 
 def key_of(written: str) -> str:
-    """Return Textual's name for a key as a person writes it: `f6`, `Ctrl+R`, `/`, `PgUp`. Raises ValueError with a
-    message about the key."""
+    """Return Textual's name for a key as a person writes it: `f6`, `Ctrl+R`, `/`, `PgUp`. Two characters that are typed
+    one after the other are a key, too: `gg`. Raises ValueError with a message about the key."""
     *modifiers, last = re.split(r"(?<=.)\+(?=.)", written.strip(), flags=re.DOTALL)
     modifiers = sorted(modifier.lower() for modifier in modifiers)
+    if not modifiers and is_sequence(last) and last.lower() not in (*_NAMED, *_ALSO):
+        return last
     if len(last) > 1 or last in _ALSO:
         last = _ALSO.get(last.lower(), last.lower())
         if last not in _NAMED and last not in _SIGNS:
@@ -109,6 +116,10 @@ class Keymap:
     def names(self, action: Action) -> str:
         """Return all keys of an action as a person reads them."""
         return " ".join(key_name(key) for key in self.keys(action))
+
+    def sequences(self, actions: Iterable[Action]) -> frozenset[str]:
+        """Return the keys that are two characters, typed one after the other."""
+        return frozenset(key for action in actions for key in self.keys(action) if is_sequence(key))
 
     def for_textual(self) -> dict[str, str]:
         """Return the changes in the form of `App.set_keymap`."""
@@ -158,12 +169,14 @@ class _Reading:
             table = {}
         for place, action_id, value in _entries(("keys",), table):
             keys = self._keys(place, action_id, value)
-            if keys is not None and keys != self._actions[action_id].keys:
+            if keys is not None:
                 wanted[action_id] = keys
                 self._lines[action_id] = self._positions.line(place)
         self._drop_clashes(wanted)
+        self._yield_to_own(wanted)
         problems = tuple(f"{self._file}, line {line}: {text}" for line, text in sorted(self._problems))
-        return Keymap(MappingProxyType(wanted)), problems
+        changed = {action_id: keys for action_id, keys in wanted.items() if keys != self._actions[action_id].keys}
+        return Keymap(MappingProxyType(changed)), problems
 
     def _keys(self, place: tuple[str, ...], action_id: str, value: object) -> tuple[str, ...] | None:
         if action_id not in self._actions:
@@ -184,29 +197,54 @@ class _Reading:
         return tuple(keys) if keys or not values else None
 
     def _drop_clashes(self, wanted: dict[str, tuple[str, ...]]) -> None:
-        """Drop clashing entries, later lines first. The defaults never clash."""
-        while clash := self._clash(wanted):
-            key, one, other = clash
-            changed = [action_id for action_id in (one, other) if action_id in wanted]
-            loser = max(changed, key=lambda action_id: self._lines[action_id])
-            winner = other if loser == one else one
+        """Drop entries that clash with each other, later lines first."""
+        while clash := self._clash(wanted, of_own=True):
+            key, *both = clash
+            winner, loser = sorted(both, key=lambda action_id: self._lines[action_id])
+            key = next(each for each in wanted[loser] if _overlap(each, key))
             del wanted[loser]
             text = f"{loser}: {key_name(key)} is the key of {winner!r} as well: give one of them another key, or []"
-            self._problems.append((self._lines[loser], text))
+            self._problems.append((self._lines.pop(loser), text))
 
-    def _clash(self, wanted: Mapping[str, tuple[str, ...]]) -> tuple[str, str, str] | None:
+    def _yield_to_own(self, wanted: dict[str, tuple[str, ...]]) -> None:
+        """Take a default key away from its action where the file gives it to a different one."""
+        while clash := self._clash(wanted, of_own=False):
+            key, *both = clash
+            own = next(action_id for action_id in both if action_id in self._lines)
+            other = next(action_id for action_id in both if action_id != own)
+            left = Keymap(wanted).keys(self._actions[other])
+            lost = next(each for each in left if _overlap(each, key))
+            wanted[other] = tuple(each for each in left if each != lost)
+            kept = " ".join(map(key_name, wanted[other]))
+            text = (
+                f"{own}: {key_name(key)} is yours, and no longer the key of {other!r}, which "
+                f"{f'keeps {kept}' if kept else 'has no key now'}: name its keys here, too, or []"
+            )
+            self._problems.append((self._lines[own], text))
+
+    def _clash(self, wanted: Mapping[str, tuple[str, ...]], *, of_own: bool) -> tuple[str, str, str] | None:
+        """Return a key with the ids of two actions that have it in one place: two of the file, or one of them."""
         keymap = Keymap(wanted)
         for place in self._places:
-            owners: dict[str, str] = {}
+            owners: dict[str, list[tuple[str, str]]] = {}
             for action in self._actions.values():
                 for key in keymap.keys(action) if action.where in place else ():
-                    owner = owners.setdefault(key, action.id)
-                    if owner != action.id and (owner in wanted or action.id in wanted):
-                        return key, owner, action.id
+                    known = owners.setdefault(key[0] if is_sequence(key) else key, [])
+                    for other, owner in known:
+                        named = (owner in self._lines) + (action.id in self._lines)
+                        by_default = key in action.keys and other in self._actions[owner].keys
+                        if owner != action.id and named == 1 + of_own and _overlap(key, other) and not by_default:
+                            return key if action.id in self._lines else other, owner, action.id
+                    known.append((key, action.id))
         return None
 
     def _problem(self, place: tuple[str, ...], message: str) -> None:
         self._problems.append((self._positions.line(place), message))
+
+
+def _overlap(key: str, other: str) -> bool:
+    """Return whether two keys are the same, or one begins the other."""
+    return key == other or (is_sequence(key) and key[0] == other) or (is_sequence(other) and other[0] == key)
 
 
 def _entries(place: tuple[str, ...], table: Mapping[str, object]) -> Iterator[tuple[tuple[str, ...], str, object]]:

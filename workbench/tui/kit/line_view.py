@@ -4,7 +4,7 @@ lines cost as much as fifty.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import ClassVar, Literal
 
@@ -24,13 +24,19 @@ from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.spans import EMPTY, Line, Span
 from workbench.tui.terminal.theming import Ground
 
-Motion = Literal["up", "down", "page_up", "page_down", "home", "end"]
+Motion = Literal["up", "down", "page_up", "page_down", "half_up", "half_down", "home", "end"]
 
 WHEEL_LINES = 3
 KEPT_STRIPS = 400
 
 _Row = tuple[Line, Ground, bool]
 """The content of a screen row: a line, its background, and whether the scroll thumb covers it."""
+
+
+def steps_of(height: int) -> Mapping[Motion, int]:
+    """Return how many lines each motion goes in a view of this height."""
+    page, half = max(height - 1, 1), max(height // 2, 1)
+    return {"up": -1, "down": 1, "page_up": -page, "page_down": page, "half_up": -half, "half_down": half}
 
 
 class _Lines(StylesCache):
@@ -258,8 +264,7 @@ class LineView(Widget, can_focus=True):
 
     def action_move(self, motion: Motion) -> None:
         """Handle a movement key."""
-        page = max(self.size.height - 1, 1)
-        step = {"up": -1, "down": 1, "page_up": -page, "page_down": page}
+        step = steps_of(self.size.height)
         end = self.line_count()
         if self.has_cursor:
             at = min(max(self.cursor, self.top), self.top + self.size.height - 1)

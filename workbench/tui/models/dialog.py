@@ -56,8 +56,8 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("space", "check", show=False),
         Binding("enter", "use", show=False),
-        Binding("a", "add", show=False),
-        Binding("slash", "filter", show=False),
+        Binding("a", "add", "Add a model", show=False),
+        Binding("slash", "filter", "Filter", show=False),
     ]
 
     def __init__(self, state: ModelsState, ways: ModelWays) -> None:

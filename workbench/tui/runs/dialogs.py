@@ -28,22 +28,21 @@ from workbench.tui.lines.spans import EMPTY, Line, Role, Span, wrap, wrap_line
 from workbench.tui.lines.words import hints_in_words, model_label
 from workbench.tui.run_book.record import Question
 
-ExecutionAnswer = Literal["yes", "batch", "no", "stop"]
+ExecutionAnswer = Literal["yes", "no", "stop"]
 
 _LABEL_WIDTH = 8
 
 
 class ExecutionScreen(AskScreen[ExecutionAnswer]):
-    """Asks for permission: yes for this tool in this run or in all runs of the batch, no (the run ends as an error), or
-    stop the run. Closes with `None` when the question is withdrawn. The keys for stopping all runs and quitting work as
-    usual."""
+    """Asks for permission: yes for this tool and run, no (the run ends as an error), or stop the run. Closes with
+    `None` when the question is withdrawn. The keys for stopping all runs and quitting work as usual."""
 
     TITLE_LINE = "A run wants to execute a tool for real"
     REST_S = 0.4
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("x", "answer('stop')", show=False),
-        Binding("X", "app.stop_all", show=False),
-        Binding("q", "app.quit", show=False),
+        Binding("x", "answer('stop')", "Stop the run", show=False),
+        Binding("X", "app.stop_all", "Stop all runs", show=False),
+        Binding("q", "app.quit", "Quit", show=False),
     ]
     MORE_KEYS = (("x", "stop"), ("X", "stop all"), ("q", "quit"))
 
@@ -51,9 +50,8 @@ class ExecutionScreen(AskScreen[ExecutionAnswer]):
         super().__init__(
             lambda width: execution_lines(question, width, secrets),
             [
-                ("yes", Option("once", "for this tool, until this run ends", key="o")),
-                ("batch", Option("all runs", "for this tool, in all runs of this batch", key="a")),
-                ("no", Option("no", "the run ends as an error", key="n")),
+                ("yes", Option("once", "for this tool, until this run ends")),
+                ("no", Option("no", "the run ends as an error")),
             ],
             leaving="no",
             harmless=frozenset({"stop"}),
@@ -70,8 +68,8 @@ class HandExecutionScreen(AskScreen[Literal["yes", "no"]]):
         super().__init__(
             lambda width: hand_lines(tool, arguments, width, secrets),
             [
-                ("yes", Option("once", "exactly this call", key="o")),
-                ("no", Option("no", "nothing is called", key="n")),
+                ("yes", Option("once", "exactly this call")),
+                ("no", Option("no", "nothing is called")),
             ],
             leaving="no",
         )
@@ -151,9 +149,9 @@ class RepeatsScreen(Dialog[int]):
 TrustAnswer = Literal["once", "always", "mocks", "no"]
 
 _ANSWERS: tuple[tuple[TrustAnswer, Option], ...] = (
-    ("once", Option("once", "until this program ends", key="o")),
-    ("always", Option("always", "until this changes", key="a")),
-    ("mocks", Option("mocks", "start nothing: the tools as last listed, answered by mocks", key="m")),
+    ("once", Option("once", "until this program ends")),
+    ("always", Option("always", "until this changes")),
+    ("mocks", Option("mocks", "start nothing: the tools as last listed, answered by mocks")),
 )
 
 
@@ -175,7 +173,7 @@ class TrustScreen(AskScreen[TrustAnswer]):
             lambda width: trust_lines(path, allowed, width),
             [
                 *(answer for answer in _ANSWERS if mocks or answer[0] != "mocks"),
-                ("no", Option("no", refusing, key="n")),
+                ("no", Option("no", refusing)),
             ],
             leaving=refusing.removesuffix(" this suite"),
             harmless=frozenset({"mocks"}) if mocks else frozenset(),

@@ -25,11 +25,11 @@ from workbench.tui.lines.spans import EMPTY, Line, Role, Span, wrap
 ChangedAnswer = Literal["mine", "theirs", "name", "later"]
 _Choice = tuple[ChangedAnswer, Option]
 
-_MINE: _Choice = ("mine", Option("keep mine", "overwrite the file on disk", "over the disk's", key="m"))
-_MINE_ANEW: _Choice = ("mine", Option("keep mine", "write the file again", key="m"))
-_THEIRS: _Choice = ("theirs", Option("take the disk's", "yours comes back with Ctrl+Z", "Ctrl+Z undoes", key="d"))
-_NAME: _Choice = ("name", Option("save mine elsewhere", "under another name", "a new name", key="s"))
-_LATER: _Choice = ("later", Option("later", "both stay as they are; saving asks again", "saving asks again", key="l"))
+_MINE: _Choice = ("mine", Option("keep mine", "overwrite the file on disk", "over the disk's"))
+_MINE_ANEW: _Choice = ("mine", Option("keep mine", "write the file again"))
+_THEIRS: _Choice = ("theirs", Option("take the disk's", "yours comes back with Ctrl+Z", "Ctrl+Z undoes"))
+_NAME: _Choice = ("name", Option("save mine elsewhere", "under another name", "a new name"))
+_LATER: _Choice = ("later", Option("later", "both stay as they are; saving asks again", "saving asks again"))
 
 
 class ChangedScreen(AskScreen[ChangedAnswer]):
@@ -66,7 +66,7 @@ class RewrittenScreen(AskScreen[RewrittenAnswer]):
         text = f"Some comments or formatting would be lost. Saving changes the file: {found}."
         super().__init__(
             lambda width: difference_lines(path, [(text, "text")], found, width),
-            [("save", Option("save", "as shown", key="s")), ("no", Option("not now", "it stays as a draft", key="n"))],
+            [("save", Option("save", "as shown")), ("no", Option("not now", "it stays as a draft"))],
             leaving="not now",
         )
 
@@ -96,9 +96,9 @@ class LeftScreen(AskScreen[LeftAnswer]):
         super().__init__(
             lambda width: difference_lines(path, parts, found, width),
             [
-                ("take", Option("take them", "as unsaved changes; Ctrl+Z undoes them", "as unsaved", key="t")),
-                ("away", Option("throw away", "for good", key="x")),
-                ("later", Option("later", "they stay, and are offered again", "offered again", key="l")),
+                ("take", Option("take them", "as unsaved changes; Ctrl+Z undoes them", "as unsaved")),
+                ("away", Option("throw away", "for good")),
+                ("later", Option("later", "they stay, and are offered again", "offered again")),
             ],
             leaving="later",
             harmless=frozenset({"take"}),
@@ -115,10 +115,10 @@ class UnsavedScreen(AskScreen[UnsavedAnswer]):
 
     def __init__(self, paths: Sequence[Path], trouble: str | None) -> None:
         answers: list[tuple[UnsavedAnswer, Option]] = [
-            ("save", Option("save", "all of them, then quit", key="s")),
-            ("drafts", Option("keep as drafts", "quit; they are offered at the next start", "offered again", key="k")),
-            ("discard", Option("discard", "quit; the changes are gone", "all of it", key="x")),
-            ("stay", Option("stay", "do not quit", key="n")),
+            ("save", Option("save", "all of them, then quit")),
+            ("drafts", Option("keep as drafts", "quit; they are offered at the next start", "offered again")),
+            ("discard", Option("discard", "quit; the changes are gone", "all of it")),
+            ("stay", Option("stay", "do not quit")),
         ]
         if trouble is not None:
             del answers[1]

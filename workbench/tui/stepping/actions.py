@@ -55,10 +55,10 @@ GOING: tuple[Action, ...] = (
 )
 
 WHILE_HELD: tuple[Action, ...] = (
-    Action("step.answer", "Answer the call in place of the tool", ("i",), "run", "answer", _answer),
-    Action("step.round", "Continue to the next round", ("n",), "run", "round", _anywhere),
+    Action("step.answer", "Answer the call by hand, in place of the tool", ("i",), "run", "answer", _answer),
+    Action("step.round", "Next round: continue up to it", ("right_square_bracket",), "run", "round", _anywhere),
     Action("step.skip", "Skip the call: it is not made", ("D",), "run", "skip", _skip),
-    Action("step.say", "Say something to the model before its next request", ("p",), "run", "say", _anywhere),
+    Action("step.say", "Insert a message to the model before its next request", ("I",), "run", "say", _anywhere),
     Action("step.again", "Ask the same round again", ("L",), "run", "again", _again),
     Action("step.mock", "Make the call a mock of the case", ("M",), "run", "mock", _mock),
     Action("step.expect", "Make the call an expected call of the case", ("C",), "run", "expect", _expect),

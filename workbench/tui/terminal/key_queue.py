@@ -99,6 +99,12 @@ class KeyQueueApp(App[int]):
         self._had_turn: Screen[object] | None = None
         """The screen that handled the last key."""
         self._number = 0
+        self._is_text = False
+        """Whether the key that is being passed on is a character for a text field."""
+        self.sequences: frozenset[str] = frozenset()
+        """Keys that are two characters, typed one after the other, such as `gg`."""
+        self._begun = ""
+        """The first character of such a key."""
         self._looking: Timer | None = None
         self._looked = 0
 
@@ -107,6 +113,8 @@ class KeyQueueApp(App[int]):
             self._waiting.append(event)
             await self._pass_on()
         else:
+            if isinstance(event, events.MouseDown):
+                self._begun = ""
             await super().on_event(event)
 
     async def on_key_handled(self, event: KeyHandled) -> None:
@@ -134,8 +142,15 @@ class KeyQueueApp(App[int]):
             if isinstance(event, events.Paste) and refuses(self.focused, event):
                 continue
             if self._is_for_field(event):
-                await super().on_event(event)
+                self._begun, self._is_text = "", True
+                try:
+                    await super().on_event(event)
+                finally:
+                    self._is_text = False
                 continue
+            if (whole := self._with_begun(event)) is None:
+                continue
+            event = whole
             self._under_way, self._number = self.screen, self._number + 1
             behind = self._behind
             await super().on_event(event)
@@ -143,6 +158,22 @@ class KeyQueueApp(App[int]):
                 self._under_way = None
         if self._waiting and self._looking is None:
             self._looking = self.set_timer(LOOK_AGAIN_S, self._look_again)
+
+    def _with_begun(self, event: events.Key | events.Paste) -> events.Key | events.Paste | None:
+        """Return the key that an event completes, otherwise the event, or `None` if it begins a key of two characters.
+        A beginning that is not completed does nothing."""
+        begun, self._begun = self._begun, ""
+        if not isinstance(event, events.Key):
+            return event
+        if begun + event.key in self.sequences:
+            return events.Key(begun + event.key, None)
+        if any(key[0] == event.key for key in self.sequences):
+            self._begun = event.key
+            return None
+        return event
+
+    async def _check_bindings(self, key: str, priority: bool = False) -> bool:
+        return not (priority and self._is_text) and await super()._check_bindings(key, priority)
 
     def _has_turn(self) -> bool:
         if not self.screen_stack:

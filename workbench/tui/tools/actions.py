@@ -63,14 +63,6 @@ def _call(now: ToolsNow) -> str | None:
     return None if now.server else "this tool is written out in the suite: there is no server to call"
 
 
-def _log(now: ToolsNow) -> str | None:
-    return None if now.server else _WRITTEN_OUT
-
-
-def _log_of_suite(now: MainSituation) -> str | None:
-    return None if now.has_file else "there is no suite here"
-
-
 def _copy(now: Situation) -> str | None:
     return None if now.has_text else "there is nothing to copy here"
 
@@ -90,29 +82,23 @@ def _answered(now: CallNow) -> str | None:
 ACTIONS: tuple[Action, ...] = (
     Action("tools", "Tools and servers of the suite or folder", ("t",), label="tools", why_not=_tools),
     Action("tools.show", "Show what the cursor is on", ("enter", "right"), "tools", listed=False),
-    Action("tools.start", "Start the server", ("s",), "tools", "start", _start, listed=False),
+    Action("tools.start", "Start the server", (), "tools", why_not=_start),
     Action("tools.stop", "Stop the server", ("x",), "tools", "stop", _stop, listed=False),
-    Action("tools.renew", "Restart the server", ("r",), "tools", "reconnect", _renew, listed=False),
-    Action("tools.call", "Call the tool by hand", ("c",), "tools", "call", _call, listed=False),
+    Action("tools.renew", "Run the server: start it, or restart it", ("r",), "tools", "start", _renew, listed=False),
+    Action("tools.call", "Call the tool by hand", ("i",), "tools", "call", _call, listed=False),
     Action(
         "tools.break", "Set or remove a breakpoint on calls of the tool", ("b",), "tools", "break", _tool, listed=False
     ),
     Action("tools.copy", "Copy the definition of the tool", ("y",), "tools", "copy", _copy, listed=False),
-    Action("tools.log", "Log of the server, which follows it", ("l",), "tools", "log", _log, listed=False),
     Action("tools.filter", "Filter the tools as you type", ("slash",), "tools", "filter", listed=False),
     Action("tools.other", "Other column", ("tab", "shift+tab"), "tools", listed=False),
     Action("tools.back", "Leave the filter, the tool or the screen", ("escape", "left"), "tools", "back", listed=False),
     Action("tools.help", "Keys and help", ("question_mark",), "tools", "keys", listed=False),
     Action("tools.quit", "Quit", ("q",), "tools", listed=False),
-    Action("server.log", "Log of the server of the run or suite", ("l",), why_not=_log_of_suite),
-    Action("log.copy", "Copy the log", ("y",), "log", "copy", _copy, listed=False),
-    Action("log.back", "Leave the log", ("escape", "left"), "log", "back", listed=False),
-    Action("log.help", "Keys and help", ("question_mark",), "log", "keys", listed=False),
-    Action("log.quit", "Quit", ("q",), "log", listed=False),
-    Action("call.call", "Call the tool with these arguments", ("c",), "call", "call", _make_call, listed=False),
+    Action("call.call", "Run the call with these arguments", ("r",), "call", "call", _make_call, listed=False),
     Action("call.stop", "Stop waiting for the answer", ("x",), "call", "stop waiting", _stop_waiting, listed=False),
-    Action("call.mock", "Make the call a mock of the case", ("m",), "call", "use as mock", _answered, listed=False),
-    Action("call.expect", "Make it an expected call of the case", ("a",), "call", "expect it", _answered, listed=False),
+    Action("call.mock", "Make the call a mock of the case", ("M",), "call", "use as mock", _answered, listed=False),
+    Action("call.expect", "Make it an expected call of the case", ("C",), "call", "expect it", _answered, listed=False),
     Action("call.copy", "Copy the answer, or the arguments", ("y",), "call", "copy", listed=False),
     Action("call.type", "Type the argument", ("enter",), "call", "type", listed=False),
     Action("call.previous", "The value before, of those that the schema lists", ("left",), "call", listed=False),
@@ -130,6 +116,4 @@ TYPING: tuple[Action, ...] = (
 )
 """The keys shown in the key bar while an argument is typed. The field handles them itself."""
 
-FEATURE = Feature(
-    "tools", ACTIONS, screens={"tools": "the tools", "call": "a call by hand", "log": "the log of a server"}
-)
+FEATURE = Feature("tools", ACTIONS, screens={"tools": "the tools", "call": "a call by hand"})

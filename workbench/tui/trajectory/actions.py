@@ -59,7 +59,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("run.pair", "Show this run and the next one of the case side by side", (), why_not=_other_run),
     Action("accept", "Accept what the model did: the call, or the run", ("a",), label="accept", why_not=_accept),
     Action("accept.run", "Accept the whole run", ("A",), why_not=_accept),
-    Action("run.fork", "Fork the run before or after what the cursor is on", ("k",), "run", "fork", _fork),
+    Action("run.fork", "Fork the run before or after what the cursor is on", ("Y",), "run", "fork", _fork),
     Action(
         "run.save",
         "Save this run as a recording; while it is held, up to there",
@@ -91,7 +91,7 @@ TRAJECTORY_ACTIONS: tuple[Action, ...] = (
     Action(
         "trajectory.grades",
         "Grades: the run as every grader scores it",
-        ("g",),
+        ("equals_sign",),
         "trajectory",
         "grades",
         _grades,

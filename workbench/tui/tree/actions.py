@@ -47,7 +47,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("tree.rename", "Rename the case or suite", ("f2",), "suites", why_not=_here),
     Action("tree.up", "Move the case up", ("alt+up", "K"), "suites", why_not=_moved(-1, "first")),
     Action("tree.down", "Move the case down", ("alt+down", "J"), "suites", why_not=_moved(1, "last")),
-    Action("tree.move", "Move the case to another suite", ("M",), "suites", why_not=_moved_over),
+    Action("tree.move", "Put the case into another suite", ("P",), "suites", why_not=_moved_over),
     Action("tree.delete", "Delete the case or suite", ("delete",), "suites", why_not=_as_a_whole),
 )
 

@@ -18,8 +18,8 @@ def _differ(now: PairNow) -> str | None:
 
 
 ACTIONS: tuple[Action, ...] = (
-    Action("pair.next", "Next difference", ("n",), "pair", "next", _differ),
-    Action("pair.previous", "Previous difference", ("p",), "pair", "previous", _differ),
+    Action("pair.next", "Next difference", ("right_square_bracket",), "pair", "next", _differ),
+    Action("pair.previous", "Previous difference", ("left_square_bracket",), "pair", "previous", _differ),
     Action("pair.expand", "Show all of it, or fold it", ("enter",), "pair", "expand", listed=False),
     Action("pair.unfold", "Unfold", ("right",), "pair", listed=False),
     Action("pair.fold", "Fold", ("left",), "pair", listed=False),

@@ -10,7 +10,7 @@ from textual.message import Message as TextualMessage
 from workbench.authoring.form.rows import nearest
 from workbench.suite.problems import Place, written
 from workbench.tui.case.form.page import FormPage
-from workbench.tui.kit.line_view import LineView, Motion
+from workbench.tui.kit.line_view import LineView, Motion, steps_of
 from workbench.tui.lines.prose import Message, message_lines
 from workbench.tui.lines.spans import EMPTY, Line
 
@@ -69,8 +69,7 @@ class FormRows(LineView):
         if not page.rows:
             super().action_move(motion)
             return
-        step = max(self.size.height - 1, 1)
-        lines = {"page_up": -step, "page_down": step}
+        lines = steps_of(self.size.height)
         rows = {"up": page.row - 1, "down": page.row + 1, "home": 0, "end": len(page.rows) - 1}
         page.go(
             rows[motion]
