@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.history.batches import SUITE
+from tests.history.batches import SUITE, run_kept
 from tests.programs import program_of
 from tests.tui.in_terminal import Terminal
 from tests.tui.stepping.test_held_in_a_terminal import WAYS
@@ -41,6 +41,15 @@ def test_runs_are_kept_whatever_way_the_program_ends_and_what_was_under_way_can_
         assert all(kept.recording(run).complete for run in kept.runs(done.number))
         assert held.missing == 1
         assert [run.case.name for run in resumable(kept, held, program_of(tmp_path)).runs] == ["Paris"]
+
+
+def test_an_idle_screen_that_shows_last_results_of_a_history_writes_nothing(tmp_path: Path) -> None:
+    history = tmp_path / "history.sqlite3"
+    run_kept(tmp_path, history)
+    with Terminal([str(tmp_path / "weather.toml"), "--history", str(history)], tmp_path / "state") as terminal:
+        terminal.wait_for("batch #1")
+        terminal.quiet(1.0)
+        assert terminal.quiet(1.5) == 0
 
 
 def test_a_history_that_cannot_be_written_is_said_once_and_the_runs_go_on(tmp_path: Path) -> None:
