@@ -185,7 +185,7 @@ def test_a_run_that_cannot_begin_still_has_a_whole_trajectory() -> None:
     suite = Suite.model_validate(WEATHER)
     events: list[Event] = []
     request = RunRequest(suite.cases[0], settings_of(suite, suite.cases[0]), "scripted", "hash")
-    trajectory = fail(request, "error", "no such model", Recorder("run-1", Clock(), events.append))
+    trajectory = fail(request, RunFinished("error", "no such model"), Recorder("run-1", Clock(), events.append))
     assert trajectory == fold(events)
     assert trajectory.finish == RunFinished("error", "no such model")
 

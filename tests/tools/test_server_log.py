@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 
 from hypothesis import HealthCheck, given, settings
@@ -14,6 +15,8 @@ from workbench.config.secrets import Secrets
 from workbench.tools.server_log import MAX_LOG_BYTES, ServerLog
 
 LONG, SHORT = "abc-123-456", "abc-123"
+STARTED = datetime(2026, 11, 23, 10, 2, 11)
+TITLE = "== title, started 2026-11-23 10:02:11"
 
 
 def secrets_of(**values: str) -> Secrets:
@@ -26,7 +29,7 @@ def secrets_of(**values: str) -> Secrets:
 async def kept(file: Path, chunks: Sequence[bytes], secrets: Secrets) -> str:
     """What stands in the log after a server has written so, below the title."""
     file.unlink(missing_ok=True)
-    log = ServerLog(file, "title", secrets)
+    log = ServerLog(file, "title", secrets, now=lambda: STARTED)
     stream = asyncio.StreamReader()
     following = asyncio.create_task(log.follow(stream))
     for chunk in chunks:
@@ -36,7 +39,7 @@ async def kept(file: Path, chunks: Sequence[bytes], secrets: Secrets) -> str:
     stream.feed_eof()
     await following
     log.close()
-    return file.read_text().removeprefix("== title\n")
+    return file.read_text().removeprefix(f"{TITLE}\n")
 
 
 @given(st.lists(st.sampled_from([LONG, SHORT, LONG[:5], LONG[5:], "3", "-456", "a", "é", "\n"])), st.data())
@@ -57,21 +60,40 @@ async def test_a_secret_on_several_lines_is_hidden_and_its_beginning_alone_is_no
 
 
 async def test_what_is_said_is_there_at_once(tmp_path: Path) -> None:
-    log = ServerLog(tmp_path / "log", "title", secrets_of(KEY=LONG))
+    log = ServerLog(tmp_path / "log", "title", secrets_of(KEY=LONG), now=lambda: STARTED)
     stream = asyncio.StreamReader()
     following = asyncio.create_task(log.follow(stream))
     stream.feed_data(b"ready\n")
     await asyncio.sleep(0)
     await asyncio.sleep(0)
-    assert (tmp_path / "log").read_text() == "== title\nready\n"
+    assert (tmp_path / "log").read_text() == f"{TITLE}\nready\n"
     following.cancel()
 
 
-async def test_a_flood_is_read_to_its_end_and_kept_to_a_limit(tmp_path: Path) -> None:
-    chunks = [b"complaint\n" * 10_000] * 30
-    log = await kept(tmp_path / "log", chunks, Secrets())
-    assert len(log) < MAX_LOG_BYTES + 200
-    assert log.endswith("\n[workbench] the rest of what the server says until it starts again is not kept\n")
+async def test_of_a_flood_the_end_is_kept_and_what_was_dropped_is_named(tmp_path: Path) -> None:
+    flood = b"".join(b"complaint %d\n" % number for number in range(300_000))
+    log = await kept(tmp_path / "log", [flood[:2_500_000], flood[2_500_000:]], Secrets())
+    assert len(log) < 2 * MAX_LOG_BYTES + 70_000
+    notice, first, *_ = log.splitlines()
+    assert notice.startswith("[workbench] ")
+    assert notice.endswith(" bytes that came before this line were dropped")
+    assert first.startswith("complaint ")
+    assert log.endswith("complaint 299999\n")
+
+
+async def test_the_last_lines_are_known_also_without_a_file(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    log = ServerLog(tmp_path / "file" / "log", "title", secrets_of(KEY=LONG))
+    assert log.problem is not None
+    assert log.last_lines() == ((), 0)
+    stream = asyncio.StreamReader()
+    stream.feed_data(b"".join(b"line %d\n" % number for number in range(12)) + b"the key abc-123-456\r\n" + b"x" * 500)
+    stream.feed_eof()
+    await log.follow(stream)
+    log.note("ended with exit code 1")
+    lines, earlier = log.last_lines()
+    assert (earlier, len(lines), lines[0]) == (4, 10, "line 4")
+    assert lines[-2:] == ("the key $KEY", "x" * 400 + "…")
 
 
 async def test_bytes_that_are_no_text_are_spelled_out(tmp_path: Path) -> None:
@@ -94,5 +116,5 @@ async def test_a_file_that_takes_no_more_stops_the_log_and_not_the_server(tmp_pa
     stream.feed_data(b"more")
     stream.feed_eof()
     await log.follow(stream)
-    assert log.problem == "Broken pipe after its beginning"
+    assert log.problem == f"{tmp_path / 'log'} cannot be written any more, Broken pipe"
     log.close()

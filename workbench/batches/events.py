@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import count
+from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from workbench.batches.plan import PlannedRun
@@ -42,6 +43,14 @@ class StartUp:
     number: int
     what: str
     took_ms: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolsListed:
+    """A server has started and listed its tools, which are remembered now."""
+
+    suite_file: Path
+    server: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +107,16 @@ class HistorySaid:
 
 
 BatchEvent = (
-    BatchStarted | StartUp | RunEvent | ExecutionAsked | JudgeAsked | RequestPutOff | RunDone | BatchDone | HistorySaid
+    BatchStarted
+    | StartUp
+    | ToolsListed
+    | RunEvent
+    | ExecutionAsked
+    | JudgeAsked
+    | RequestPutOff
+    | RunDone
+    | BatchDone
+    | HistorySaid
 )
 BatchListener = Callable[[BatchEvent], None]
 

@@ -82,7 +82,9 @@ class Serving:
         await self._stop_if_down(server)
         try:
             await self._pool.started(*server, grant)
-        except (ServerError, UntrustedError) as error:
+        except ServerError as error:
+            return ServerStatus("down", reason=str(error), output=error.output)
+        except UntrustedError as error:
             return ServerStatus("down", reason=str(error))
         return self._pool.status(*server)
 

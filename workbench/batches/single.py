@@ -34,13 +34,13 @@ from workbench.suite.by_identity import ByIdentity
 from workbench.suite.checks import Judged, Pattern, PythonCheck, Similar
 from workbench.suite.loading import SuiteFile
 from workbench.suite.model import Case
-from workbench.tools.answer import ToolsError
+from workbench.tools.answer import ServerError, ToolsError
 from workbench.tools.audit import AuditLog, Caller
 from workbench.tools.grant import Grant
 from workbench.tools.pool import ServerPool
 from workbench.tools.python_reference import in_thread
 from workbench.tools.toolbox import Toolbox
-from workbench.trajectory.events import Event
+from workbench.trajectory.events import Event, RunFinished
 from workbench.trajectory.trajectory import Trajectory
 
 _logger = logging.getLogger(__name__)
@@ -104,9 +104,10 @@ async def _result_of(planned: PlannedRun, context: RunContext) -> RunResult:
             await model.start()
             tools = await _open_tools(planned, context)
     except asyncio.CancelledError:
-        return result_of(planned, "stopped", fail(request, "stopped", None, _recorder(planned, context)))
+        return result_of(planned, "stopped", fail(request, RunFinished("stopped"), _recorder(planned, context)))
     except (ModelError, ToolsError) as error:
-        failed = fail(request, "error", str(error), _recorder(planned, context))
+        output = error.output if isinstance(error, ServerError) else None
+        failed = fail(request, RunFinished("error", str(error), output), _recorder(planned, context))
         return result_of(planned, "error", failed, error=str(error))
     recorder = _recorder(planned, context)  # the run begins now: its clock has no start-up in it
     judge = context.judge_of(planned)

@@ -13,15 +13,17 @@ from workbench.dataclasses import dataclass
 from workbench.evaluation.approval import Approval
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, OK, QUALITY_MISSED, USAGE
 from workbench.evaluation.tool_listing import NoSuchToolError, callable_tool
+from workbench.reports.paint import Paint
+from workbench.reports.server_output import output_lines
 from workbench.reports.tools import SuiteTools
 from workbench.reports.values import progress_text
 from workbench.reports.visible import visible
 from workbench.suite.loading import SuiteFile
-from workbench.tools.answer import OnProgress, ToolsError
+from workbench.tools.answer import OnProgress, ServerError, ToolsError
 from workbench.tools.argument_check import BrokenSchemaError, argument_problems
 from workbench.tools.by_hand import CALL_ID, execute_by_hand
 from workbench.tools.pool import ServerPool
-from workbench.trajectory.events import ExecutionProgress
+from workbench.trajectory.events import ExecutionProgress, ServerOutput
 from workbench.trajectory.messages import JsonValue, ToolDefinition
 
 PROGRESS_EVERY_S = 0.1
@@ -65,6 +67,8 @@ async def call_by_hand(
     except NoSuchToolError as error:
         for message in error.messages:
             warn(message, program.secrets)
+        for written in error.outputs:
+            _warn_of_output(written, program)
         return INFRASTRUCTURE if error.not_listed else USAGE
     if not _arguments_fit(by_hand, found.tool, program):
         return USAGE
@@ -83,6 +87,8 @@ async def call_by_hand(
         )
     except ToolsError as error:
         warn(str(error), program.secrets)
+        if isinstance(error, ServerError) and error.output is not None:
+            _warn_of_output(error.output, program)
         return INFRASTRUCTURE
     answer = executed.answer
     if by_hand.format == "json":
@@ -98,6 +104,11 @@ async def call_by_hand(
     else:
         write(visible(redacted(answer.content)) + "\n", output)
     return QUALITY_MISSED if answer.is_error else OK
+
+
+def _warn_of_output(output: ServerOutput, program: Program) -> None:
+    for line in output_lines(output, Paint(enabled=False), 0):
+        warn(line, program.secrets)
 
 
 def _arguments_fit(by_hand: ByHand, tool: ToolDefinition, program: Program) -> bool:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import Literal
 
 from workbench.dataclasses import dataclass
 from workbench.engine.agent_loop import AgentLoop, StepFailed, StepNotJudgedError
@@ -22,10 +21,10 @@ from workbench.engine.time_limit import TimeLimit
 from workbench.providers.model import Model, ModelError, TooMuchError
 from workbench.suite.model import Case
 from workbench.suite.settings import CaseSettings
-from workbench.tools.answer import ToolsError
+from workbench.tools.answer import ServerError, ToolsError
 from workbench.tools.mocks import AskJudge
 from workbench.tools.toolbox import Toolbox
-from workbench.trajectory.events import RunFinished, RunStarted
+from workbench.trajectory.events import RunFinished, RunStarted, ServerOutput
 from workbench.trajectory.fold import TrajectoryError
 from workbench.trajectory.messages import Message, ToolDefinition
 from workbench.trajectory.trajectory import Trajectory
@@ -66,7 +65,8 @@ async def run_case(
     `error` or `timed out` and are not raised.
     """
     limits = request.settings.limits
-    start(request, tools.definitions, recorder, seed=model.seed, notices=(*model.notices, *tools.notices))
+    notices = (*model.notices, *tools.notices)
+    start(request, tools.definitions, recorder, model.seed, notices, tools.server_outputs)
     try:
         async with TimeLimit(limits.timeout_s) as limit:
             executor = Executor(tools, recorder, permission, limit, audit, judge)
@@ -91,6 +91,8 @@ async def run_case(
         finish = RunFinished("stopped")
     except TooMuchError as error:
         finish = RunFinished("sent too much", str(error))
+    except ServerError as error:
+        finish = RunFinished("error", str(error), error.output)
     except (ModelError, ToolsError, StepNotJudgedError) as error:
         finish = RunFinished("error", str(error))
     except TrajectoryError as error:
@@ -106,9 +108,9 @@ def start(
     request: RunRequest,
     definitions: tuple[ToolDefinition, ...],
     recorder: Recorder,
-    *,
     seed: int | None = None,
     notices: tuple[str, ...] = (),
+    server_outputs: tuple[ServerOutput, ...] = (),
 ) -> None:
     """Emit `RunStarted`, which holds the opening of the conversation."""
     system, messages = _opening(request)
@@ -123,6 +125,7 @@ def start(
             tools=definitions,
             seed=seed,
             notices=notices,
+            server_outputs=server_outputs,
         )
     )
 
@@ -135,10 +138,10 @@ def _opening(request: RunRequest) -> tuple[str | None, tuple[Message, ...]]:
     return request.fork.system if request.fork.system is not None else origin.system, origin.messages
 
 
-def fail(request: RunRequest, reason: Literal["stopped", "error"], error: str | None, recorder: Recorder) -> Trajectory:
+def fail(request: RunRequest, finish: RunFinished, recorder: Recorder) -> Trajectory:
     """Record a run that could not start: no tools, no model, or stopped before its turn. Returns its trajectory."""
     start(request, (), recorder)
-    recorder.emit(RunFinished(reason, error))
+    recorder.emit(finish)
     return recorder.trajectory
 
 

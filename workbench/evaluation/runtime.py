@@ -24,6 +24,7 @@ from workbench.batches.events import (
     JudgeAsked,
     RequestPutOff,
     StartUps,
+    ToolsListed,
     in_turn,
     timed,
 )
@@ -107,7 +108,11 @@ class Runtime:
         self._handles: dict[str, BatchHandle] = {}
         self._batches: dict[Batch, asyncio.Task[None]] = {}
         self._batch_numbers = count(1)
-        self._servers = ServerPool(program, starting=self._start_ups.watch)
+        self._servers = ServerPool(
+            program,
+            starting=self._start_ups.watch,
+            listed=lambda suite_file, server: listener(ToolsListed(suite_file, server)),
+        )
         self._engine = EngineThread()
         self.serving = Serving(self._servers, self._engine, program)
         """Starts, stops and calls servers by hand."""

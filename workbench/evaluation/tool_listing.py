@@ -15,6 +15,7 @@ from workbench.suite.model import Server, Suite
 from workbench.tools.answer import ServerError
 from workbench.tools.listings import definition_of
 from workbench.tools.pool import ServerPool
+from workbench.trajectory.events import ServerOutput
 from workbench.trajectory.messages import ToolDefinition
 
 
@@ -40,8 +41,8 @@ async def _listed(file: SuiteFile, suite: Suite, server: Server, pool: ServerPoo
     except ServerError as error:
         remembered = pool.remembered(suite, file.path).get(server.name)
         if remembered is None:
-            return ToolSource(server.name, error=str(error))
-        return ToolSource(server.name, remembered.tools, str(error), remembered.listed_at)
+            return ToolSource(server.name, error=str(error), output=error.output)
+        return ToolSource(server.name, remembered.tools, str(error), remembered.listed_at, output=error.output)
 
 
 def linted(file: SuiteFile, suite: SuiteTools) -> SuiteTools:
@@ -58,12 +59,15 @@ def valid_suite(file: SuiteFile) -> Suite:
 
 class NoSuchToolError(LookupError):
     """No single tool of a server has the name. `messages` say why; `not_listed` is whether a server could not list its
-    tools."""
+    tools, `outputs` are of such servers."""
 
-    def __init__(self, messages: Sequence[str], *, not_listed: bool = False) -> None:
+    def __init__(
+        self, messages: Sequence[str], *, not_listed: bool = False, outputs: Sequence[ServerOutput] = ()
+    ) -> None:
         super().__init__("; ".join(messages))
         self.messages = tuple(messages)
         self.not_listed = not_listed
+        self.outputs = tuple(outputs)
 
 
 @dataclass(frozen=True)
@@ -91,7 +95,8 @@ def callable_tool(name: str, listed: Sequence[tuple[SuiteFile, SuiteTools]]) -> 
         raise NoSuchToolError([f"{name} is ambiguous: {places}; name one suite, and its server with --server"])
     sources = [source for _, suite in listed for source in suite.sources]
     if errors := [source.error for source in sources if source.error is not None]:
-        raise NoSuchToolError(errors, not_listed=True)
+        outputs = [source.output for source in sources if source.output is not None]
+        raise NoSuchToolError(errors, not_listed=True, outputs=outputs)
     if any(definition.name == name for source in sources if source.server is None for definition in source.tools):
         raise NoSuchToolError([f"{name} is written out in the suite, so it has no server to call"])
     names = sorted({definition.name for source in sources if source.server for definition in source.tools})

@@ -178,6 +178,15 @@ class StepReport(ReportModel):
     expected_call: int | None = Field(description="index from 0 of its expected call among the case's expected calls")
 
 
+class ServerOutputReport(ReportModel):
+    """The end of what a server wrote to standard error before it failed."""
+
+    server: str
+    lines: tuple[str, ...]
+    earlier: int = Field(description="how many lines came before these")
+    log: str | None = Field(description="the file with all lines, null if there is none")
+
+
 class RunReport(ReportModel):
     """One case with one model, once. `repeat` counts from 0."""
 
@@ -191,6 +200,7 @@ class RunReport(ReportModel):
     error: str | None = Field(description="the infrastructure error, or why the case was skipped")
     finish: str | None = Field(description="why the run ended")
     notices: tuple[str, ...] = Field(description="what differed from the suite's settings")
+    server_outputs: tuple[ServerOutputReport, ...] = Field(description="of servers that failed")
     answer: str
     latency_ms: float = Field(description="sum of the latencies of all model answers")
     loop_ms: float = Field(
@@ -313,6 +323,7 @@ def _run(result: RunResult) -> dict[str, Any]:
         "error": result.error,
         "finish": trajectory.finish.reason if trajectory.finish else None,
         "notices": trajectory.notices,
+        "server_outputs": trajectory.server_outputs,
         "answer": trajectory.final_answer,
         "latency_ms": trajectory.model_latency_ms,
         "loop_ms": trajectory.loop_ms,

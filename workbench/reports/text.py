@@ -20,6 +20,7 @@ from workbench.reports.gates import aggregate_lines, gate_lines
 from workbench.reports.grade_text import issue_text, judgement_text, judging_text, step_lines
 from workbench.reports.paint import Paint, Tone
 from workbench.reports.published import published_lines
+from workbench.reports.server_output import ToldOutputs
 from workbench.reports.signs import FORK, STATUS_SIGNS
 from workbench.reports.values import cost_text, milliseconds, score_text, tokens_text
 from workbench.reports.visible import fit, one_line, shortened
@@ -155,6 +156,7 @@ def _table(
         "quiet",
     )
     ending = _ends_of_repeats(results, cases)
+    outputs = ToldOutputs(paint)
     for result in results:
         title = fit(_title(result, suite_names).cut(title_width), title_width)
         model = fit(one_line(result.model), model_width)
@@ -169,7 +171,7 @@ def _table(
             yield grades_line(result.grades)
             if (parts := parts_line(result.grades[0])) is not None:
                 yield parts
-        yield from _details(result, paint, in_full)
+        yield from _details(result, paint, outputs, in_full)
         if id(result) in ending:
             yield from repeats_lines(ending[id(result)], paint, with_arguments=in_full)
 
@@ -190,9 +192,10 @@ def _cost(result: RunResult) -> str:
     return f"  {shown:>{COST_WIDTH}}"
 
 
-def _details(result: RunResult, paint: Paint, in_full: bool) -> Iterator[str]:
+def _details(result: RunResult, paint: Paint, outputs: ToldOutputs, in_full: bool) -> Iterator[str]:
     if result.error is not None:
         yield paint(f"    {result.status}: {one_line(result.error)}", result.status)
+    yield from outputs.of_end(result, 4)
     if result.trajectory.touched:
         yield paint("    a person edited this run: the result is not the model's alone", "quiet")
     if unread := unread_text(result.trajectory):
@@ -237,6 +240,10 @@ def _notice_lines(results: Sequence[RunResult], paint: Paint) -> Iterator[str]:
     notices = Counter(notice for result in results for notice in result.trajectory.notices)
     for notice, runs in notices.items():
         yield paint(f"▲ {one_line(notice)} ({counted(runs, 'run')})", "warn")
+    outputs = ToldOutputs(paint)
+    for result in results:
+        if (start := result.trajectory.start) is not None:
+            yield from outputs.lines(result.suite, start.server_outputs, 2)
 
 
 def _fork_lines(results: Sequence[RunResult], paint: Paint) -> Iterator[str]:

@@ -11,8 +11,10 @@ from workbench.analysis.schemas import type_text
 from workbench.analysis.tool_lint import LintFinding, ToolName, definition_size, tokens_in
 from workbench.dataclasses import dataclass
 from workbench.reports.paint import Paint
+from workbench.reports.server_output import output_lines
 from workbench.reports.visible import one_line, shortened
 from workbench.suite.numerals import counted
+from workbench.trajectory.events import ServerOutput
 from workbench.trajectory.json_schema import properties_of, required_names
 from workbench.trajectory.messages import ToolDefinition
 
@@ -23,13 +25,14 @@ VERSION = 1
 class ToolSource:
     """The tools of one server of a suite, or (`server` is `None`) those written in it, or in the case with the id
     `case`. `error` says why the server could not be asked; its tools are then those that it listed at `listed_at`, if
-    that is known."""
+    that is known, and `output` is the end of what it wrote."""
 
     server: str | None
     tools: tuple[ToolDefinition, ...] = ()
     error: str | None = None
     listed_at: datetime | None = None
     case: str | None = None
+    output: ServerOutput | None = None
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,8 @@ def finding_lines(suites: Sequence[SuiteTools], paint: Paint) -> Iterator[str]:
             if source.error is not None:
                 as_listed = f"; as listed on {source.listed_at:%Y-%m-%d %H:%M}" if source.listed_at else ""
                 yield f"  server {one_line(source.server or '')}: {paint(one_line(source.error), 'bad')}{as_listed}"
+                if source.output is not None:
+                    yield from output_lines(source.output, paint, 4)
         findings = suite.findings or ()
         last = None
         for finding in findings:
@@ -113,6 +118,8 @@ def _source(source: ToolSource, width: int, paint: Paint) -> Iterator[str]:
         title = f"written out in case {one_line(source.case)}"
     if source.error is not None:
         yield f"  {title}: {paint(one_line(source.error), 'bad')}"
+        if source.output is not None:
+            yield from output_lines(source.output, paint, 4)
         if source.listed_at is None:
             return
         title = f"as listed on {source.listed_at:%Y-%m-%d %H:%M}"
@@ -145,6 +152,7 @@ def _source_json(source: ToolSource) -> dict[str, Any]:
         "server": source.server,
         "case": source.case,
         "error": source.error,
+        "server_output": asdict(source.output) if source.output is not None else None,
         "listed_at": source.listed_at.isoformat() if source.listed_at is not None else None,
         "tools": [
             {

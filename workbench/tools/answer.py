@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from workbench.dataclasses import dataclass
+from workbench.trajectory.events import ServerOutput
 
 OnProgress = Callable[[float, float | None, str | None], None]
 """Called with each progress notice of a tool call: the progress, its total and a message. Must not block; may be called
@@ -24,7 +25,12 @@ class ToolsError(Exception):
 
 
 class ServerError(ToolsError):
-    """A tool server could not be started, died, or did not answer in time."""
+    """A tool server could not be started, died, or did not answer in time. `output` is the end of what it wrote to
+    standard error, of a server that a command started."""
+
+    def __init__(self, message: str, output: ServerOutput | None = None) -> None:
+        super().__init__(message)
+        self.output = output
 
 
 class UntrustedError(ToolsError):

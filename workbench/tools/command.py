@@ -6,7 +6,7 @@ import asyncio
 import shlex
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from textwrap import shorten
 from types import TracebackType
@@ -18,6 +18,7 @@ from workbench.tools.connection import MAX_MESSAGE_BYTES, TimeLimits, first_line
 from workbench.tools.environment import filled
 from workbench.tools.server_log import ServerLog
 from workbench.tools.stdio import StdioTransport
+from workbench.trajectory.events import ServerOutput
 
 if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
@@ -38,6 +39,7 @@ class CommandConnection:
         environment: Mapping[str, str],
         secrets: Secrets,
         limits: TimeLimits,
+        log_changed: Callable[[], object] = lambda: None,
     ) -> None:
         self._server = server
         self._command = command
@@ -46,6 +48,7 @@ class CommandConnection:
         self._environment = environment
         self._secrets = secrets
         self._limits = limits
+        self._log_changed = log_changed
         self._log: ServerLog | None = None
         self._transport: StdioTransport | None = None
 
@@ -58,6 +61,14 @@ class CommandConnection:
     @property
     def pid(self) -> int | None:
         return self._transport.pid if self._transport is not None else None
+
+    @property
+    def output(self) -> ServerOutput | None:
+        if self._log is None:
+            return None
+        lines, earlier = self._log.last_lines()
+        log = str(self._log_file) if self._log.problem is None else None
+        return ServerOutput(self._server.name, lines, earlier, log)
 
     @property
     def closed(self) -> bool:
@@ -75,7 +86,7 @@ class CommandConnection:
         inherited = {name: self._environment[name] for name in DEFAULT_INHERITED_ENV_VARS if name in self._environment}
         program, *arguments = self._command
         title = f"server {self._server.name!r}: {self._shown_command}"
-        self._log = ServerLog(self._log_file, self._secrets.redact(title), self._secrets)
+        self._log = ServerLog(self._log_file, self._secrets.redact(title), self._secrets, self._log_changed)
         self._transport = StdioTransport(
             (sys.executable if program == "python" else program, *arguments),
             folder=self._folder,
@@ -86,7 +97,9 @@ class CommandConnection:
         )
         try:
             return await self._transport.__aenter__()
-        except BaseException:
+        except BaseException as error:
+            if isinstance(error, OSError):
+                self._log.note(f"cannot be started: {self._in_words(error)}")
             self._log.close()
             raise
 
@@ -98,6 +111,8 @@ class CommandConnection:
         try:
             await self._transport.__aexit__(kind, error, traceback)
         finally:
+            own_end = self._transport.own_exit_code is not None
+            self._log.note(self.why_lost(None) if own_end else "was closed")
             self._log.close()
 
     def kill(self) -> None:

@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from workbench.dataclasses import dataclass
+from workbench.trajectory.events import ServerOutput
 from workbench.trajectory.messages import ToolDefinition
 
 if TYPE_CHECKING:
@@ -18,11 +19,13 @@ ServerState = Literal["not started", "starting", "running", "down"]
 
 @dataclass(frozen=True)
 class ServerStatus:
-    """The state of a server, with its tools when it runs and the reason when it is down."""
+    """The state of a server, with its tools when it runs, and when it is down the reason and the end of what it wrote
+    to standard error."""
 
     state: ServerState = "not started"
     tools: tuple[ToolDefinition, ...] = ()
     reason: str = ""
+    output: ServerOutput | None = None
 
 
 MAX_MESSAGE_BYTES = 32 * 1024 * 1024
@@ -84,6 +87,10 @@ class Connection(Protocol):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> bool | None: ...
+
+    @property
+    def output(self) -> ServerOutput | None:
+        """The end of what the server has written to standard error; `None` when that cannot be read here."""
 
     def kill(self) -> None:
         """End the server at once, as far as possible. Harmless at any time."""

@@ -20,6 +20,7 @@ from workbench.tools.answer import PythonReferenceError, ToolsError
 from workbench.tools.code_files import FoundCode
 from workbench.tools.connection import TimeLimits, first_line, innermost
 from workbench.tools.python_reference import PythonFunctions
+from workbench.trajectory.events import ServerOutput
 
 if TYPE_CHECKING:
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
@@ -47,6 +48,10 @@ class ModuleConnection:
 
     @property
     def pid(self) -> int | None:
+        return None
+
+    @property
+    def output(self) -> ServerOutput | None:
         return None
 
     @property

@@ -21,6 +21,7 @@ from workbench.tools.listings import DamagedListingError, Listing, Listings, def
 from workbench.tools.mocks import Mocks
 from workbench.tools.python_reference import PythonFunctions
 from workbench.tools.toolbox import Toolbox, offered
+from workbench.trajectory.events import ServerOutput
 from workbench.trajectory.messages import ToolDefinition
 
 if TYPE_CHECKING:
@@ -35,11 +36,13 @@ class _Started:
 
 @dataclass(frozen=True)
 class _Listed:
-    """A server's tools; `server` is `None` when they are only remembered, and `notice` then says why."""
+    """A server's tools; `server` is `None` when they are only remembered. `notice` then says why, and `output` is of
+    the server if it failed."""
 
     tools: tuple[ToolDefinition, ...]
     server: McpServer | None = None
     notice: str | None = None
+    output: ServerOutput | None = None
 
 
 class ServerPool:
@@ -47,8 +50,8 @@ class ServerPool:
 
     A server is identified by its suite file and its definition, and is shared by all runs. It is started as the grant
     of the suite allows; a later grant does not change a running server. The program supplies the folders for logs and
-    listings. `now` returns the time of day. `starting` wraps the start of each server, with its description. Use it on
-    one event loop.
+    listings. `now` returns the time of day. `starting` wraps the start of each server, with its description. `listed`
+    is called with the suite file and the name of a server whose tools are now remembered. Use it on one event loop.
     """
 
     def __init__(
@@ -57,8 +60,10 @@ class ServerPool:
         limits: TimeLimits | None = None,
         now: Callable[[], datetime] = lambda: datetime.now().astimezone(),
         starting: Callable[[str], AbstractContextManager[None]] = lambda _what: nullcontext(),
+        listed: Callable[[Path, str], object] = lambda _suite_file, _server: None,
     ) -> None:
         self._starting = starting
+        self._tell_listed = listed
         self._program = program
         self._limits = limits or TimeLimits()
         self._listings = Listings(program.folders.listings, now)
@@ -89,6 +94,7 @@ class ServerPool:
             {tool.name: each.server for each in listed if each.server for tool in each.tools} if execute else {},
             functions.answer,
             tuple(each.notice for each in listed if each.notice is not None),
+            tuple(each.output for each in listed if each.output is not None),
         )
 
     async def started(self, suite_file: Path, server: Server, grant: Grant) -> McpServer:
@@ -115,7 +121,7 @@ class ServerPool:
         if started is None:
             return ServerStatus()
         if started.server.down is not None:
-            return ServerStatus("down", reason=started.server.down)
+            return ServerStatus("down", reason=started.server.down, output=started.server.output)
         if not started.start.done():
             return ServerStatus("starting")
         return ServerStatus("running", started.server.tools)
@@ -173,11 +179,14 @@ class ServerPool:
         try:
             listing = self._listings.recall(suite_file, server)
         except DamagedListingError as damage:
-            raise type(error)(f"{error}; {damage}") from error
+            text = f"{error}; {damage}"
+            failed = ServerError(text, error.output) if isinstance(error, ServerError) else UntrustedError(text)
+            raise failed from error
         if listing is None:
             raise error
         moment = f"{listing.listed_at:%Y-%m-%d %H:%M}"
-        return _Listed(listing.tools, notice=f"tools of server {server.name!r} as listed on {moment}: {why}")
+        notice = f"tools of server {server.name!r} as listed on {moment}: {why}"
+        return _Listed(listing.tools, None, notice, error.output if isinstance(error, ServerError) else None)
 
     def _begin(self, suite_file: Path, definition: Server, grant: Grant) -> _Started:
         from workbench.tools.servers import McpServer  # on use: most suites have no server
@@ -194,6 +203,7 @@ class ServerPool:
             await server.start()
         tools = self._program.secrets.redacted(server.tools)
         await asyncio.to_thread(self._listings.remember, suite_file, definition, tools)
+        self._tell_listed(suite_file, definition.name)
 
     def _connection(self, suite_file: Path, server: Server, grant: Grant) -> Connection:
         folder, secrets = suite_file.parent, self._program.secrets

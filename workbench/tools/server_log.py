@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import codecs
 import os
+from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO
 
@@ -12,40 +14,76 @@ from workbench.config.finding import Pieces
 from workbench.config.secrets import Secrets
 
 MAX_LOG_BYTES = 1024 * 1024
-"""Bytes logged for one start. A larger log is truncated when its server starts."""
+"""How much a log keeps when it is shortened, which happens whenever it is twice as large."""
 
-_DROPPED = "[workbench] the rest of what the server says until it starts again is not kept\n"
+LAST_LINES = 10
+"""The lines that a failed server's errors show."""
+
+MAX_LINE_CHARACTERS = 400
+"""Of the last lines, longer ones are cut."""
+
 _CHUNK_BYTES = 65_536
+_MOST_LAST = LAST_LINES * (MAX_LINE_CHARACTERS + 1)
 
 
 class ServerLog:
-    """Appends to a file that only its owner may read. Where the file cannot be written, its content is dropped."""
+    """Appends to a file that only its owner may read, and drops the oldest lines of one that becomes too large. The
+    last lines are known even if there is no such file. `changed` is called after each change."""
 
-    def __init__(self, file: Path, title: str, secrets: Secrets) -> None:
+    def __init__(
+        self,
+        file: Path,
+        title: str,
+        secrets: Secrets,
+        changed: Callable[[], object] = lambda: None,
+        now: Callable[[], datetime] = datetime.now,
+    ) -> None:
+        self._path = file
         self._secrets = secrets
-        self._left = MAX_LOG_BYTES
+        self._changed = changed
+        self._size = 0
+        self._last = ""
+        """The end of the server's output."""
+        self._line_ends = 0
+        """The line ends of its whole output."""
         self.problem: str | None = None
         """Why there is no log file, if there is none."""
         try:
             self._file: BinaryIO | None = _open(file)
+            self._size = os.fstat(self._file.fileno()).st_size
         except OSError as error:
             self.problem = f"{file} cannot be written, {error.strerror}"
             self._file = None
-        self._append(f"== {title}\n")
+        self._write(f"== {title}, started {now():%Y-%m-%d %H:%M:%S}\n")
 
     def write_line(self, beginning: str, text: str, limit: int) -> None:
-        """Append a line, its text cut to a number of characters."""
+        """Append a line of the server, its text cut to a number of characters."""
         self._append(f"{beginning}{self._secrets.redact(text.rstrip())[:limit]}\n")
 
+    def note(self, text: str) -> None:
+        """Append a line about the server. It is not among the last lines."""
+        begin = "" if not self._last or self._last.endswith("\n") else "\n"
+        self._write(f"{begin}[workbench] {text}\n")
+
+    def last_lines(self) -> tuple[tuple[str, ...], int]:
+        """Returns the last lines of the server, and how many came before them."""
+        whole = self._last.removesuffix("\n")
+        if not whole:
+            return (), self._line_ends
+        of_all = self._line_ends + (not self._last.endswith("\n"))
+        known = whole.split("\n")
+        lines = [_cut(line) for line in known[-LAST_LINES:]]
+        if len(self._last) == _MOST_LAST and len(known) == len(lines):
+            lines[0] = f"…{known[0][-MAX_LINE_CHARACTERS:]}"  # its beginning is lost
+        return tuple(lines), of_all - len(lines)
+
     async def follow(self, stream: asyncio.StreamReader) -> None:
-        """Append everything from a stream until it ends. It is read to its end even when the log is full, so that the
-        server never blocks. May be cancelled."""
+        """Append everything from a stream until it ends. May be cancelled."""
         decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
         pieces = Pieces()
         try:
             while chunk := await stream.read(_CHUNK_BYTES):
-                if self._file is not None and self._left > 0:
-                    self._append(pieces.add(decoder.decode(chunk), self._secrets.finder))
+                self._append(pieces.add(decoder.decode(chunk), self._secrets.finder))
         finally:
             self._append(pieces.rest(self._secrets.finder))
 
@@ -56,23 +94,47 @@ class ServerLog:
             self._file = None
 
     def _append(self, text: str) -> None:
-        if self._file is None or self._left <= 0 or not text:
+        if text:
+            self._line_ends += text.count("\n")
+            self._last = (self._last + text)[-_MOST_LAST:]
+            self._write(text)
+
+    def _write(self, text: str) -> None:
+        if self._file is None:
             return
         data = text.encode("utf-8", "backslashreplace")
         try:
-            self._file.write(data[: self._left])
-            if len(data) >= self._left:
-                self._file.write(f"\n{_DROPPED}".encode())
+            self._file.write(data)
+            self._size += len(data)
+            if self._size > 2 * MAX_LOG_BYTES:
+                self._shorten(self._file)
         except OSError as error:
-            self.problem = f"{error.strerror} after its beginning"
-            data = bytes(self._left)
-        self._left -= len(data)
+            self.problem = f"{self._path} cannot be written any more, {error.strerror}"
+            self.close()
+        self._changed()
+
+    def _shorten(self, file: BinaryIO) -> None:
+        """Keep only the end of the file. Another Workbench may write to it too, so it stays the same file."""
+        with self._path.open("rb") as reading:
+            if not os.path.samestat(os.fstat(reading.fileno()), os.fstat(file.fileno())):
+                raise FileNotFoundError(0, "it was moved or replaced", str(self._path))
+            size = reading.seek(0, os.SEEK_END)
+            reading.seek(max(size - MAX_LOG_BYTES, 0))
+            kept = reading.read(MAX_LOG_BYTES)
+        kept = kept[kept.find(b"\n") + 1 :]
+        file.truncate(0)
+        notice = f"[workbench] {size - len(kept):,} bytes that came before this line were dropped\n".encode()
+        file.write(notice + kept)
+        self._size = len(notice) + len(kept)
+
+
+def _cut(line: str) -> str:
+    line = line.removesuffix("\r")
+    return line if len(line) <= MAX_LINE_CHARACTERS else line[:MAX_LINE_CHARACTERS] + "…"
 
 
 def _open(path: Path) -> BinaryIO:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    too_long = path.exists() and path.stat().st_size > MAX_LOG_BYTES
-    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | (os.O_TRUNC if too_long else 0)
-    opened = os.fdopen(os.open(path, flags, mode=0o600), "ab", buffering=0)
+    opened = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, mode=0o600), "ab", buffering=0)
     path.chmod(0o600)
     return opened

@@ -29,6 +29,7 @@ from workbench.tools.connection import (
 from workbench.tools.content import answer_of, error_of
 from workbench.tools.environment import MissingVariableError
 from workbench.tools.python_reference import in_thread
+from workbench.trajectory.events import ServerOutput
 from workbench.trajectory.messages import JsonValue, ToolDefinition
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ class McpServer:
         self._tools: tuple[ToolDefinition, ...] = ()
         self._error: BaseException | None = None
         self._down: str | None = None
+        self._output: ServerOutput | None = None
 
     @property
     def tools(self) -> tuple[ToolDefinition, ...]:
@@ -68,6 +70,11 @@ class McpServer:
     def down(self) -> str | None:
         """Why the server can no longer be called; `None` while it can."""
         return self._down
+
+    @property
+    def output(self) -> ServerOutput | None:
+        """The end of what it wrote to standard error before it went down."""
+        return self._output
 
     @property
     def pid(self) -> int | None:
@@ -82,7 +89,7 @@ class McpServer:
         try:
             await self._start()
         except ServerError as error:
-            self._down = str(error)
+            self._down, self._output = str(error), error.output
             raise
         except asyncio.CancelledError:
             self._cancel_owner()
@@ -95,7 +102,7 @@ class McpServer:
         server is down, dies, or does not answer within its time limit."""
         client, connection = self._client, self._connection
         if client is None:
-            raise ServerError(self._down or self._says("is not running"))
+            raise self._gone()
         if not _is_text(arguments):
             return ToolAnswer("The arguments hold text that is not valid Unicode.", is_error=True)
         from mcp import MCPError
@@ -108,17 +115,17 @@ class McpServer:
             return self._fit(answer_of(result), tool)
         except TimeoutError:
             late = f"did not answer a call of {tool} within {self._limits.call_s:g} s{connection.hint()}"
-            raise ServerError(self._says(late)) from None
+            raise self._failure(late) from None
         except (MCPError, RuntimeError, ValueError) as error:
             # MCPError is an error reported by the server or the end of the connection, and both may have the same code;
             # RuntimeError and ValueError mean that the answer violates the tool's output schema or the protocol.
             problem = connection.why_unanswered(error)
             if self._client is client and not connection.closed:
                 if problem is not None:
-                    raise ServerError(self._says(f"failed a call of {tool}: {problem}")) from None
+                    raise self._failure(f"failed a call of {tool}: {problem}") from None
                 return self._fit(error_of(error), tool)
         await self._end()
-        raise ServerError(self._down or self._says("is not running"))
+        raise self._gone()
 
     async def ended(self) -> None:
         """Wait until a started server is down."""
@@ -135,7 +142,7 @@ class McpServer:
         await asyncio.to_thread(importlib.import_module, "mcp")
         _silence_sdk_logging()
         if self._down is not None:
-            raise ServerError(self._down)
+            raise self._gone()
         loop = asyncio.get_running_loop()
         self._stop = loop.create_future()
         listed: asyncio.Future[None] = loop.create_future()
@@ -146,8 +153,10 @@ class McpServer:
             return
         if owner.done():
             raise self._start_error()
+        # Before it is ended, which makes some servers write more.
+        error = self._failure(f"did not answer within {self._limits.start_s:g} s{self._connection.hint()}")
         await self._end()
-        raise ServerError(self._says(f"did not answer within {self._limits.start_s:g} s{self._connection.hint()}"))
+        raise error
 
     async def _own(self, listed: asyncio.Future[None], stop: asyncio.Future[None]) -> None:
         """Own the connection from start to end in one task."""
@@ -167,6 +176,7 @@ class McpServer:
             self._client = None
             if listed.done() and self._down is None:
                 self._down = self._says(self._connection.why_lost(self._error))
+                self._output = self._connection.output
 
     async def _list_tools(self, client: Client) -> tuple[ToolDefinition, ...]:
         tools: list[Tool] = []
@@ -177,7 +187,7 @@ class McpServer:
             cursor = page.next_cursor
             if cursor is None:
                 return tuple(self._definition(tool) for tool in tools)
-        raise ServerError(self._says(f"lists its tools on more than {MAX_PAGES} pages"))
+        raise self._failure(f"lists its tools on more than {MAX_PAGES} pages")
 
     def _definition(self, tool: Tool) -> ToolDefinition:
         hints = tool.annotations.model_dump(by_alias=True, exclude_none=True) if tool.annotations else {}
@@ -232,9 +242,7 @@ class McpServer:
     def _fit(self, answer: ToolAnswer, tool: str) -> ToolAnswer:
         """Returns the answer in a form that text files and requests can hold."""
         if len(answer.content) > MAX_MESSAGE_BYTES:
-            raise ServerError(
-                self._says(f"answered a call of {tool} with more than {MAX_MESSAGE_BYTES // 2**20} MiB of text")
-            )
+            raise self._failure(f"answered a call of {tool} with more than {MAX_MESSAGE_BYTES // 2**20} MiB of text")
         return ToolAnswer(clean_text(answer.content), answer.is_error)
 
     def _progress(self, on_progress: OnProgress) -> ProgressFnT:
@@ -248,6 +256,13 @@ class McpServer:
         # It contains cut texts, so no later door would find a secret that is cut in two.
         return self._secrets.redact(clean_text(f"server {self._server.name!r} {what} ({self._connection.where})"))
 
+    def _failure(self, what: str) -> ServerError:
+        return ServerError(self._says(what), self._connection.output)
+
+    def _gone(self) -> ServerError:
+        """Returns the error for a server that does not run."""
+        return ServerError(self._down or self._says("is not running"), self._output)
+
     def _cut(self, text: str) -> str:
         # Redacted before it is cut, so that no half of a secret remains.
         return text if len(text) <= MAX_PROGRESS_CHARACTERS else self._secrets.redact(text)[:MAX_PROGRESS_CHARACTERS]
@@ -258,10 +273,10 @@ class McpServer:
         if isinstance(error, ServerError):
             return error
         if self._down is not None:
-            return ServerError(self._down)
+            return self._gone()
         if isinstance(error, MissingVariableError):
-            return ServerError(self._says(f"needs the environment variable {error.name}, which is not set"))
-        return ServerError(self._says(self._connection.why_not_started(error)))
+            return self._failure(f"needs the environment variable {error.name}, which is not set")
+        return self._failure(self._connection.why_not_started(error))
 
 
 def _is_text(arguments: Mapping[str, JsonValue]) -> bool:

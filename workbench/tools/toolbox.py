@@ -10,6 +10,7 @@ from workbench.suite.model import Case, Suite
 from workbench.suite.tool_names import KnownNames, names_for_all, unknown_mocks, unknown_names
 from workbench.tools.answer import OnProgress, ToolAnswer, ToolsError, UnknownToolError
 from workbench.tools.mocks import AskJudge, Mocks, PlannedAnswer, default_answer, mock_answer
+from workbench.trajectory.events import ServerOutput
 from workbench.trajectory.messages import JsonValue, ResultSource, ToolCall, ToolDefinition
 
 if TYPE_CHECKING:
@@ -23,7 +24,8 @@ class Toolbox:
     """The tools offered to the model in one run, and the sources of answers to its calls.
 
     `servers` holds, by tool name, the servers on which tools really run; empty without real execution. `call_python`
-    calls the functions of the suite's `python` checks. `notices` report listings that are only remembered.
+    calls the functions of the suite's `python` checks. `notices` report listings that are only remembered, and
+    `server_outputs` are of servers that therefore do not run.
     """
 
     def __init__(
@@ -33,9 +35,11 @@ class Toolbox:
         servers: Mapping[str, McpServer],
         call_python: CallPython,
         notices: tuple[str, ...] = (),
+        server_outputs: tuple[ServerOutput, ...] = (),
     ) -> None:
         self.definitions = tuple(definitions)
         self.notices = notices
+        self.server_outputs = server_outputs
         self.call_python = call_python
         self._offered = {definition.name: definition for definition in definitions}
         self._mocks = mocks

@@ -20,6 +20,7 @@ from workbench.suite.model import Server
 from workbench.tools.answer import ServerError
 from workbench.tools.connection import MAX_MESSAGE_BYTES, TimeLimits, first_line
 from workbench.tools.environment import filled
+from workbench.trajectory.events import ServerOutput
 
 if TYPE_CHECKING:
     import httpx2
@@ -78,6 +79,10 @@ class UrlConnection:
 
     @property
     def pid(self) -> int | None:
+        return None
+
+    @property
+    def output(self) -> ServerOutput | None:
         return None
 
     @property

@@ -38,9 +38,20 @@ call may be executed."""
 
 
 @dataclass(frozen=True, slots=True)
+class ServerOutput:
+    """The end of what a server wrote to standard error before it failed, without secrets. `earlier` counts the lines
+    before `lines`, `log` is the file that has all of them."""
+
+    server: str
+    lines: tuple[str, ...]
+    earlier: int = 0
+    log: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class RunStarted:
     """The conversation before the first request. `notices` name what differs from the suite: a parameter that the API
-    lacks, or a remembered listing of tools whose server cannot be reached."""
+    lacks, or a remembered listing of tools whose server cannot be reached. `server_outputs` are of such servers."""
 
     suite_hash: str
     case_id: str
@@ -51,6 +62,7 @@ class RunStarted:
     tools: tuple[ToolDefinition, ...]
     seed: int | None = None
     notices: tuple[str, ...] = ()
+    server_outputs: tuple[ServerOutput, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,10 +255,12 @@ class ResultReceived:
 
 @dataclass(frozen=True, slots=True)
 class RunFinished:
-    """The run is over; `error` says what the infrastructure did when the reason is `error` or `timed out`."""
+    """The run is over; `error` says what the infrastructure did when the reason is `error` or `timed out`, and
+    `server_output` is of the server that failed, if one did."""
 
     reason: FinishReason
     error: str | None = None
+    server_output: ServerOutput | None = None
 
 
 ModelEvent = TextDelta | ReasoningDelta | CallStarted | CallArgumentsDelta | CallFinished

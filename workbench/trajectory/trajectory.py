@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from workbench.dataclasses import dataclass
-from workbench.trajectory.events import Forked, ResultReceived, RunFinished, RunStarted, StepStarted, StopReason
+from workbench.trajectory.events import (
+    Forked,
+    ResultReceived,
+    RunFinished,
+    RunStarted,
+    ServerOutput,
+    StepStarted,
+    StopReason,
+)
 from workbench.trajectory.messages import JsonValue, ToolCall, Usage
 
 
@@ -115,6 +123,13 @@ class Trajectory:
     def notices(self) -> tuple[str, ...]:
         """What differs from the suite (`RunStarted.notices`)."""
         return self.start.notices if self.start is not None else ()
+
+    @property
+    def server_outputs(self) -> tuple[ServerOutput, ...]:
+        """What servers wrote before they failed: those that did not start, then the one that ended the run."""
+        at_start = self.start.server_outputs if self.start is not None else ()
+        last = self.finish.server_output if self.finish is not None else None
+        return at_start if last is None else (*at_start, last)
 
     @property
     def final_answer(self) -> str:

@@ -8,7 +8,7 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING, Protocol
 
 from workbench.authoring.case_list import CaseKey
-from workbench.batches.events import BatchEvent, BatchListener, BatchStarted, HistorySaid, Inbox
+from workbench.batches.events import BatchEvent, BatchListener, BatchStarted, HistorySaid, Inbox, ToolsListed
 from workbench.tui.kit.stage import Stage
 from workbench.tui.run_book.book import RunBook
 
@@ -64,6 +64,8 @@ class Runner:
         self._stage = stage
         self._open_runtime = open_runtime
         self.on_delivery = delivered
+        self.on_listing: Callable[[], object] = lambda: None
+        """Called when servers have listed their tools, before `on_delivery`."""
         self._interval_s = interval_s
         self._open_recordings = open_recordings
         """Returns the recordings for a new batch, if runs are recorded."""
@@ -186,7 +188,9 @@ class Runner:
         batches_before = self.book.progress().under_way
         cases: set[CaseKey] = set()
         began = False
+        listed = False
         for event in self._inbox.take():
+            listed |= isinstance(event, ToolsListed)
             if isinstance(event, HistorySaid):
                 self._history_problems.append(event.text)
                 continue
@@ -195,4 +199,6 @@ class Runner:
                 began = True
             else:
                 cases.add(case)
+        if listed:
+            self.on_listing()
         self.on_delivery(cases, began or batches_before != self.book.progress().under_way)

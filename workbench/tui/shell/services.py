@@ -91,6 +91,7 @@ class Services:
             terminal.paint_interval_s,
             (lambda: Recordings(record, recording_lines(program.secrets))) if record is not None else None,
         )
+        self.runner.on_listing = self._tools_listed
         self.breakpoints = ProjectBreakpoints(
             app, open_suites, self.known_tools, program, begin.breakpoints if begin is not None else None
         )
@@ -159,6 +160,12 @@ class Services:
         self.runner.stop_all()
         self._questions.withdraw()
         self._app.announce("Stopping everything; what is finished is kept", "text", GLYPHS.stopped)
+
+    def _tools_listed(self) -> None:
+        """Make the tools that servers have just listed known to completion, audit and form."""
+        self.known_tools.forget()
+        self._main.auditor.forget()
+        self.selection.show_again()
 
     def _delivered(self, cases: set[CaseKey], batches: bool) -> None:
         self.regrader.finish(cases)

@@ -17,6 +17,7 @@ from workbench.trajectory.messages import JsonValue, ToolDefinition
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.json_lines import JoinedLines, JsonLines
 from workbench.tui.lines.prose import Message, heading, paragraph, signed
+from workbench.tui.lines.server_output import server_output_lines
 from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cut_line, spread, wrap
 from workbench.tui.lines.words import hints_in_words
 from workbench.tui.tools.shelves import Shelf, ToolRow, ToolShelves, expecting
@@ -124,6 +125,8 @@ def _server_lines(shelf: Shelf, server: Server, width: int, now: datetime) -> li
     lines.append((Span(f" {sign} {shelf.state}", role),))
     if shelf.reason:
         lines += paragraph(shelf.reason, width, "error")
+    if shelf.output is not None:
+        lines += server_output_lines(shelf.output, width, 1)
     lines += paragraph(reached(server), width, "muted")
     if server.prefix:
         lines += paragraph(f"prefix {server.prefix}", width, "muted")

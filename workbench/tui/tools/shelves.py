@@ -15,6 +15,7 @@ from workbench.suite.loading import SuiteFile
 from workbench.suite.model import Server
 from workbench.tools.connection import ServerState, ServerStatus
 from workbench.tools.listings import Listing, definition_of
+from workbench.trajectory.events import ServerOutput
 from workbench.trajectory.messages import ToolDefinition
 from workbench.tui.kit.rows import ListState
 
@@ -28,13 +29,15 @@ ShelfKey = tuple[Path, str | None, str | None]
 @dataclass(frozen=True)
 class Shelf:
     """The tools of one server of a suite or, if `server` is `None`, those defined in the suite or in the case with the
-    id `case`. `listed_at` is set for tools from an earlier listing. `reason` is why the server is down."""
+    id `case`. `listed_at` is set for tools from an earlier listing. `reason` is why the server is down, and `output` is
+    the end of what it wrote."""
 
     file: SuiteFile
     server: Server | None
     tools: tuple[ToolDefinition, ...] = ()
     state: ServerState = "not started"
     reason: str = ""
+    output: ServerOutput | None = None
     listed_at: datetime | None = None
     case: str | None = None
 
@@ -98,6 +101,7 @@ class ToolShelves(ListState[ToolRow]):
             listed_at = now
         self._texts.clear()
         self._shelves[at] = replace(shelf, state=status.state, reason=status.reason, tools=tools, listed_at=listed_at)
+        self._shelves[at] = replace(self._shelves[at], output=status.output)
         self._rebuild()
         return tools != shelf.tools
 

@@ -15,6 +15,7 @@ from workbench.suite.numerals import counted
 from workbench.trajectory.events import FinishReason
 from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
 from workbench.tui.lines.prose import signed
+from workbench.tui.lines.server_output import server_output_lines
 from workbench.tui.lines.spans import Line, Role, Span, cells, cut, cut_line
 from workbench.tui.lines.words import duration, failed_steps, model_label, score, short_count
 from workbench.tui.run_book.record import RunRecord
@@ -113,6 +114,8 @@ def outcome_lines(item: OutcomeItem, width: int, expanded: bool) -> list[Line]:
     grade = result.grade
     if result.status == "error":
         lines += signed(" ", result.error or "the run ended without an error message", "error", width, 1)
+        if item.finish is not None and item.finish.server_output is not None:
+            lines += server_output_lines(item.finish.server_output, width, 3)
         lines += signed(" ", "Not graded: this is not the model's fault and counts in no score.", "muted", width, 1)
     elif result.status == "skipped":
         lines += signed(" ", result.error or "the suite says so", "muted", width, 1)

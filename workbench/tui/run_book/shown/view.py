@@ -298,6 +298,10 @@ class RunView:
             if asked.errors and asked.errors[-1] == finish.error:
                 asked.errors.pop()  # the outcome shows it
         go_on(self._run)
+        for index, item in enumerate(self._run.items):
+            if isinstance(item, ResultItem) and item.executing and item.result is None:
+                item.executing = False
+                self._run.changed(index)
         if self._run.outcome is None:
             self._run.end().finish = finish
 

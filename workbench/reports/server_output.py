@@ -1,0 +1,49 @@
+"""What a server wrote to standard error before it failed, as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from workbench.grading.grade import RunResult
+from workbench.reports.paint import Paint
+from workbench.reports.visible import one_line
+from workbench.suite.numerals import counted
+from workbench.trajectory.events import ServerOutput
+
+
+def output_title(output: ServerOutput) -> str:
+    """Returns what the lines are: "standard error of server weather, the last 10 of 25 lines"."""
+    name = one_line(output.server)
+    if not output.lines:
+        return f"server {name} wrote nothing to standard error"
+    shown = len(output.lines)
+    of_all = counted(output.earlier + shown, "line")
+    return f"standard error of server {name}, {f'the last {shown} of ' if output.earlier else ''}{of_all}"
+
+
+def output_lines(output: ServerOutput, paint: Paint, indent: int) -> Iterator[str]:
+    """Yields the title and the lines, with control characters made visible. No line is cut."""
+    blank = " " * indent
+    yield paint(f"{blank}{output_title(output)}{':' if output.lines else ''}", "quiet")
+    for line in output.lines:
+        yield f"{blank}  {one_line(line)}"
+
+
+class ToldOutputs:
+    """Tells the output of each server once, whichever runs it has ended."""
+
+    def __init__(self, paint: Paint) -> None:
+        self._paint = paint
+        self._told: set[tuple[str, str]] = set()
+
+    def lines(self, suite: str, outputs: Iterable[ServerOutput | None], indent: int) -> Iterator[str]:
+        """Yields the lines of the outputs of a suite's servers that were not told before."""
+        for output in outputs:
+            if output is not None and (suite, output.server) not in self._told:
+                self._told.add((suite, output.server))
+                yield from output_lines(output, self._paint, indent)
+
+    def of_end(self, result: RunResult, indent: int) -> Iterator[str]:
+        """Yields the lines of the server that ended a run, if one did."""
+        finish = result.trajectory.finish
+        yield from self.lines(result.suite, [finish.server_output if finish is not None else None], indent)
