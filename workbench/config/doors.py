@@ -70,7 +70,11 @@ DOORS: tuple[Door, ...] = (
     Door(
         "server logs",
         "What servers write to standard error, redacted across the borders of its pieces.",
-        ("tools/server_log.py:ServerLog._append", "tools/server_log.py:_open"),
+        (
+            "tools/server_log.py:ServerLog._write",
+            "tools/server_log.py:ServerLog._shorten",
+            "tools/server_log.py:_open",
+        ),
     ),
     Door("audit log", "Real executions of tools, each value redacted.", ("tools/audit.py:AuditLog._append",)),
     Door(

@@ -17,7 +17,7 @@ from workbench.tools.code_files import FoundCode
 from workbench.tools.connection import Connection, ServerStatus, TimeLimits
 from workbench.tools.environment import learn_written
 from workbench.tools.grant import Grant
-from workbench.tools.listings import DamagedListingError, Listing, Listings, definitions_for, digest, readable_name
+from workbench.tools.listings import DamagedListingError, Listing, Listings, definitions_for
 from workbench.tools.mocks import Mocks
 from workbench.tools.python_reference import PythonFunctions
 from workbench.tools.toolbox import Toolbox, offered
@@ -219,14 +219,11 @@ class ServerPool:
             return UrlConnection(server, server.url, environment, secrets, self._limits)
         if server.command is not None:
             from workbench.tools.command import CommandConnection
+            from workbench.tools.server_log import log_file_of
 
-            log_file = self._log_file(suite_file, server)
+            log_file = log_file_of(self._program.folders.server_logs, suite_file, server)
             return CommandConnection(server, server.command, folder, log_file, environment, secrets, self._limits)
         raise ServerError(f"server {server.name!r} has neither a command nor a url nor a module")
-
-    def _log_file(self, suite_file: Path, server: Server) -> Path:
-        name = f"{readable_name(suite_file, server)}-{digest(str(suite_file))[:8]}.log"
-        return self._program.folders.server_logs / name
 
 
 def _key(suite_file: Path, server: Server) -> tuple[Path, str]:

@@ -12,6 +12,8 @@ from typing import BinaryIO
 
 from workbench.config.finding import Pieces
 from workbench.config.secrets import Secrets
+from workbench.suite.model import Server
+from workbench.tools.listings import digest, readable_name
 
 MAX_LOG_BYTES = 1024 * 1024
 """How much a log keeps when it is shortened, which happens whenever it is twice as large."""
@@ -24,6 +26,11 @@ MAX_LINE_CHARACTERS = 400
 
 _CHUNK_BYTES = 65_536
 _MOST_LAST = LAST_LINES * (MAX_LINE_CHARACTERS + 1)
+
+
+def log_file_of(folder: Path, suite_file: Path, server: Server) -> Path:
+    """Returns the log of a suite's server in a folder of logs."""
+    return folder / f"{readable_name(suite_file, server)}-{digest(str(suite_file))[:8]}.log"
 
 
 class ServerLog:

@@ -23,6 +23,7 @@ OPENED_BY = {
     "breakpoints": (HOME, "B"),
     "trajectory": (HOME, "v enter"),
     "tools": (SHOP_FILE, "t"),
+    "log": (SHOP_FILE, "l"),
     "call": (SHOP_FILE, "t end i"),
     "grades": (HOME, "down equals_sign"),
     "failures": (HOME, "f"),

@@ -109,7 +109,8 @@ class RunBook:
         self._revisions: dict[Path, int] = {}
         self._tallies: dict[Path, tuple[tuple[str, ...], int, tuple[int, int]]] = {}
         self._questions: list[Question] = []
-        self._starting: dict[int, str] = {}
+        self._starting: dict[int, tuple[str, float]] = {}
+        """What starts, and since when."""
         self._origins: dict[str, RunRecord] = {}
         """The origins of forks that are about to start, by the id of the fork."""
 
@@ -148,7 +149,7 @@ class RunBook:
                     return record.path, record.case_id
             case StartUp(number=number, what=what, took_ms=took_ms):
                 if took_ms is None:
-                    self._starting[number] = what
+                    self._starting[number] = what, self._clock()
                 else:
                     self._starting.pop(number, None)
             case RunDone(result=result):
@@ -331,13 +332,19 @@ class RunBook:
                 None if None in left else max((guess for guess in left if guess is not None), default=None),
                 sum((each.statuses for each in counted), Counter()),
                 sum(run.wait is not None for run in self._running.values()),
-                tuple(self._starting.values()),
+                self.starting,
             )
         if self._last_batch is None:
             return Progress(0, 0, 0.0, False)
         last = self._batches[self._last_batch]
         took_s = (last.ended_s or last.started_s) - last.started_s
         return Progress(last.counted.done, last.counted.planned, took_s, False, statuses=last.counted.statuses)
+
+    @property
+    def starting(self) -> tuple[str, ...]:
+        """The servers and models that are starting, each with its seconds so far."""
+        now = self._clock()
+        return tuple(f"{what} … {int(now - began)} s" for what, began in self._starting.values())
 
     def under_way(self, case: CaseKey | None = None) -> list[RunRecord]:
         """Return the runs that wait or run, of one case or of all."""

@@ -375,10 +375,18 @@ class Question:
     asked: ExecutionQuestion
 
 
-def waiting_message(run: RunRecord, held: Sequence[RunRecord]) -> Message:
-    """Return the message of a run without events yet; `held` are the runs that are held."""
+def waiting_message(run: RunRecord, held: Sequence[RunRecord], starting: Sequence[str] = ()) -> Message:
+    """Return the message of a run without events yet; `held` are the runs that are held, `starting` what starts."""
+    if run.stage == "waiting" and (own := [what for what in starting if _is_needed(run, what)]):
+        return tuple((f"Starting {what}", "running") for what in own)
     before = sum(other.model == run.model for other in held)
     if run.stage != "waiting" or not before:
         return (("Waiting for its turn.", "muted"),)
     runs = "a run on this model that is held" if before == 1 else f"{before} runs on this model that are held"
     return ((f"Waiting for its turn behind {runs}; H goes there.", "warned"),)
+
+
+def _is_needed(run: RunRecord, starting: str) -> bool:
+    """Return whether a run waits for what starts: for a server of its suite, or for its model."""
+    servers = run.planned.suite.servers
+    return any(starting.startswith(f"server {server.name} …") for server in servers) or starting.startswith("model ")

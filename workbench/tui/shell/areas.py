@@ -91,6 +91,7 @@ class Areas:
             approve_servers=starter.approval_of_servers,
             tools_changed=tools_changed,
             turn_breakpoint=breakpoints.turn_at_tool,
+            logs=program.folders.server_logs,
         )
         self._stepping = SteppingCommands(
             app, selection, main, run_pane, runner, starter.run_soon, editor, program.secrets

@@ -153,7 +153,8 @@ class MainScreen(PanesScreen):
         row = self.selection.row
         if row is not None and row.case is None:
             self.post_message(self.SuiteShown())
-        self.run_pane.show(runs, self.selection.chosen_run if run is not None else 0, message, self.book.held_runs)
+        chosen = self.selection.chosen_run if run is not None else 0
+        self.run_pane.show(runs, chosen, message, self.book.held_runs, self.book.starting)
         self.refresh_bars()
 
     def delivered(self, cases: set[CaseKey], batches: bool) -> None:

@@ -188,6 +188,8 @@ class Services:
             shown.second_passed()
         else:
             self._main.show_status()
+            if self.book.starting:
+                self._main.show_run()
 
     def _may_ask(self) -> bool:
         """Return whether a question of a run may appear: nothing else has the focus."""

@@ -63,6 +63,14 @@ def _call(now: ToolsNow) -> str | None:
     return None if now.server else "this tool is written out in the suite: there is no server to call"
 
 
+def _log(now: ToolsNow) -> str | None:
+    return None if now.server else _WRITTEN_OUT
+
+
+def _log_of_suite(now: MainSituation) -> str | None:
+    return None if now.has_file else "there is no suite here"
+
+
 def _copy(now: Situation) -> str | None:
     return None if now.has_text else "there is nothing to copy here"
 
@@ -90,11 +98,17 @@ ACTIONS: tuple[Action, ...] = (
         "tools.break", "Set or remove a breakpoint on calls of the tool", ("b",), "tools", "break", _tool, listed=False
     ),
     Action("tools.copy", "Copy the definition of the tool", ("y",), "tools", "copy", _copy, listed=False),
+    Action("tools.log", "Log of the server, which follows it", ("l",), "tools", "log", _log, listed=False),
     Action("tools.filter", "Filter the tools as you type", ("slash",), "tools", "filter", listed=False),
     Action("tools.other", "Other column", ("tab", "shift+tab"), "tools", listed=False),
     Action("tools.back", "Leave the filter, the tool or the screen", ("escape", "left"), "tools", "back", listed=False),
     Action("tools.help", "Keys and help", ("question_mark",), "tools", "keys", listed=False),
     Action("tools.quit", "Quit", ("q",), "tools", listed=False),
+    Action("server.log", "Log of the server of the run or suite", ("l",), why_not=_log_of_suite),
+    Action("log.copy", "Copy the log", ("y",), "log", "copy", _copy, listed=False),
+    Action("log.back", "Leave the log", ("escape", "left"), "log", "back", listed=False),
+    Action("log.help", "Keys and help", ("question_mark",), "log", "keys", listed=False),
+    Action("log.quit", "Quit", ("q",), "log", listed=False),
     Action("call.call", "Run the call with these arguments", ("r",), "call", "call", _make_call, listed=False),
     Action("call.stop", "Stop waiting for the answer", ("x",), "call", "stop waiting", _stop_waiting, listed=False),
     Action("call.mock", "Make the call a mock of the case", ("M",), "call", "use as mock", _answered, listed=False),
@@ -116,4 +130,6 @@ TYPING: tuple[Action, ...] = (
 )
 """The keys shown in the key bar while an argument is typed. The field handles them itself."""
 
-FEATURE = Feature("tools", ACTIONS, screens={"tools": "the tools", "call": "a call by hand"})
+FEATURE = Feature(
+    "tools", ACTIONS, screens={"tools": "the tools", "call": "a call by hand", "log": "the log of a server"}
+)

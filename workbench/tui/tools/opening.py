@@ -6,12 +6,15 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from workbench.reports.visible import one_line
 from workbench.tui.kit.stage import Announce, Stage
+from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.tree.selection import Selection
 
 if TYPE_CHECKING:
     from workbench.evaluation.approval import Approval
     from workbench.suite.loading import SuiteFile
+    from workbench.suite.model import Server
     from workbench.suite.render import Table
     from workbench.tui.tools.call_lines import CallForm
     from workbench.tui.tools.servers import Known
@@ -29,7 +32,9 @@ class ToolsCommands:
         approve_servers: Callable[[SuiteFile], Coroutine[Any, Any, Approval | str]],
         tools_changed: Callable[[], None],
         turn_breakpoint: Callable[[str, Announce], None],
+        logs: Path,
     ) -> None:
+        self._logs = logs
         self._stage = stage
         self._selection = selection
         self._known = known
@@ -37,7 +42,7 @@ class ToolsCommands:
         self.tools_changed = tools_changed
         self.turn_breakpoint = turn_breakpoint
         self._forms: dict[tuple[Path, str], CallForm] = {}
-        self.methods: dict[str, Callable[[], object]] = {"tools": self._open}
+        self.methods: dict[str, Callable[[], object]] = {"tools": self._open, "server.log": self._open_log}
 
     def _open(self) -> None:
         from workbench.tui.tools.screen import ToolsScreen
@@ -46,6 +51,33 @@ class ToolsCommands:
         screen = ToolsScreen(self._stage, [suite.file for suite in suites], place, self._forms, self._known, self)
         # The main form uses the known tools, which may have changed meanwhile.
         self._stage.show(screen, lambda _: self._selection.show_again())
+
+    def _open_log(self) -> None:
+        """Show the log of the server that ended the selected run, otherwise of the suite's first server."""
+        suite, run = self._selection.suite, self._selection.run
+        servers = suite.file.suite.servers if suite is not None and suite.file.suite is not None else ()
+        if suite is None or not servers:
+            self._stage.announce("This suite has no servers, so there is no log", "warned", GLYPHS.warned)
+            return
+        result = run.result if run is not None else None
+        finish = result.trajectory.finish if result is not None else None
+        ended_by = finish.server_output.server if finish is not None and finish.server_output is not None else None
+        commands = [server for server in servers if server.command is not None]
+        server = next((server for server in servers if server.name == ended_by), (commands or servers)[0])
+        self.show_log(suite.path, server, self._stage.announce)
+
+    def show_log(self, suite_file: Path, server: Server, announce: Announce) -> None:
+        """Show the log of a server, or announce why it has none."""
+        if server.command is None:
+            where = (
+                "where it runs" if server.url is not None else "in the program's log, because it runs inside Workbench"
+            )
+            announce(f"The log of {one_line(server.name)} is {where}", "warned", GLYPHS.warned)
+            return
+        from workbench.tools.server_log import log_file_of
+        from workbench.tui.tools.log_screen import LogScreen
+
+        self._stage.show(LogScreen(self._stage, server.name, log_file_of(self._logs, suite_file, server)))
 
     def file_at(self, path: Path) -> SuiteFile | None:
         """Return the current state of a suite."""

@@ -16,6 +16,7 @@ from workbench.analysis.tool_lint import LintFinding, lint_suite
 from workbench.batches.serving import ServerOf
 from workbench.reports.visible import one_line
 from workbench.suite.loading import SuiteFile
+from workbench.suite.model import Server
 from workbench.suite.numerals import counted
 from workbench.suite.render import Table
 from workbench.tools.connection import ServerStatus
@@ -54,6 +55,10 @@ class ToolsWays(Protocol):
 
     def change_case(self, suite_file: Path, change: Callable[[Table], Table], done: str) -> str:
         """Change the selected case. See `call_screen.IntoCase`."""
+        ...
+
+    def show_log(self, suite_file: Path, server: Server, announce: Announce) -> None:
+        """Show the log of a server, or announce why it has none."""
         ...
 
     def turn_breakpoint(self, tool: str, announce: Announce) -> None:
@@ -212,6 +217,12 @@ class ToolsScreen(ListScreen[None, ToolShelves]):
         if row.shelf.reason:
             return row.shelf.reason, "why the server is down"
         return str(row.shelf.file.path), "the suite's path"
+
+    def do_log(self) -> None:
+        """Show the log of the selected server."""
+        row = self.state.selected
+        if row is not None and row.shelf.server is not None:
+            self._ways.show_log(row.shelf.file.path, row.shelf.server, self.announce)
 
     # Servers
 

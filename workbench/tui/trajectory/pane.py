@@ -53,8 +53,16 @@ class RunPane(SearchedRun):
         self.query_one("#choice").display = False
         self.query_one("#branch").display = False
 
-    def show(self, runs: Sequence[RunRecord], chosen: int, message: Message, held: Sequence[RunRecord]) -> None:
-        """Show one of the runs of a case, or a message if there is none. `held` are all held runs, of any case."""
+    def show(
+        self,
+        runs: Sequence[RunRecord],
+        chosen: int,
+        message: Message,
+        held: Sequence[RunRecord],
+        starting: Sequence[str] = (),
+    ) -> None:
+        """Show one of the runs of a case, or a message if there is none. `held` are all held runs, of any case, and
+        `starting` is what starts."""
         if self.editor is not None:
             if runs and runs[chosen] is self.editor.held.run:
                 self.editor.follow()
@@ -63,7 +71,7 @@ class RunPane(SearchedRun):
         run = self._run = runs[chosen] if runs else None
         self.query_one("#choice", RunChoice).show(runs, chosen)
         self.query_one("#branch", BranchLine).show(run)
-        self.run_list.show(run.view if run else None, waiting_message(run, held) if run else message)
+        self.run_list.show(run.view if run else None, waiting_message(run, held, starting) if run else message)
         self.show_found()
 
     @property

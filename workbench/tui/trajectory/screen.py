@@ -92,7 +92,9 @@ class TrajectoryScreen(SideScreen[None]):
 
     def _show(self) -> None:
         """Show the current state of the run."""
-        self.run.run_list.show(self.record.view, waiting_message(self.record, self._book.held_runs))
+        self.run.run_list.show(
+            self.record.view, waiting_message(self.record, self._book.held_runs, self._book.starting)
+        )
         self.run.show_found()
         self._show_bars()
 

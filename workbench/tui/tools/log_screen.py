@@ -1,0 +1,124 @@
+"""The log of a server on a screen that follows it."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+
+from workbench.reports.visible import one_line
+from workbench.tui.kit.actions import Situation, bindings_for
+from workbench.tui.kit.bars import KeyBar
+from workbench.tui.kit.line_view import LineView
+from workbench.tui.kit.painting import Bar
+from workbench.tui.kit.side_screen import SideScreen
+from workbench.tui.kit.stage import Stage
+from workbench.tui.lines.prose import title_line
+from workbench.tui.lines.spans import Line, Span, wrap
+from workbench.tui.tools.actions import FEATURE
+
+LOOK_EVERY_S = 0.5
+"""How often an open log is looked at. Nothing is drawn while it stays the same."""
+
+LONGEST_LINE = 4_000
+
+
+class LogView(LineView):
+    """The lines of a log, wrapped, with control characters made visible. It stays at the end until one scrolls up."""
+
+    def __init__(self, widget_id: str) -> None:
+        super().__init__(widget_id)
+        self._lines: list[str] = []
+        self._rows: list[Line] = []
+        self._laid_out = -1
+
+    @property
+    def rows(self) -> list[Line]:
+        """All rows at the present width."""
+        if self._laid_out != self.text_width:
+            self._laid_out = self.text_width
+            room = max(self.text_width - 2, 10)
+            self._rows = [
+                (Span(f" {row}", "muted" if text.startswith(("== ", "[workbench] ")) else "text"),)
+                for text in self._lines
+                for row in wrap(one_line(text[:LONGEST_LINE]), room)
+            ]
+        return self._rows
+
+    @property
+    def has_cursor(self) -> bool:
+        return bool(self.rows)
+
+    def line_count(self) -> int:
+        return len(self.rows)
+
+    def line_at(self, index: int) -> Line:
+        return self.rows[index]
+
+    def take(self, lines: list[str]) -> None:
+        """Show other lines."""
+        follows = self.cursor >= len(self.rows) - 1
+        self._lines, self._laid_out = lines, -1
+        self.move_cursor(len(self.rows) - 1 if follows else min(self.cursor, len(self.rows) - 1))
+        self.repaint()
+
+
+class LogScreen(SideScreen[None]):
+    """The whole log of one server."""
+
+    FEATURE = FEATURE
+    NAME = "log"
+    BINDINGS: ClassVar[list[BindingType]] = bindings_for(FEATURE.at(NAME))
+    AUTO_FOCUS = "#log-lines"
+
+    def __init__(self, stage: Stage, server: str, file: Path) -> None:
+        super().__init__(stage)
+        self._server = server
+        self._file = file
+        self._seen: tuple[int, int] | None = None
+        self._text = ""
+
+    def compose(self) -> ComposeResult:
+        yield Bar("log-title")
+        yield LogView("log-lines")
+        yield KeyBar("log-keys")
+
+    def on_mount(self) -> None:
+        left: Line = (Span(" Log ", "badge"), Span(f" {one_line(self._server)}"))
+        right: Line = (Span(f"{one_line(str(self._file))} ", "muted"),)
+        self.query_one("#log-title", Bar).say(lambda width: title_line(left, (right, ()), width))
+        self.set_interval(LOOK_EVERY_S, self._look)
+        self.call_after_refresh(self._look)
+
+    async def _look(self) -> None:
+        read = await asyncio.to_thread(self._read)
+        if read is not None:
+            self._text = read
+            self.query_one(LogView).take(read.splitlines() or ["The server was never started here: there is no log."])
+            self._show_bars()
+
+    def _read(self) -> str | None:
+        """Return the log, `None` if it has not changed."""
+        try:
+            status = self._file.stat()
+            now = status.st_size, status.st_mtime_ns
+            if now == self._seen:
+                return None
+            self._seen = now
+            return self._file.read_text(encoding="utf-8", errors="backslashreplace")
+        except OSError as error:
+            now = -1, error.errno or 0
+            changed, self._seen = now != self._seen, now
+            missing = isinstance(error, FileNotFoundError)
+            return ("" if missing else f"{self._file} cannot be read: {error.strerror}") if changed else None
+
+    @property
+    def situation(self) -> Situation:
+        return Situation(has_text=bool(self._text))
+
+    def do_copy(self) -> None:
+        """Copy the whole log."""
+        self.stage.copy(self._text, "the log", self.announce)
