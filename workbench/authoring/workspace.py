@@ -78,6 +78,14 @@ def open_workspace(paths: Sequence[Path], models: ModelBook) -> Workspace:
     return _read((bundled("sample_suites"),), True, models)
 
 
+def to_begin(paths: Sequence[Path]) -> tuple[Path, ...]:
+    """Return those of the given paths at which a new suite can begin: names of TOML files in existing folders under
+    which there is nothing."""
+    return tuple(
+        path for path in paths if path.suffix == ".toml" and path.parent.is_dir() and not os.path.lexists(path)
+    )
+
+
 def read_again(workspace: Workspace, models: ModelBook) -> Workspace:
     """Find and read everything again."""
     return _read(workspace.roots, workspace.samples, models)

@@ -25,22 +25,12 @@ a gigabyte."""
 _DEFAULTS = Grading()
 
 
-class Compressor:
-    """What texts are compressed with. `sample` is what they have in common; to read them again, it is needed too."""
+class Packing:
+    """Compresses a text that comes in pieces, which are never in memory all at once. `sample` is what such texts have
+    in common; to read the text again, it is needed too."""
 
     def __init__(self, sample: bytes = b"") -> None:
-        self._made = zlib.compressobj(_LEVEL, zdict=sample) if sample else zlib.compressobj(_LEVEL)
-
-    def text(self) -> Packing:
-        """Begins a text. Copying what was made once takes a fraction of reading the sample anew."""
-        return Packing(self._made.copy())
-
-
-class Packing:
-    """Compresses a text that comes in pieces, which are never in memory all at once."""
-
-    def __init__(self, compressing: zlib._Compress | None = None) -> None:
-        self._zlib = compressing or zlib.compressobj(_LEVEL)
+        self._zlib = zlib.compressobj(_LEVEL, zdict=sample) if sample else zlib.compressobj(_LEVEL)
         self._length = 0
         self._done = bytearray()
         self.beginning = b""

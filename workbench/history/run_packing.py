@@ -14,7 +14,7 @@ from workbench.grading.grade import Status
 from workbench.grading.result_json import outcome_of, outcome_pieces
 from workbench.grading.run_summary import RunSummary, summary_of
 from workbench.history.columns import stored
-from workbench.history.packing import Compressor, grading_text
+from workbench.history.packing import Packing, grading_text
 from workbench.history.records import DoneRun
 from workbench.trajectory.event_lines import event_to_line
 from workbench.trajectory.events import Event, RunStarted
@@ -90,7 +90,6 @@ class RunPacker:
         self._tools: dict[tuple[str, tuple[str, ...]], tuple[tuple[ToolDefinition, ...], SharedText]] = {}
         self._sample_text = b""
         self._sample: SharedText | None = None
-        self._compressor = Compressor()
 
     def packed(self, run: DoneRun) -> PackedRun | None:
         """Compress a run as it may be stored. Returns `None` for one that was stopped before its first event, which
@@ -112,7 +111,6 @@ class RunPacker:
         events, tools = self._without_tools(run.events)
         if self._sample_text and self._sample is None:
             self._sample = _shared(self._sample_text)
-            self._compressor = Compressor(self._sample_text)
         lines = map(event_to_line, events)
         texts = [
             self._packed_text((line if number == 0 else f"\n{line}" for number, line in enumerate(lines)), search),
@@ -125,7 +123,7 @@ class RunPacker:
 
     def _packed_text(self, pieces: Iterable[str], search: Search | None) -> tuple[bytes, bytes]:
         """Returns a compressed text, and its beginning."""
-        packing = self._compressor.text()
+        packing = Packing(self._sample_text if self._sample is not None else b"")
         for chunk in _chunks(pieces):
             if search is not None and search(chunk):
                 raise _SecretFoundError

@@ -13,10 +13,12 @@ from workbench.authoring.form.templates import (
     new_case,
     new_message,
     new_mock,
+    new_server,
     new_step,
     new_suite,
 )
 from workbench.suite.loading import parse_suite
+from workbench.suite.render import Table
 from workbench.suite.splice import SuiteText
 from workbench.trajectory.messages import ToolDefinition
 
@@ -84,3 +86,31 @@ def test_messages_mocks_and_steps_are_sound_in_a_case() -> None:
     }
     assert parse_suite(SuiteText.of(new_suite("Trains")).with_new_case(0, case).text, Path("t.toml")).errors == ()
     assert new_step("book", "Book it.") == {"user": "Book it.", "tool": "book"}
+
+
+@pytest.mark.parametrize(
+    ("text", "server"),
+    [
+        (
+            "uvx mcp-server-git --repository .",
+            {"name": "git", "command": ["uvx", "mcp-server-git", "--repository", "."]},
+        ),
+        (
+            "npx -y @modelcontextprotocol/server-everything@2.1",
+            {"name": "everything", "command": ["npx", "-y", "@modelcontextprotocol/server-everything@2.1"]},
+        ),
+        ("python 'my tools/lights.py'", {"name": "lights", "command": ["python", "my tools/lights.py"]}),
+        ("docker run -i mcp/fetch", {"name": "fetch", "command": ["docker", "run", "-i", "mcp/fetch"]}),
+        ("node", {"name": "node", "command": ["node"]}),
+        ("http://localhost:8000/mcp", {"name": "localhost", "url": "http://localhost:8000/mcp"}),
+    ],
+)
+def test_a_server_is_made_of_its_command_or_url(text: str, server: Table) -> None:
+    assert new_server(text) == server
+    assert parse_suite(new_suite("Any", [server]), Path("t.toml")).errors == ()
+
+
+@pytest.mark.parametrize("text", ["'unclosed", "ftp://host/x", "http://"])
+def test_what_is_neither_command_nor_url_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"command|URL"):
+        new_server(text)

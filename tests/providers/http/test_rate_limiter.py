@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.providers.http.rate_limiter import LONGEST_HOLD_S, RateLimiter
+from workbench.providers.http.rate_limiter import LONGEST_HOLD_S, SPACING_S, TIMER_S, RateLimiter
 
 
 class World:
@@ -188,3 +188,23 @@ def test_of_several_models_behind_an_endpoint_the_smallest_limits_hold() -> None
         assert traffic.began == [(0, 0.0), (1, 1.0), (2, 10.0)]
 
     in_a_world(test)
+
+
+def test_timers_that_wake_a_little_early_wake_each_request_once_and_keep_the_pace() -> None:
+    now, waits = 0.0, 0
+
+    async def sleep(seconds: float) -> None:
+        nonlocal now, waits
+        now += seconds - 0.0004
+        waits += 1
+
+    async def run() -> None:
+        limiter = RateLimiter(lambda: now, sleep)
+        limiter.limit("model", 1, None)
+        for _ in range(101):
+            async with limiter.turn():
+                pass
+
+    asyncio.run(run())
+    assert waits == 100
+    assert now >= 100 * SPACING_S - TIMER_S

@@ -24,9 +24,9 @@ async def test_own_keys_work_and_are_shown_wherever_keys_are(tmp_path: Path) -> 
         await app.press("Z", "Z", "j", "j", "r", "f6")
         await app.until(lambda: bool(app.session.runs))
         assert app.session.runs[0].case.name == "Nothing to do"
-        await app.press("question_mark", "end")
+        await app.press("question_mark", "slash", *"down")
         assert "j ↓" in app.screen
-        await app.press("escape", "ctrl+p", *"run the c")
+        await app.press("escape", "escape", "ctrl+p", *"run the c")
         assert any("Run the case" in line and "F6" in line for line in app.screen.splitlines())
 
 

@@ -73,6 +73,30 @@ async def test_no_and_escape_are_a_no_and_so_is_enter_where_the_cursor_begins(tm
         assert app.session.allowed == [(run.run_id, "c0", False) for run in runs]
 
 
+async def test_a_tool_is_allowed_for_all_runs_of_a_batch_and_for_no_other_tool_or_batch(tmp_path: Path) -> None:
+    other = ToolDefinition("delete_email", "Deletes an e-mail.", server="office")
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
+        first, second, third = await app.run("R")
+        await asked(app, first)
+        app.session.ask(second, SEND, {})
+        await ready(app)
+        await app.press("a")
+        await app.until(lambda: isinstance(app.app.screen, MainScreen))
+        assert app.session.allowed == [(first.run_id, "c0", True), (second.run_id, "c0", True)]
+        assert "send_email is executed in all runs of this batch of smart_home.toml" in app.screen
+        await asked(app, third, other)
+        await ready(app)
+        await app.press("n")
+        for run in (first, second, third):
+            app.session.say(run, RunFinished("stopped"), first=5)
+            app.session.grade(run, Trajectory(run.run_id))
+        app.session.end_batch()
+        await app.settle()
+        (again, *_) = await app.run("R")
+        await asked(app, again)
+        assert len(app.session.allowed) == 3
+
+
 async def test_a_key_pressed_as_the_question_appears_answers_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -129,6 +129,25 @@ async def test_help_opens_and_closes(tmp_path: Path) -> None:
         assert isinstance(app.app.screen, MainScreen)
 
 
+async def test_the_help_shows_what_applies_first_and_is_searched(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME), size=(160, 48)) as app:
+        await app.press("3", "question_mark")
+        lines = [line.split("│") for line in app.screen.splitlines()]
+        assert len(max((part for line in lines for part in line), key=len)) > 140, "it uses the width"
+        assert app.screen.index("Here, in Run") < app.screen.index("Everywhere")
+        await app.press("slash", *"sort by the")
+        assert "In the comparison" in app.screen and "Sort by the column" in app.screen
+        assert "Run the case" not in app.screen
+        await app.press("backspace", *"zzq")
+        assert "No key and no action is called that" in app.screen
+        await app.press("escape")
+        assert "Here, in Run" in app.screen
+        await app.press("slash", *"ctrl+y", "enter")
+        assert "Redo" in app.screen and "not now: there is nothing to redo" in app.screen
+        await app.press("escape")
+        assert isinstance(app.app.screen, MainScreen)
+
+
 async def test_a_folder_without_suites_says_what_a_suite_is(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path)) as app:
         assert "No suites here." in app.screen
@@ -154,8 +173,43 @@ async def test_without_a_path_the_suites_of_the_current_folder_open(
 
 
 async def test_a_path_that_is_not_there_is_a_problem_in_the_tree(tmp_path: Path) -> None:
-    async with opened(tmp_path, paths=[tmp_path / "gone.toml"]) as app:
+    async with opened(tmp_path, paths=[tmp_path / "gone" / "lost.toml"]) as app:
         assert "there is no such file" in app.screen
+
+
+async def test_the_name_of_a_file_that_is_not_there_begins_a_suite_that_is_written_when_it_is_saved(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "smart-lights.toml"
+    async with opened(tmp_path, paths=[file], size=(160, 36)) as app:
+        assert "New suite smart-lights.toml" in app.screen
+        assert "Ctrl+S saves it as /" in app.screen
+        assert "Smart lights" in app.screen
+        await app.press("f5")
+        assert "no such file" not in app.screen
+        assert not file.exists()
+        await app.press("ctrl+s")
+        await app.until(file.exists)
+        assert file.read_text() == 'format = 1\nname = "Smart lights"\nmodels = ["offline"]\n'
+
+
+async def test_an_empty_folder_offers_a_suite_from_a_server_and_the_samples(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path)) as app:
+        assert "No suites here." in app.screen
+        await app.press("enter", "s", *"git", "enter")
+        assert "The MCP server of git.toml" in app.screen
+        await app.press(*"'uvx", "enter")
+        assert "this is no command: no closing quotation" in app.screen
+        await app.press("home", "delete", "end", *" mcp-server-git", "enter")
+        assert "not started" in app.screen
+        await app.press("escape")
+        (suite,) = app.app.open_suites.suites
+        assert '[[servers]]\nname = "git"\ncommand = ["uvx", "mcp-server-git"]\n' in suite.document.text
+    other = tmp_path / "other"
+    other.mkdir()
+    async with opened(other) as app:
+        await app.press("enter", "e")
+        await app.until(lambda: "▾ office" in app.screen)
 
 
 async def test_copying_says_where_it_went(tmp_path: Path) -> None:
@@ -184,7 +238,7 @@ async def test_the_mouse_selects_folds_and_scrolls(tmp_path: Path) -> None:
 async def test_without_an_editor_the_key_says_which_variable_to_set(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME), environment={"EDITOR": ""}) as app:
         await app.press("f4")
-        assert "VISUAL or EDITOR" in app.screen
+        assert "No editor was found: set VISUAL or EDITOR" in app.screen
 
 
 LOADED = [sys.executable, "-m", "tests.tui.loaded"]

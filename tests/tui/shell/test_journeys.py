@@ -67,7 +67,7 @@ def test_from_an_empty_folder_to_a_case_that_passes(tmp_path: Path, size: tuple[
     folder.mkdir()
     with Terminal(["."], tmp_path, folder=folder, columns=columns, rows=rows) as terminal:
         terminal.wait_for("No suites here.")
-        terminal.wait_for("N  makes one")
+        terminal.wait_for("Enter  begins")
 
         terminal.send(f"Nlights{ENTER}")
         terminal.wait_for("New suite lights.toml")

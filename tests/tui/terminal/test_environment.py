@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from workbench.tui.terminal.environment import frames_per_second, obstacle, terminal_environment
@@ -36,6 +38,17 @@ def test_an_empty_no_color_means_nothing() -> None:
 def test_visual_comes_before_editor() -> None:
     assert terminal_environment({"EDITOR": "vi", "VISUAL": "hx"}).editor == "hx"
     assert terminal_environment({"EDITOR": "vi"}).editor == "vi"
+
+
+def test_without_a_named_editor_the_first_of_the_system_is_taken(tmp_path: Path) -> None:
+    def found() -> tuple[str | None, bool]:
+        terminal = terminal_environment({"EDITOR": "", "PATH": f"/nowhere:{tmp_path}"})
+        return terminal.editor, terminal.editor_is_named
+
+    assert found() == (None, False)
+    for program, editor in (("emacs", "emacs -nw"), ("vi", "vi"), ("nano", "nano"), ("editor", "editor")):
+        (tmp_path / program).touch(mode=0o755)
+        assert found() == (editor, False)
     assert terminal_environment({}).editor is None
 
 

@@ -141,7 +141,7 @@ def test_rows_fit_and_end_with_their_result() -> None:
     book = RunBook(lambda: 0.0)
     for width in range(1, 60):
         assert all(cells(tree_line(state, shown, book, width)) <= width for shown in state.rows)
-    assert plain(tree_line(state, state.rows[2], book, 20)).endswith("…")
+        assert plain(tree_line(state, state.rows[2], book, 20)) == "     · A very lo…fit"
 
 
 def test_a_skipped_case_is_told_apart_before_anything_ran() -> None:

@@ -22,6 +22,7 @@ from workbench.authoring.form.typed import (
     read_text,
     read_value,
     read_values,
+    shown_name,
     shown_range,
     shown_text,
     shown_value,
@@ -101,6 +102,8 @@ def value_text(value: object, schema: Schema | None = None) -> str:
             return shown_values(expected, schema)
         case "range", [int() | float() as low, int() | float() as high]:
             return shown_range(low, high)
+        case "type", str():
+            return shown_name(expected)
         case _, str() if kind in OF_TEXT:
             return shown_text(expected)
     return shown_value(expected, schema if kind in _LIKE_PLAIN else None)

@@ -17,8 +17,8 @@ from workbench.authoring.form.typed import (
     last_item,
     read_text,
     read_texts,
+    shown_name,
     shown_range,
-    shown_text,
     shown_value,
     shown_values,
 )
@@ -136,13 +136,13 @@ def complete(
     if what in ("tools", "words") or (what == "value" and (kind == "one_of" or is_list(schema))):
         head, typed = last_item(typed)
         used = {*used, *read_texts(head)}
-    taken = {shown_text(name) for name in used}
+    taken = {shown_name(name) for name in used}
     ranked = _ranked((one for one in found if one.text not in taken), read_text(typed))
     return tuple(replace(one, text=head + one.text) for one in ranked)
 
 
 def _named(name: str, detail: str = "") -> Completion:
-    return Completion(shown_text(name), one_line(name), one_line(detail.strip().partition("\n")[0]))
+    return Completion(shown_name(name), one_line(name), one_line(detail.strip().partition("\n")[0]))
 
 
 def _arguments(tool: ToolDefinition | None) -> Iterator[Completion]:

@@ -103,6 +103,11 @@ class FormRow:
     """Reasons why the tool's schema refuses the content."""
     problems: tuple[Problem, ...] = ()
 
+    @property
+    def check(self) -> str | None:
+        """The check that the row's value is compared by, if it has one."""
+        return next((cell.text for cell in self.cells if cell.kind == "check"), None)
+
 
 @dataclass(frozen=True)
 class FormSource:

@@ -28,7 +28,7 @@ from workbench.authoring.form.row import (
     text_of,
 )
 from workbench.authoring.form.tables import ABSENT, items_at, value_at
-from workbench.authoring.form.typed import shown_text, shown_value
+from workbench.authoring.form.typed import shown_name, shown_value
 from workbench.suite.model import ExpectedCall, Step
 from workbench.suite.problems import Place
 from workbench.suite.render import Table
@@ -115,7 +115,7 @@ def argument_rows(source: FormSource, place: Place, args: object, indent: int, c
         at = (*place, name)
         info = argument_of(tool, name)
         text = mark_name(tool, name) or mark(value, info.schema if info is not None else None)
-        cells = (Cell("key", at, shown_text(name)), *check_cells(at, value, info.schema if info is not None else None))
+        cells = (Cell("key", at, shown_name(name)), *check_cells(at, value, info.schema if info is not None else None))
         rows.append(FormRow("pair", at, deeper, "", cells, marks=(text,) if text else ()))
         rows += option_rows(at, value, deeper + 2)
     return rows
@@ -173,7 +173,7 @@ def tool_cell(place: Place, tool: object) -> Cell:
     if tool is ABSENT:
         return Cell("tool", place, absent=True, shown="which tool?")
     if isinstance(tool, str):
-        return Cell("tool", place, shown_text(tool) if tool else "", shown="" if tool else "which tool?")
+        return Cell("tool", place, shown_name(tool) if tool else "", shown="" if tool else "which tool?")
     return as_it_stands(place, 0, tool).cells[0]
 
 
@@ -309,7 +309,7 @@ def _past_call_rows(source: FormSource, place: Place, call: object, indent: int)
         for name, value in arguments.items():
             at = (*place, "args", name)
             text = mark_name(tool, name)
-            cells = (Cell("key", at, shown_text(name)), Cell("value", at, shown_value(value), empty_stays=True))
+            cells = (Cell("key", at, shown_name(name)), Cell("value", at, shown_value(value), empty_stays=True))
             rows.append(FormRow("pair", at, indent, "", cells, marks=(text,) if text else ()))
     else:
         rows.append(as_it_stands((*place, "args"), indent, arguments))

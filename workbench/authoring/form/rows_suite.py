@@ -21,7 +21,7 @@ from workbench.authoring.form.rows_calls import (
 )
 from workbench.authoring.form.settings import GATE_PER, default_text, settings_rows
 from workbench.authoring.form.tables import ABSENT, items_at
-from workbench.authoring.form.typed import shown_text
+from workbench.authoring.form.typed import shown_name
 from workbench.suite.model import MOST_REPEATS, Aggregate, Case, Suite, derived_id
 from workbench.suite.problems import Place
 from workbench.suite.render import Table
@@ -220,7 +220,7 @@ def _map_rows(table: Table, place: Place, indent: int) -> Iterator[FormRow]:
         at = (*place, name)
         kind: CellKind = "text" if isinstance(value, str) else "value"
         text = value if isinstance(value, str) else as_it_stands(at, 0, value).cells[0].text
-        cells = (Cell("key", at, shown_text(name)), Cell(kind, at, text, empty_stays=True))
+        cells = (Cell("key", at, shown_name(name)), Cell(kind, at, text, empty_stays=True))
         rows.append(FormRow("pair", at, indent + 2, "", cells))
     yield from rows
 

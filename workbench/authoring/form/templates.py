@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Sequence
 from typing import Literal
+from urllib.parse import urlsplit
 
 from workbench.authoring.form.argument_schemas import arguments_of
 from workbench.authoring.form.cells import as_argument
@@ -11,6 +14,9 @@ from workbench.authoring.form.json_types import sample_value, suggested_value, t
 from workbench.suite.render import Table, suite_text
 from workbench.trajectory.json_schema import Schema
 from workbench.trajectory.messages import ToolDefinition
+
+_STARTER = re.compile(r"uvx?|pipx|npx|npm|pnpm|bunx?|deno|node|python[\d.]*|docker|podman|tool|run|exec|dlx|env|sudo")
+_OF_SERVERS = re.compile(r"^(mcp[-_])?(server[-_])?|[-_](mcp|server)(?=$|[-_])")
 
 CaseKind = Literal["positive", "negative", "chain"]
 
@@ -65,6 +71,34 @@ def new_step(tool: ToolDefinition | str | None = None, user: str | None = None) 
     return {**({} if user is None else {"user": user}), **({} if tool is None else expected_call(tool))}
 
 
-def new_suite(name: str) -> str:
+def new_suite(name: str, servers: Sequence[Table] = ()) -> str:
     """Return the text of a suite without cases on the offline model."""
-    return suite_text({"format": 1, "name": name, "models": ["offline"]})
+    with_servers = {"servers": list(servers)} if servers else {}
+    return suite_text({"format": 1, "name": name, "models": ["offline"], **with_servers})
+
+
+def new_server(text: str) -> Table:
+    """Return the MCP server that a text starts or reaches: a command as in a shell, or a URL. Raises ValueError, whose
+    message says what is wrong."""
+    if re.match(r"https?:", text):
+        host = urlsplit(text).hostname
+        if not host:
+            raise ValueError("the URL names no host")
+        return {"name": host, "url": text}
+    if "://" in text:
+        raise ValueError("a URL of an MCP server begins with http:// or https://")
+    try:
+        command = shlex.split(text)
+    except ValueError as error:
+        raise ValueError(f"this is no command: {str(error).lower()}") from None
+    if not command:
+        raise ValueError("a command or a URL is needed")
+    return {"name": _server_name(command), "command": command}
+
+
+def _server_name(command: Sequence[str]) -> str:
+    """Return a name for the server that a command starts: `git` for `uvx mcp-server-git --repository .`."""
+    words = [re.split(r"[/\\]", word)[-1] for word in command if not word.startswith("-")]
+    program = next((word for word in words if not _STARTER.fullmatch(word)), words[0] if words else command[0])
+    name = re.sub(r"\.(py|js|mjs|ts|exe)$|@[\w.^~]+$", "", program)
+    return _OF_SERVERS.sub("", name) or name

@@ -37,8 +37,13 @@ def read_text(text: str) -> str:
 
 
 def shown_text(text: str) -> str:
-    """Write text for a field of texts, quoted only if necessary."""
+    """Write text for a field of texts, quoted if it could be mistaken for something else."""
     return shown_value(text, TEXT)
+
+
+def shown_name(name: str) -> str:
+    """Write a name for a field of names, where nothing else can be: quoted only if necessary."""
+    return name if name.isprintable() and name and read_text(name) == name else _written(name)
 
 
 def read_value(text: str, schema: Schema | None = None) -> object:
@@ -69,17 +74,33 @@ def read_value(text: str, schema: Schema | None = None) -> object:
 
 
 def shown_value(value: object, schema: Schema | None = None) -> str:
-    """Write a value on one line so that `read_value` reads it back. A value that the schema refuses is written as
-    TOML."""
-    if not isinstance(value, str):
-        return _written(value)
-    if value.isprintable() and value:
+    """Write a value on one line so that `read_value` reads it back. Text has quotes where it looks like something
+    else, even if the schema allows only text: "3" is not 3. A value that the schema refuses is written as TOML."""
+    if isinstance(value, str) and value.isprintable() and not _is_mistakable(value):
         try:
             if same(read_value(value, schema), value):
                 return value
         except CellError:
             pass  # needs quotes
     return _written(value)
+
+
+def _is_mistakable(text: str) -> bool:
+    """Return whether text without quotes looks like a number, a list, true, null or any other value."""
+    if not text or text[0] in "\"'" or text == "null" or (".." in text and _is_range(text)):
+        return True
+    try:
+        return not same(read_value(text), text)
+    except CellError:
+        return True
+
+
+def _is_range(text: str) -> bool:
+    try:
+        read_range(text)
+    except CellError:
+        return False
+    return True
 
 
 def read_values(text: str, schema: Schema | None = None) -> list[object]:
@@ -90,8 +111,7 @@ def read_values(text: str, schema: Schema | None = None) -> list[object]:
 
 def shown_values(values: Iterable[object], schema: Schema | None = None) -> str:
     """Write values so that `read_values` reads them back."""
-    shown = ((value, shown_value(value, schema)) for value in values)
-    return ", ".join(text if _split(f"{text}, {_END}") == [text, _END] else _written(value) for value, text in shown)
+    return _listed((value, shown_value(value, schema)) for value in values)
 
 
 def read_checks(text: str) -> list[object]:
@@ -107,14 +127,19 @@ def read_texts(text: str) -> list[str]:
     return [read_text(item) for item in _split(text)]
 
 
-def shown_texts(texts: Iterable[object]) -> str:
-    """Write a list of texts so that `read_texts` reads it back."""
-    return shown_values(texts, TEXT)
+def shown_texts(texts: Iterable[str]) -> str:
+    """Write a list of texts, such as tags or tools, so that `read_texts` reads it back."""
+    return _listed((text, shown_name(text)) for text in texts)
+
+
+def _listed(shown: Iterable[tuple[object, str]]) -> str:
+    """Join values, each with its text, which gets quotes where a list would split it."""
+    return ", ".join(text if _split(f"{text}, {_END}") == [text, _END] else _written(value) for value, text in shown)
 
 
 def last_item(text: str) -> tuple[str, str]:
     """Split a list that is being typed: everything before the last item, with a trailing blank, and the last item."""
-    *_, item = _pieces(text)
+    *_, item = pieces_of(text)
     head = text[: len(text) - len(item)].rstrip()
     return head + " " * bool(head), item.strip()
 
@@ -228,10 +253,10 @@ def _written(value: object) -> str:
 
 
 def _split(text: str) -> list[str]:
-    return [item for item in map(str.strip, _pieces(text)) if item]
+    return [item for item in map(str.strip, pieces_of(text)) if item]
 
 
-def _pieces(text: str) -> Iterator[str]:
+def pieces_of(text: str) -> Iterator[str]:
     """Split at commas and line ends outside of brackets and quotes. An apostrophe inside a word opens no quote."""
     piece, quote, depth, escaped = "", "", 0, False
     for character in text:

@@ -14,9 +14,22 @@ from workbench.reports.visible import one_line
 from workbench.suite.numerals import figure
 from workbench.tui.grades.state import GradesState
 from workbench.tui.lines.glyphs import GLYPHS
-from workbench.tui.lines.highlight import json_line
+from workbench.tui.lines.highlight import cut_json, json_line
 from workbench.tui.lines.json_lines import compact_json
-from workbench.tui.lines.spans import ELLIPSIS, Line, Role, Span, cells, cut, cut_line, padded, wrap
+from workbench.tui.lines.prose import indented
+from workbench.tui.lines.spans import (
+    ELLIPSIS,
+    EMPTY,
+    Line,
+    Role,
+    Span,
+    cells,
+    cut,
+    cut_line,
+    padded,
+    wrap,
+    wrap_line,
+)
 
 INDENT = 4
 EARNED_CELLS = 19
@@ -55,17 +68,15 @@ def argument_lines(
     lines: list[Line] = []
     if columns.expected:
         left = wrap(expected, columns.expected) if state.more else [cut(expected, columns.expected)]
-        right = wrap(got, columns.got - 2) if state.more else [cut(got, columns.got - 2)]
-        for row, (one, other) in enumerate(zip_longest(left, right, fillvalue="")):
+        right = _value(got, given, columns.got - 2, whole=state.more)
+        for row, (one, other) in enumerate(zip_longest(left, right, fillvalue=None)):
             start = lead if row == 0 else Span(" " * cell_len(lead.text))
-            line: Line = (start, Span(padded(one, columns.expected) + "  ", "muted"), *_value(other, given))
+            line: Line = (start, Span(padded(one or "", columns.expected) + "  ", "muted"), *(other or EMPTY))
             lines.append(with_earned(line, earned if row == 0 else "", role, width))
     else:
-        shown = got if pairing.call is not None else asked
-        rows = wrap(shown, columns.got) if state.more else [cut(shown, columns.got)]
-        lines.append(with_earned((lead, *_value(rows[0], given)), earned, role, width))
-        indent = Span(" " * cell_len(lead.text))
-        lines += [(indent, *_value(row, given)) for row in rows[1:]]
+        rows = _value(got if pairing.call is not None else asked, given, columns.got, whole=state.more)
+        lines.append(with_earned((lead, *rows[0]), earned, role, width))
+        lines += indented(rows[1:], cell_len(lead.text))
         if pairing.call is not None and verdict.holds is not True:
             lines += _below(asked, width, state.more)
     if (
@@ -94,8 +105,11 @@ def _below(text: str, width: int, whole: bool) -> list[Line]:
     return [(Span(" " * (INDENT + 2)), Span(row, "muted")) for row in rows]
 
 
-def _value(text: str, given: bool) -> Line:
-    return json_line(text) if given else (Span(text, "muted"),)
+def _value(text: str, given: bool, room: int, *, whole: bool) -> list[Line]:
+    """Return a value in one row, or the `whole` of it in as many as it needs."""
+    if not whole:
+        return [cut_json(text, room) if given else (Span(cut(text, room), "muted"),)]
+    return wrap_line(json_line(text) if given else (Span(text, "muted"),), room)
 
 
 def with_earned(line: Line, earned: str, role: Role, width: int) -> Line:

@@ -32,8 +32,9 @@ from workbench.tui.grades.pairing_arguments import (
 from workbench.tui.grades.state import GradesState, SilentStep
 from workbench.tui.grades.step_lines import silent_lines, silent_steps, step_label
 from workbench.tui.lines.glyphs import GLYPHS
+from workbench.tui.lines.highlight import json_line
 from workbench.tui.lines.json_lines import compact_json
-from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, cut_line, padded, spread, wrap
+from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, cut_line, padded, spread, wrap, wrap_line
 
 SIDE_BY_SIDE_CELLS = 76
 """From this width on, expected and actual calls are side by side."""
@@ -224,16 +225,17 @@ def _extra(state: GradesState, pairing: CallPairing, columns: Columns, width: in
     record = state.calls[pairing.call]
     number = f"{GLYPHS.call} call {pairing.call + 1} "
     blanks = " " * cell_len(number)
-    texts = [one_line(describe_call(record))]
+    texts: list[Line] = [(Span(one_line(describe_call(record)), "tool"),)]
     if state.more:
-        whole = f"{one_line(record.tool)} {compact_json(dict(record.arguments), UNFOLDED)}"
-        texts = wrap(whole, max(width - lead - cell_len(number), 10))
+        given = json_line(compact_json(dict(record.arguments), UNFOLDED))
+        whole = (Span(f"{one_line(record.tool)} ", "tool"), *given)
+        texts = wrap_line(whole, max(width - lead - cell_len(number), 10))
     return [
         cut_line(
             (
                 Span(padded(step if row == 0 else "", lead), "muted"),
                 Span(number if row == 0 else blanks, "muted"),
-                Span(text, "tool"),
+                *text,
             ),
             width,
         )

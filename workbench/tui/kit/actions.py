@@ -120,7 +120,7 @@ class MainSituation(Situation):
     """Why actions on the form's row are unavailable, by action id."""
 
 
-NO_EDITOR = "set VISUAL or EDITOR to the editor of your choice"
+NO_EDITOR = "no editor was found: set VISUAL or EDITOR to the editor of your choice"
 """Why the user's editor cannot be opened if none is set."""
 
 Why = Callable[[Any], str | None]

@@ -1,21 +1,25 @@
-"""The help: all keys, those of the current pane first, and why some are unavailable."""
+"""The help: all keys, those of the current place first, why some are unavailable, and a search."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import ClassVar
+from collections.abc import Callable, Sequence
+from typing import ClassVar, TypeVar
 
 from rich.cells import cell_len
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.widgets import Input
 
 from workbench.tui.kit.actions import Action, Situation
 from workbench.tui.kit.dialogs import Dialog, ReadLines, keys_line
+from workbench.tui.kit.fields import FilterField
 from workbench.tui.kit.keymap import Keymap
 from workbench.tui.kit.painting import keymap_of
+from workbench.tui.lines.fuzzy import fuzzy_match, marked_spans
 from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
 from workbench.tui.lines.prose import behind
-from workbench.tui.lines.spans import EMPTY, Line, Role, Span
+from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, wrap_line
 
 KEY_COLUMN = 13
 LONGEST_KEYS = len("Tab Shift+Tab")
@@ -39,52 +43,172 @@ _SIGNS: tuple[tuple[str, Role, str], ...] = (
 Sections = Sequence[tuple[str, Sequence[Action]]]
 """Titles with their actions."""
 
+COLUMN_CELLS = 48
+"""So wide is a column at least. A wider screen has several."""
+
+_MOST_COLUMNS = 3
+
+_NOTHING: Line = (Span(" No key and no action is called that", "muted"),)
+
 
 class HelpScreen(Dialog[None]):
-    """The help. It closes on any of its keys or Esc."""
+    """The help: first what applies where the user is, then the keys of other places. It closes on any of its keys."""
 
     TITLE_LINE = "Keys"
+    DEFAULT_CSS = "HelpScreen > Vertical { width: 96%; }"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("question_mark,q,enter", "leave", "Quit the help", show=False),
+        Binding("slash", "search", "Search", show=False),
     ]
+    KEYS: ClassVar[Line] = keys_line(("↑↓", "scroll"), ("/", "search"), ("Esc", "close"), ("Ctrl+P", "all commands"))
+    SEARCH_KEYS: ClassVar[Line] = keys_line(("Enter", "keep"), ("Esc", "show all again"))
 
-    def __init__(self, sections: Sections, now: Situation) -> None:
-        super().__init__(keys_line(("↑↓", "scroll"), ("Esc", "close"), ("Ctrl+P", "all commands")))
+    def __init__(self, sections: Sections, now: Situation, elsewhere: Sections = ()) -> None:
+        super().__init__(self.KEYS)
         self._sections = sections
         self._now = now
+        self._elsewhere = elsewhere
+        self._query = ""
 
     def body(self) -> ComposeResult:
-        yield ReadLines(lambda width: help_lines(self._sections, self._now, width, keymap_of(self)), "reading")
+        yield ReadLines(self._lines, "reading")
+        yield FilterField(placeholder="a key, or what it does")
 
     def on_mount(self) -> None:
         self.set_focus(self.query_one("#reading"))
 
+    def _lines(self, width: int) -> list[Line]:
+        return help_lines(self._sections, self._now, width, keymap_of(self), self._elsewhere, self._query)
 
-def help_lines(sections: Sections, now: Situation, width: int, keymap: Keymap) -> list[Line]:
-    """Return every action with a key, by section, with the reason if it is unavailable."""
+    def action_search(self) -> None:
+        """Type to search the keys."""
+        reading, field = self.query_one("#reading", ReadLines), self.query_one(FilterField)
+        reading.styles.height = reading.size.height  # so that the box stays as it is
+        field.display = True
+        self.set_focus(field)
+        self.say_keys(self.SEARCH_KEYS)
+
+    @on(Input.Changed)
+    def _changed(self, event: Input.Changed) -> None:
+        self._show(event.value)
+
+    @on(Input.Submitted)
+    def _submitted(self) -> None:
+        self._end_search()
+
+    def action_leave(self) -> None:
+        if self.query_one(FilterField).display:
+            self._show("")
+            self._end_search()
+        else:
+            self.dismiss(None)
+
+    def _end_search(self) -> None:
+        field = self.query_one(FilterField)
+        if not self._query:
+            field.value = ""
+        field.display = False
+        self.set_focus(self.query_one("#reading"))
+        self.say_keys(self.KEYS)
+
+    def _show(self, query: str) -> None:
+        if query != self._query:
+            self._query = query
+            self.query_one("#reading", ReadLines).show_anew(from_top=True)
+
+
+def help_lines(
+    sections: Sections,
+    now: Situation,
+    width: int,
+    keymap: Keymap,
+    elsewhere: Sections = (),
+    query: str = "",
+) -> list[Line]:
+    """Return every action with a key that matches a query: `sections` with the reasons for what is unavailable, then
+    the keys of other places, then the signs."""
     lines: list[Line] = []
     for title, listed in sections:
-        actions = [action for action in listed if keymap.keys(action)]
-        lines += _section(title, actions, now, width, keymap) if actions else []
-    lines += [EMPTY, (Span(" Signs", "heading"),)]
-    for sign, role, meaning in _SIGNS:
-        lines += _beside(Span(f"   {sign}".ljust(KEY_COLUMN + 1), role), meaning, width)
-    return lines
+        lines += _section(title, _found(listed, keymap, query), now, width, keymap)
+    signs = _signs(width, query)
+    if signs and not query:
+        lines += signs
+    for title, listed in elsewhere:
+        lines += _section(title, _found(listed, keymap, query), None, width, keymap)
+    if signs and query:
+        lines += signs
+    return lines or [EMPTY, _NOTHING]
 
 
-def _section(title: str, actions: Sequence[Action], now: Situation, width: int, keymap: Keymap) -> list[Line]:
-    lines: list[Line] = [EMPTY, (Span(f" {title}", "heading"),)]
-    longest = max(cell_len(keymap.names(action)) for action in actions)
-    column = min(max(KEY_COLUMN - 2, longest + 1), LONGEST_KEYS + 1)
+_Found = tuple[Action, frozenset[int]]
+"""An action, and the positions in its title that the query matched."""
+
+
+def _found(actions: Sequence[Action], keymap: Keymap, query: str) -> list[_Found]:
+    found: list[_Found] = []
     for action in actions:
-        why = action.why_not(now)
         keys = keymap.names(action)
-        gap = " " * max(column - cell_len(keys), 1)
-        lines += _beside(Span(f"   {keys}{gap}", "accent" if why is None else "muted"), action.title, width)
-        if why is not None:
-            lines += _beside(Span(" " * (KEY_COLUMN + 1)), f"not now: {why}", width, "muted")
-    return lines
+        match = fuzzy_match(query, action.title)
+        if keys and match is not None:
+            found.append((action, match.positions))
+        elif any(query == key or (len(key) > 1 and query.lower() == key.lower()) for key in keys.split()):
+            found.append((action, frozenset()))
+    return found
 
 
-def _beside(head: Span, text: str, width: int, role: Role = "text") -> list[Line]:
-    return behind((head,), text, role, max(width - cell_len(head.text) - 1, 10))
+def _section(title: str, found: Sequence[_Found], now: Situation | None, width: int, keymap: Keymap) -> list[Line]:
+    """Return a section in columns, with what is unavailable `now` at the end. Elsewhere, `now` is not known."""
+    if not found:
+        return []
+    reasons = {action.id: action.why_not(now) if now is not None else None for action, _ in found}
+    longest = max(cell_len(keymap.names(action)) for action, _ in found)
+    key_cells = min(max(KEY_COLUMN - 2, longest + 1), LONGEST_KEYS + 1)
+
+    def entry(found: _Found, column: int) -> list[Line]:
+        action, matched = found
+        why, keys = reasons[action.id], keymap.names(action)
+        head = Span(f"   {keys}{' ' * max(key_cells - cell_len(keys), 1)}", "accent" if why is None else "muted")
+        room = max(column - cell_len(head.text) - 1, 10)
+        title = tuple(marked_spans(action.title, matched, 0, "text" if why is None else "muted", "heading"))
+        first, *others = wrap_line(title, room)
+        blank = Span(" " * cell_len(head.text))
+        rows: list[Line] = [(head, *first), *((blank, *row) for row in others)]
+        return rows + (behind((blank,), f"not now: {why}", "muted", room) if why is not None else [])
+
+    ordered = sorted(found, key=lambda each: reasons[each[0].id] is not None)
+    head: list[Line] = [EMPTY, (Span(f" {title}", "heading"),)]
+    return head + _in_columns(ordered, entry, width)
+
+
+def _signs(width: int, query: str) -> list[Line]:
+    found = [sign for sign in _SIGNS if fuzzy_match(query, sign[2]) is not None]
+
+    def entry(sign: tuple[str, Role, str], column: int) -> list[Line]:
+        head = Span(f"   {sign[0]}".ljust(KEY_COLUMN + 1), sign[1])
+        return behind((head,), sign[2], "text", max(column - cell_len(head.text) - 1, 10))
+
+    return [EMPTY, (Span(" Signs", "heading"),), *_in_columns(found, entry, width)] if found else []
+
+
+_Entry = TypeVar("_Entry")
+
+
+def _in_columns(entries: Sequence[_Entry], lines_of: Callable[[_Entry, int], list[Line]], width: int) -> list[Line]:
+    """Return entries in as many columns as have room, read from top to bottom, none of them torn apart."""
+    count = min(max(width // COLUMN_CELLS, 1), _MOST_COLUMNS, max(len(entries), 1))
+    column = width // count
+    blocks = [lines_of(entry, column) for entry in entries]
+    height = -(-sum(map(len, blocks)) // count)
+    columns: list[list[Line]] = [[]]
+    for block in blocks:
+        if len(columns) < count and columns[-1] and len(columns[-1]) + len(block) / 2 > height:
+            columns.append([])
+        columns[-1] += block
+    rows: list[Line] = []
+    for at in range(max(map(len, columns))):
+        row: list[Span] = []
+        for index, lines in enumerate(columns):
+            row.append(Span(" " * (index * column - cells(tuple(row)))))
+            row += lines[at] if at < len(lines) else EMPTY
+        rows.append(tuple(span for span in row if span.text))
+    return rows

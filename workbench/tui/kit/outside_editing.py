@@ -15,11 +15,12 @@ _NO_TERMINAL = "This terminal cannot be handed over to an editor"
 
 
 class OutsideEditing:
-    """Runs the editor in `command`, if the environment names one."""
+    """Runs the editor in `command`, if there is one. If the user did not name it, the first use says which it is."""
 
-    def __init__(self, stage: Stage, command: str | None) -> None:
+    def __init__(self, stage: Stage, command: str | None, *, named: bool) -> None:
         self._stage = stage
         self.command = command
+        self._says_which = not named
 
     def changed(self, text: str, name: str, line: int) -> str | None:
         """Edit a text in a file of this name and return it. Returns `None` and announces why if that fails."""
@@ -33,6 +34,7 @@ class OutsideEditing:
                     after = edit_outside(self.command, text, name, line)
                 except EditorError as error:
                     failure = str(error)
+            self._say_which()
         except SuspendNotSupported:
             failure = _NO_TERMINAL
         if failure is not None:
@@ -43,6 +45,15 @@ class OutsideEditing:
         """Open a file at a line. Returns what went wrong, if anything."""
         try:
             with self._stage.suspend():
-                return run_editor(self.command or "", path, line)
+                failure = run_editor(self.command or "", path, line)
+            self._say_which()
+            return failure
         except SuspendNotSupported:
             return _NO_TERMINAL
+
+    def _say_which(self) -> None:
+        """Say once which editor was taken, behind the notice of what it did."""
+        if self._says_which:
+            self._says_which = False
+            text = f"This was {self.command}, the first editor found here: VISUAL or EDITOR names another"
+            self._stage.call_later(lambda: self._stage.announce(text, gently=True))

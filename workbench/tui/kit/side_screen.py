@@ -107,7 +107,7 @@ class SideScreen(ClosesOnce[Answer], Screen[Answer]):
         """Show the keys."""
         own = self.FEATURE.at(self.NAME)
         sections = ((f"Here, in {self.FEATURE.screens[self.NAME]}", own), ("Moving", MOVING.actions))
-        self.stage.show(HelpScreen(sections, self.situation))
+        self.stage.show(HelpScreen(sections, self.situation, self.stage.keys_elsewhere(self.NAME)))
 
     def do_back(self) -> None:
         """Close the screen."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar, cast
 
@@ -10,7 +10,7 @@ from textual.await_complete import AwaitComplete
 from textual.screen import Screen
 from textual.worker import Worker
 
-from workbench.tui.kit.actions import Pane
+from workbench.tui.kit.actions import Action, Pane
 from workbench.tui.lines.spans import Role
 
 Answer = TypeVar("Answer")
@@ -97,6 +97,10 @@ class Stage(Protocol):
 
     def copy(self, text: str, what: str, announce: Announce) -> None:
         """Copy a text without its secrets, and announce where it went. `what` is its name."""
+        ...
+
+    def keys_elsewhere(self, screen: str) -> Sequence[tuple[str, Sequence[Action]]]:
+        """Return the keys of all places but a screen, by place, for its help."""
         ...
 
     def quit(self) -> None:

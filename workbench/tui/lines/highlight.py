@@ -7,12 +7,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import accumulate
 from typing import Protocol
 
-from workbench.tui.lines.spans import Line, Role, Span
-from workbench.tui.lines.typed_rows import shown
+from workbench.tui.lines.spans import Line, Role, Span, cut, sliced
+from workbench.tui.lines.typed_rows import part, shown
 
-_NUMBER = r"[-+]?(?:\d[\d_]*(?:\.[\d_]+)?(?:[eE][-+]?\d+)?|0[xob][\da-fA-F_]+|inf|nan)\b"
+NUMBER = r"[-+]?(?:\d[\d_]*(?:\.[\d_]+)?(?:[eE][-+]?\d+)?|0[xob][\da-fA-F_]+|inf|nan)\b"
 _DATE = r"\d{4}-\d\d-\d\d(?:[Tt ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:[Zz]|[-+]\d\d:\d\d)?)?"
 _KEY = r"(?:[A-Za-z0-9_-]++|\"(?:[^\"\\]|\\.)*+\"|'[^']*+')"
 
@@ -22,7 +23,7 @@ _TOML = re.compile(
     rf"|(?P<key>(?<![\w-]){_KEY}(?:\s*\.\s*{_KEY})*(?=\s*=))"
     r"|(?P<string>\"(?:[^\"\\]|\\.)*\"?|'[^']*'?)"
     rf"|(?P<date>{_DATE})"
-    rf"|(?P<number>(?<![\w.]){_NUMBER})"
+    rf"|(?P<number>(?<![\w.]){NUMBER})"
     r"|(?P<literal>\b(?:true|false)\b)"
     r"|(?P<equals>=)"
     r"|(?P<punctuation>[\[\]{},]+)"
@@ -40,17 +41,20 @@ _TOML_ROLES: dict[str, Role] = {
 _HEADER = re.compile(r"(\s*)(\[\[?[^\]]*\]\]?)(\s*)(\#.*)?$")
 
 _JSON = re.compile(
-    r"(?P<key>\"(?:[^\"\\]|\\.)*\"(?=\s*:))"
-    r"|(?P<string>\"(?:[^\"\\]|\\.)*\"?)"
-    rf"|(?P<number>(?<![\w.]){_NUMBER})"
-    r"|(?P<literal>\b(?:true|false|null)\b)"
+    r"(?P<key>\"[^\"\\]*+(?:\\.[^\"\\]*+)*+\"(?=\s*:))"
+    r"|(?P<string>\"[^\"\\]*+(?:\\.[^\"\\]*+)*+(?:\"|\\?$)?)"
+    rf"|(?P<number>(?<![\w.]){NUMBER})"
+    r"|(?P<literal>\b(?:true|false|null|NaN|Infinity)\b)"
     r"|(?P<punctuation>[\[\]{}:,]+)"
 )
-
+_LOOKED_AHEAD = 2_000
+"""Characters behind what is shown that are read too."""
 
 LONGEST_LINE = 4_000
-"""Longer lines, in characters, are not coloured."""
+"""Longer lines of TOML, in characters, are not coloured."""
 
+LONGEST_JSON = 100_000
+"""Longer lines of JSON, in characters, are not coloured."""
 
 KEPT_LINES = 2_000
 """The number of lines whose colours are cached."""
@@ -154,9 +158,14 @@ def _toml_line(text: str, delimiter: str | None, depth: int) -> tuple[Line, str 
     return _joined(spans), None, depth
 
 
+def toml_value(text: str) -> Line:
+    """Highlight a list or a table of TOML."""
+    return _toml_line(text, None, 1)[0]
+
+
 def json_line(text: str) -> Line:
     """Highlight one line of JSON."""
-    if len(text) > LONGEST_LINE:
+    if len(text) > LONGEST_JSON:
         return (Span(text),)
     spans: list[Span] = []
     position = 0
@@ -166,6 +175,25 @@ def json_line(text: str) -> Line:
         spans += [Span(text[position : match.start()]), Span(match[0], _TOML_ROLES[kind])]
         position = match.end()
     return _joined([*spans, Span(text[position:])])
+
+
+def cut_json(text: str, width: int) -> Line:
+    """Highlight one line of JSON and cut it to `width` cells."""
+    shown = cut(text, width)
+    if shown == text:
+        return json_line(text)
+    # What follows tells a key that is cut from a string.
+    painted = json_line(text[: len(shown) + _LOOKED_AHEAD])
+    return (*part(painted, 0, len(shown) - 1), Span(shown[-1:], "muted"))
+
+
+def json_rows(rows: Sequence[str], shown: int) -> list[Line]:
+    """Highlight the first `shown` rows of a valid JSON text that was wrapped. A string has its colour on all its
+    rows."""
+    ends = list(accumulate(map(len, rows[:shown])))
+    # What follows tells a key that is cut from a string.
+    ahead = "".join(rows[shown : shown + 200])[:_LOOKED_AHEAD]
+    return sliced(json_line("".join(rows[:shown]) + ahead), ends)
 
 
 def _joined(spans: list[Span]) -> Line:

@@ -6,7 +6,7 @@ Widths are terminal cells, never characters. Text from models, tools or files pa
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from rich.cells import cell_len, get_character_cell_size
@@ -84,6 +84,21 @@ def cut(text: str, width: int) -> str:
     return text[: end_within(text, 0, width - 1)].rstrip() + ELLIPSIS
 
 
+_LEAST_MIDDLE = 12
+"""A text is cut at its end if this is more than there is room for."""
+
+
+def cut_middle(text: str, width: int) -> str:
+    """Cut `text` to at most `width` cells in its middle, because names of one kind often differ at their ends."""
+    if width < _LEAST_MIDDLE or cell_len(text) <= width:
+        return cut(text, width)
+    tail = len(text)
+    while cell_len(text[tail - 1 :]) <= (width - 1) // 3:
+        tail -= 1
+    end = text[tail:].lstrip()
+    return text[: end_within(text, 0, width - 1 - cell_len(end))].rstrip() + ELLIPSIS + end
+
+
 def cut_line(line: Line, width: int) -> Line:
     """Cut a line to at most `width` cells."""
     if cells(line) <= width:
@@ -145,7 +160,7 @@ def wrap_line(line: Line, width: int, hang: int = 0) -> list[Line]:
     if cells(line) <= width:
         return [line]
     ends = row_ends(plain(line), width, hang)
-    rows = _sliced(line, ends)
+    rows = sliced(line, ends)
     lead = (Span(" " * hang),) if hang else EMPTY
     return [rows[0], *((*lead, *row) for row in rows[1:])]
 
@@ -165,8 +180,8 @@ def row_ends(text: str, width: int, hang: int = 0) -> list[int]:
     return ends
 
 
-def _sliced(line: Line, ends: list[int]) -> list[Line]:
-    """Split a line after the characters at `ends`, which rise up to its length."""
+def sliced(line: Line, ends: Sequence[int]) -> list[Line]:
+    """Split a line after the characters at `ends`, in rising order. What follows the last of them is left out."""
     rows: list[Line] = []
     row: list[Span] = []
     position = 0

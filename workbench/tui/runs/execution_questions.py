@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
 
 from workbench.config.secrets import Secrets
 from workbench.reports.visible import one_line
@@ -16,6 +17,15 @@ from workbench.tui.runs.runner import Runner
 
 if TYPE_CHECKING:
     from workbench.tui.runs.dialogs import ExecutionAnswer
+
+
+_Tool: TypeAlias = tuple[str, Path, str | None, str]
+"""A batch, a suite, and a server and its tool."""
+
+
+def _tool(question: Question) -> _Tool:
+    run, tool = question.run, question.asked.tool
+    return run.batch, run.path, tool.server, tool.name
 
 
 class Questions:
@@ -32,6 +42,8 @@ class Questions:
         self._may_ask = may_ask
         """Returns whether a question may be shown now, because nothing else has the focus."""
         self._put_off = 0
+        self._allowed: set[_Tool] = set()
+        """Tools that were allowed for all runs of a batch."""
 
     @contextmanager
     def put_off(self) -> Iterator[None]:
@@ -47,6 +59,9 @@ class Questions:
         """Show the next question, or withdraw the displayed one."""
         if not self._book.questions and self._stage.shows_main:
             return
+        for question in [each for each in self._book.questions if _tool(each) in self._allowed]:
+            self._book.answered(question)
+            self._runner.allow(question.run.run_id, question.asked.call.id, True)
         from workbench.tui.runs.dialogs import ExecutionScreen
 
         asked, screen = self._book.questions, self._stage.shown
@@ -78,6 +93,12 @@ class Questions:
             self._runner.stop([run.run_id])
             self._stage.announce(f"Stopping {run.case_name}; what is finished is kept", "text", GLYPHS.stopped)
             return
-        self._runner.allow(run.run_id, question.asked.call.id, answer == "yes")
-        text = "is executed" if answer == "yes" else "is not executed"
-        self._stage.announce(f"{one_line(question.asked.tool.name)} {text} in {run.case_name}")
+        self._runner.allow(run.run_id, question.asked.call.id, answer != "no")
+        tool = one_line(question.asked.tool.name)
+        if answer == "batch":
+            self._allowed.add(_tool(question))
+            self._stage.announce(f"{tool} is executed in all runs of this batch of {one_line(run.path.name)}")
+            self.look()
+        else:
+            text = "is executed" if answer == "yes" else "is not executed"
+            self._stage.announce(f"{tool} {text} in {run.case_name}")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from workbench.authoring.open_suite import OpenSuite
 from workbench.authoring.open_suites import OpenSuites
 from workbench.authoring.workspace import Workspace, lost, read_again
 from workbench.config.model_book import ModelBook
+from workbench.config.resources import bundled
 from workbench.suite.saving import FileState, state_of
 from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.glyphs import GLYPHS
@@ -59,6 +61,12 @@ class Reader:
                 self._stage.work(self._saver.settle(conflicts), group="ask")
 
         self._stage.work(again, group="read", exclusive=True)
+
+    def add_samples(self) -> None:
+        """Open the bundled samples beside everything else."""
+        workspace = self._open_suites.workspace
+        self._open_suites.workspace = replace(workspace, roots=(*workspace.roots, bundled("sample_suites")))
+        self.read_soon(notice="These are the samples. r runs the case, R its suite")
 
     async def read(self) -> tuple[OpenSuite, ...]:
         """Reload all suites and show them. Returns those that were edited here and changed on disk."""

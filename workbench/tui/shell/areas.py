@@ -28,6 +28,7 @@ from workbench.tui.trajectory.commands import RunPaneCommands
 from workbench.tui.trajectory.opening import RunScreens
 from workbench.tui.tree.changing import StructureCommands
 from workbench.tui.tree.commands import TreeCommands
+from workbench.tui.tree.new_suites import NewSuites
 from workbench.tui.two_runs.opening import PairScreens
 
 
@@ -45,7 +46,7 @@ class Areas:
         selection, program, runner, starter = main.selection, services.program, services.runner, services.starter
         book, listings = selection.book, main.known_tools.listings
         case_pane, run_pane = main.case_pane, main.run_pane
-        editor = OutsideEditing(app, services.terminal.editor)
+        editor = OutsideEditing(app, services.terminal.editor, named=services.terminal.editor_is_named)
 
         def tools_changed() -> None:
             main.known_tools.forget()
@@ -96,6 +97,14 @@ class Areas:
         self._stepping = SteppingCommands(
             app, selection, main, run_pane, runner, starter.run_soon, editor, program.secrets
         )
+        self.new_suites = new_suites = NewSuites(
+            app,
+            selection,
+            main,
+            is_bundled=services.is_bundled,
+            show_tools=tools.methods["tools"],
+            show_samples=services.reader.add_samples,
+        )
         areas = (
             running,
             models,
@@ -104,11 +113,12 @@ class Areas:
             RunPaneCommands(app, selection, main, run_pane, services.run_saver),
             ForkingCommands(app, selection, main, program, place=lambda: run_pane.run_list.place, fork=starter.fork),
             AcceptingCommands(app, selection, main, lambda: run_pane.run_list.item_and_before, program.secrets),
-            TreeCommands(selection, main, main.suite_tree, main.filter_box, run_pane.search),
+            TreeCommands(selection, main, main.suite_tree, main.filter_box, run_pane.search, new_suites.offer),
+            new_suites,
             StructureCommands(
                 app,
                 selection,
-                main,
+                new_suites,
                 main.known_tools,
                 is_bundled=services.is_bundled,
                 forget_draft=services.drafting.forget,

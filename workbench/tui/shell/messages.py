@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from workbench.reports.visible import one_line
+from workbench.suite.disk import resolved
 from workbench.suite.numerals import counted
 from workbench.tui.kit.actions import Pane
 from workbench.tui.lines.prose import Message
@@ -56,7 +57,10 @@ def run_message(tree: TreeState, models: tuple[str, ...], book: RunBook) -> Mess
     below = tree.cases_below(row)
     cases = sum(len(case_ids) for _, case_ids in below)
     if not cases:
-        return (("There is no case here yet. n makes one.", "muted"),)
+        empty: Message = (("There is no case here yet. n makes one.", "muted"),)
+        if row.open is None or not row.open.is_new:
+            return empty
+        return (*empty, ("", "text"), (f"Ctrl+S  saves this suite as {one_line(str(resolved(row.open.path)))}", "text"))
     from workbench.tui.tree.suite_summary import last_runs, summary_message
 
     found = last_runs(tree, row, book)

@@ -16,7 +16,7 @@ from workbench.tui.kit.painting import PaintedApp
 from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.shell.main_screen import MainScreen
-from workbench.tui.shell.registry import help_sections
+from workbench.tui.shell.registry import help_sections, keys_elsewhere
 from workbench.tui.shell.situation import situation_of
 from workbench.tui.terminal.screenshot import save_picture, svg_of, text_of
 from workbench.tui.trajectory.copied import copied_text
@@ -52,7 +52,8 @@ class ProgramCommands:
 
     def _help(self) -> None:
         now = situation_of(self._main)
-        self._stage.show(HelpScreen(help_sections(now), now))
+        here = (now.pane, now.view) if now.pane == "case" else (now.pane,)
+        self._stage.show(HelpScreen(help_sections(now), now, keys_elsewhere(*here)))
 
     def _save_picture(self) -> None:
         app = self._app

@@ -17,6 +17,7 @@ from workbench.tui.kit.actions import (
     HELD_KINDS,
     MOVING,
     PANE_TITLES,
+    PANES,
     Action,
     Feature,
     MainSituation,
@@ -93,6 +94,17 @@ def help_sections(now: MainSituation) -> list[tuple[str, list[Action]]]:
         ("Everywhere", [action for action in ACTIONS if action.where in ("everywhere", "anywhere")]),
         ("Moving", list(MOVING.actions)),
     ]
+
+
+def keys_elsewhere(*here: Where) -> list[tuple[str, list[Action]]]:
+    """Return the keys of all places but these, by place, for the end of the help."""
+    panes: dict[Where, str] = {"form": "the form of a case", "toml": "the TOML of a case"}
+    panes.update((pane, PANE_TITLES[pane]) for pane in PANES)
+    shown = {*here, "everywhere"} if {"suites", "case", "run"} & set(here) else set(here)
+    titles = {"everywhere": "On the main screen, everywhere"}
+    titles |= {where: f"In {title}" for where, title in {**panes, **SCREEN_TITLES}.items()}
+    found = [(title, [a for a in ACTIONS if a.where == where]) for where, title in titles.items() if where not in shown]
+    return [(title, actions) for title, actions in found if actions]
 
 
 def shown_keys(now: MainSituation) -> list[tuple[Action, bool]]:

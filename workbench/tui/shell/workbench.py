@@ -8,6 +8,7 @@ import os
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
@@ -21,13 +22,14 @@ from textual.worker import Worker
 
 from workbench.authoring.known_tools import KnownTools
 from workbench.authoring.open_suites import OpenSuites
-from workbench.authoring.workspace import Workspace, open_workspace
+from workbench.authoring.workspace import Workspace, open_workspace, to_begin
 from workbench.config.logs import LOG_NAME
 from workbench.config.program import Program
 from workbench.reports.visible import one_line
 from workbench.suite.numerals import counted
 from workbench.tools.listings import Listings
 from workbench.tui.breakpoints.project import Breakpoints
+from workbench.tui.kit.actions import Action
 from workbench.tui.kit.keymap import FILE_NAME as KEYS_FILE
 from workbench.tui.kit.keymap import load_keymap
 from workbench.tui.kit.memory import NOTHING, Memory
@@ -40,7 +42,7 @@ from workbench.tui.runs.runner import OpenRuntime
 from workbench.tui.shell.containment import Containment, drawn_by
 from workbench.tui.shell.leaving import Leaving
 from workbench.tui.shell.main_screen import MainScreen
-from workbench.tui.shell.registry import ACTIONS, BY_ID, PLACES
+from workbench.tui.shell.registry import ACTIONS, BY_ID, PLACES, keys_elsewhere
 from workbench.tui.shell.returning import current_position, last_models, restore_position
 from workbench.tui.shell.services import Services
 from workbench.tui.shell.situation import situation_of
@@ -127,6 +129,8 @@ class Workbench(PaintedApp):
             begin=begin,
         )
         self._begin = begin
+        self._new: tuple[Path, ...] = ()
+        """Given paths at which nothing is yet: new suites."""
         self.compared: Compared | None = None
         """The comparison that the app was started with, if any."""
         self.leaving = Leaving(
@@ -162,7 +166,10 @@ class Workbench(PaintedApp):
 
     def _found(self) -> tuple[Workspace, tuple[str, ...], Breakpoints, str | None]:
         models = self.program.models
+        self._new = to_begin(self._paths) if self._begin is None else ()
         workspace = open_workspace(self._paths, models)
+        if self._new:
+            workspace = replace(workspace, files=tuple(f for f in workspace.files if f.path not in self._new))
         chosen = self.selection.models
         if not self.selection.models_for_now:
             chosen = last_models(self.memory, workspace, models)
@@ -180,6 +187,8 @@ class Workbench(PaintedApp):
             self.say_problems(problems)
         elif workspace.samples:
             self.main.announce("No suites here: these are the samples. r runs the case, N makes a suite")
+        for path in self._new:
+            self.areas.new_suites.make(path)
         self.run_worker(self._begin_runs(), group="ask")
 
     async def _begin_runs(self) -> None:
@@ -280,6 +289,10 @@ class Workbench(PaintedApp):
             copy_to_clipboard=self.copy_to_clipboard,
         )
         self.work(copying, "copy")
+
+    def keys_elsewhere(self, screen: str) -> Sequence[tuple[str, Sequence[Action]]]:
+        """Return the keys of all places but a screen, by place, for its help."""
+        return keys_elsewhere(screen)
 
     def quit(self) -> None:
         """Close all screens above the main one and quit, which may ask something."""

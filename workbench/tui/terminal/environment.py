@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping
 
 from workbench.dataclasses import dataclass
@@ -12,6 +13,9 @@ LOCAL_FRAMES_PER_S = 60
 REMOTE_FRAMES_PER_S = 30
 
 _RICH_TERMS = ("256color", "direct", "kitty", "ghostty", "alacritty", "foot", "wezterm")
+EDITORS = ("sensible-editor", "editor", "nano", "vim", "vi", "micro", "emacs -nw", "notepad")
+"""What is taken as editor if none is named, in order of preference."""
+
 _NO = ("0", "no", "false", "off")
 
 
@@ -26,7 +30,9 @@ class TerminalEnvironment:
     """Whether the terminal has 16 colours or fewer."""
     in_tmux: bool
     editor: str | None
-    """The user's editor, as a command."""
+    """The user's editor, as a command: the one that is named, else the first that the system has."""
+    editor_is_named: bool
+    """Whether VISUAL or EDITOR names the editor."""
     ascii: bool
     """Whether signs are drawn in ASCII."""
     utf8: bool
@@ -48,17 +54,24 @@ def terminal_environment(environment: Mapping[str, str], *, only_ascii: bool = F
     rich = environment.get("COLORTERM", "") != "" or any(word in term for word in _RICH_TERMS)
     remote = any(environment.get(name) for name in ("SSH_CONNECTION", "SSH_TTY", "SSH_CLIENT"))
     utf8 = _is_utf8(environment)
+    named = environment.get("VISUAL") or environment.get("EDITOR") or None
     return TerminalEnvironment(
         remote=remote,
         no_colour=environment.get("NO_COLOR", "") != "",
         few_colours=not rich,
         in_tmux=bool(environment.get("TMUX")),
-        editor=environment.get("VISUAL") or environment.get("EDITOR") or None,
+        editor=named or _editor_of_system(environment.get("PATH", "")),
+        editor_is_named=named is not None,
         ascii=only_ascii or _wants_ascii(environment, utf8 and term != "linux"),
         utf8=utf8,
         clipboards=() if remote else _clipboards(environment),
         takes_osc52=term != "linux" and not environment.get("STY"),
     )
+
+
+def _editor_of_system(path: str) -> str | None:
+    """Return the command of the first known editor in the folders of `path`."""
+    return next((editor for editor in EDITORS if shutil.which(editor.split()[0], path=path)), None)
 
 
 def _is_utf8(environment: Mapping[str, str]) -> bool:

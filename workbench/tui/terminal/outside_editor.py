@@ -8,7 +8,10 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-_PLUS_LINE = ("vi", "vim", "nvim", "view", "nano", "emacs", "emacsclient", "micro", "kak", "joe", "ne", "mg", "jed")
+_PLUS_LINE = (
+    *("sensible-editor", "editor", "vi", "vim", "nvim", "view", "nano", "emacs", "emacsclient", "micro", "kak"),
+    *("joe", "ne", "mg", "jed"),
+)
 _COLON_LINE = ("hx", "helix", "subl", "zed")
 _GOTO_LINE = ("code", "codium", "code-insiders", "cursor")
 

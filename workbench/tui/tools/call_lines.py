@@ -21,7 +21,8 @@ from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.json_lines import JsonLines
 from workbench.tui.lines.laid_out import DISPLAY_LIMIT, safe_lines
 from workbench.tui.lines.prose import indented, signed
-from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cut, cut_line, padded, wrap
+from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, cut, cut_line, padded, wrap
+from workbench.tui.lines.values import value_line
 from workbench.tui.lines.words import duration
 
 NULL = "null"
@@ -166,14 +167,14 @@ def call_picture(form: CallForm, outcome: CallOutcome, width: int, secrets: Secr
 def _field(form: CallForm, name: str, name_width: int, width: int) -> list[Line]:
     parameter = next(field for field in form.fields if field.name == name)
     label = padded(f"{one_line(name)}{'*' if parameter.required else ''}", name_width)
-    value, role = _value(form, name, parameter.schema.get("default"))
+    line = _value(form, name, parameter.schema.get("default"))
     choices = f"{GLYPHS.result}{GLYPHS.call} " if form.choices(name) else ""
     kind = f"{choices}{one_line(form.type_of(name))}"
     room = max(width - INDENT - name_width - 1, 10)
-    kind = cut(kind, max(room // 2, room - cell_len(value) - 2))
-    shown = cut(value, max(room - cell_len(kind) - 2, 6))
-    gap = " " * max(room - cell_len(shown) - cell_len(kind), 1)
-    line: Line = (Span(" " * INDENT), Span(f"{label} ", "key"), Span(shown, role), Span(gap), Span(kind, "muted"))
+    kind = cut(kind, max(room // 2, room - cells(line) - 2))
+    shown = cut_line(line, max(room - cell_len(kind) - 2, 6))
+    gap = " " * max(room - cells(shown) - cell_len(kind), 1)
+    line = (Span(" " * INDENT), Span(f"{label} ", "key"), *shown, Span(gap), Span(kind, "muted"))
     lines = [cut_line(line, width)]
     inner = INDENT + name_width + 1
     if (problem := form.problems.get(name)) is not None and form.text(name):
@@ -184,13 +185,17 @@ def _field(form: CallForm, name: str, name_width: int, width: int) -> list[Line]
     return lines
 
 
-def _value(form: CallForm, name: str, default: JsonValue) -> tuple[str, Role]:
+def _value(form: CallForm, name: str, default: JsonValue) -> Line:
+    """Return the value of a parameter: text has quotes if it could be mistaken for something else."""
     text = form.text(name)
+    if text and name in form.problems:
+        return (Span(one_line(text), "failed"),)
     if text:
-        return one_line(text), "failed" if name in form.problems else "string"
+        value = form.arguments.get(name)
+        return value_line(one_line(shown_value(value) if isinstance(value, str) else text))
     if name in form.problems:
-        return f"{GLYPHS.warned} {form.problems[name]}", "warned"
-    return ("not given" if default is None else f"not given: {one_line(shown_value(default))}"), "muted"
+        return (Span(f"{GLYPHS.warned} {form.problems[name]}", "warned"),)
+    return (Span("not given" if default is None else f"not given: {one_line(shown_value(default))}", "muted"),)
 
 
 def _request(form: CallForm, width: int, secrets: Secrets) -> list[Line]:

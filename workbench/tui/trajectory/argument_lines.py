@@ -11,7 +11,7 @@ from workbench.reports.visible import one_line
 from workbench.suite.sameness import same
 from workbench.trajectory.messages import JsonValue
 from workbench.tui.lines.glyphs import GLYPHS
-from workbench.tui.lines.highlight import json_line
+from workbench.tui.lines.highlight import cut_json
 from workbench.tui.lines.json_lines import JsonLines, compact_json
 from workbench.tui.lines.prose import indented, signed
 from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, cut, cut_line, padded, wrap
@@ -100,9 +100,9 @@ def _value_rows(value: str, marks: Sequence[_Mark], value_width: int, room: int,
             beside = (*beside, Span("  "), Span(fitting[0], role))
         elif text:
             below += signed(text[:1], text[2:], role, room, 0)
-    shown = cut(value, value_width if beside else room)
-    painted: Line = json_line(shown) if given else (Span(shown, "muted"),)
-    filled = Span(" " * (value_width - cell_len(shown))) if beside else Span("")
+    own_room = value_width if beside else room
+    painted: Line = cut_json(value, own_room) if given else (Span(cut(value, own_room), "muted"),)
+    filled = Span(" " * (value_width - cells(painted))) if beside else Span("")
     return [(*painted, filled, *beside) if beside else painted, *below]
 
 

@@ -13,10 +13,10 @@ from workbench.reports.values import progress_text
 from workbench.reports.visible import one_line
 from workbench.trajectory.events import ResultReceived
 from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
-from workbench.tui.lines.highlight import json_line
+from workbench.tui.lines.highlight import json_line, json_rows
 from workbench.tui.lines.json_lines import JoinedLines, JsonLines, parsed_json
 from workbench.tui.lines.laid_out import DISPLAY_LIMIT, GrowingText
-from workbench.tui.lines.prose import signed
+from workbench.tui.lines.prose import indented, signed
 from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, cut, cut_line, padded, wrap
 from workbench.tui.lines.typed_rows import text_rows
 from workbench.tui.lines.words import duration, score
@@ -191,10 +191,13 @@ def _body(result: ResultReceived, role: Role, width: int, expanded: bool) -> Seq
         return JsonLines(parsed, width, ARGUMENT_INDENT)
     if expanded:
         return text_rows(GrowingText(result.content, LARGEST), width, None, role, ARGUMENT_INDENT)
-    rows = text_rows(GrowingText(result.content), width, _RESULT_ROWS, role, ARGUMENT_INDENT)
+    text = GrowingText(result.content)
+    rows = text_rows(text, width, _RESULT_ROWS, role, ARGUMENT_INDENT)
     if parsed is None:
         return rows
-    return [(indent, *(json_line(text.text) if text.role == role else (text,))) for indent, text in rows]
+    shown = sum(row[-1].role == role for row in rows)
+    painted = json_rows(text.rows(width - ARGUMENT_INDENT), shown)
+    return [*indented(painted, ARGUMENT_INDENT), *rows[shown:]]
 
 
 def _unanswered(item: ResultItem, width: int) -> list[Line]:

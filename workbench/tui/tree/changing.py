@@ -15,8 +15,6 @@ from workbench.authoring.case_list import (
     index_behind,
     index_of,
     moved_over,
-    named_path,
-    suite_name,
     tools_used,
     with_copy,
     with_moved,
@@ -25,19 +23,19 @@ from workbench.authoring.case_list import (
     without,
 )
 from workbench.authoring.document import HEAD, CaseOutline
-from workbench.authoring.form.templates import new_case, new_suite
+from workbench.authoring.form.templates import new_case
 from workbench.authoring.known_tools import KnownTools
 from workbench.authoring.open_suite import OpenSuite
 from workbench.authoring.open_suites import tie
 from workbench.reports.visible import one_line
-from workbench.suite.disk import resolved
 from workbench.suite.numerals import counted
 from workbench.suite.splice import SpliceError
 from workbench.tui.kit.asking import NameScreen
 from workbench.tui.kit.dialogs import Option
-from workbench.tui.kit.stage import Panes, Stage
+from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.tree.dialogs import DeleteSuiteScreen, NewCase, NewCaseScreen, WhichSuiteScreen
+from workbench.tui.tree.new_suites import NewSuites
 from workbench.tui.tree.selection import Selection
 
 _BACK = "Ctrl+Z brings it back"
@@ -50,7 +48,7 @@ class StructureCommands:
         self,
         stage: Stage,
         selection: Selection,
-        panes: Panes,
+        new_suites: NewSuites,
         known_tools: KnownTools,
         *,
         is_bundled: Callable[[Path], bool],
@@ -60,7 +58,7 @@ class StructureCommands:
         self._stage = stage
         self._selection = selection
         self._open_suites = selection.open_suites
-        self._panes = panes
+        self._new_suites = new_suites
         self._known_tools = known_tools
         self._is_bundled = is_bundled
         self._forget_draft = forget_draft
@@ -68,7 +66,6 @@ class StructureCommands:
         """The folder for deleted suites."""
         self.methods: dict[str, Callable[[], object]] = {
             "tree.new": self._new,
-            "tree.new_suite": self._new_suite,
             "tree.duplicate": self._duplicate,
             "tree.rename": self._rename,
             "tree.up": partial(self._move, -1),
@@ -82,7 +79,7 @@ class StructureCommands:
     def _new(self) -> None:
         row = self._selection.row
         if row is None or row.open is None:
-            self._new_suite()
+            self._new_suites.ask()
             return
         suite, before = row.open, row.case.key if row.case is not None else None
         if not self._can_be_restructured(suite):
@@ -198,28 +195,6 @@ class StructureCommands:
 
     # Suites
 
-    def _new_suite(self) -> None:
-        folder = self._folder()
-        where = f"The file, in {resolved(folder)}:"
-
-        def named(text: str) -> Path | str:
-            return named_path(folder, text, lambda path: self._why_not_new(folder, path))
-
-        def refusal(text: str) -> str | None:
-            path = named(text)
-            return path if isinstance(path, str) else None
-
-        def take(text: str | None) -> None:
-            path = named(text) if text is not None else None
-            if isinstance(path, Path):
-                self._make_suite(path)
-
-        self._stage.show(NameScreen("New suite", "", where, refusal), take)
-
-    def _make_suite(self, path: Path) -> None:
-        self._add(OpenSuite.new(path, new_suite(suite_name(path))))
-        self._stage.announce(f"New suite {path.name}: n makes its first case, Ctrl+S saves it")
-
     def _duplicate_suite(self, suite: OpenSuite) -> None:
         document = suite.document
         name = document.table(HEAD).get("name") if document.is_sound else None
@@ -232,13 +207,8 @@ class StructureCommands:
                 return
         folder = Path() if self._is_bundled(suite.path) else suite.path.parent
         path = free_path(folder / suite.path.name, (other.path for other in self._open_suites.suites))
-        self._add(OpenSuite.new(path, document.text))
+        self._new_suites.add(OpenSuite.new(path, document.text))
         self._stage.announce(f"Duplicated as {path.name}; Ctrl+S saves it")
-
-    def _add(self, suite: OpenSuite) -> None:
-        self._open_suites.add(suite)
-        self._selection.select(suite.path)
-        self._panes.go_to("suites")
 
     async def _delete_suite(self, suite: OpenSuite) -> None:
         path = suite.path
@@ -262,27 +232,6 @@ class StructureCommands:
         self._forget_draft(suite)
         self._open_suites.close(suite)
         self._stage.announce(f"Deleted {path.name}; it is kept as {' and '.join(map(str, moved_to))}")
-
-    def _why_not_new(self, folder: Path, path: Path) -> str | None:
-        if path.suffix != ".toml":
-            return "a suite is a TOML file: end its name with .toml, or leave the ending out"
-        if self._open_suites.at(path) is not None or path.exists():
-            return f"{path.name} already exists"
-        if not path.is_relative_to(folder) or ".." in path.relative_to(folder).parts:
-            return f"a new suite must be in {resolved(folder)}, or in a folder below it"
-        if any(part.startswith(".") for part in path.relative_to(folder).parts):
-            return "hidden files and folders are skipped: remove the dot at the beginning"
-        return None
-
-    def _folder(self) -> Path:
-        """Return the folder for a new suite: the selected one, or that of the selected suite."""
-        row = self._selection.row
-        roots = self._open_suites.workspace.roots
-        if row is not None:
-            folder = row.key.path if row.key.kind == "folder" else row.key.path.parent
-        else:
-            folder = next((root for root in roots if root.is_dir()), Path())
-        return Path() if self._is_bundled(folder / "suite.toml") else folder
 
     # Helpers
 

@@ -20,12 +20,14 @@ class TreeCommands:
         view: SuiteTree,
         filter_box: FilterBox,
         search_run: Callable[[], object],
+        begin: Callable[[], object],
     ) -> None:
         self._selection = selection
         self._panes = panes
         self._view = view
         self._filter_box = filter_box
         self._search_run = search_run
+        self._begin = begin
         self.methods: dict[str, Callable[[], object]] = {
             "tree.filter": self._find,
             "tree.open": self._open,
@@ -42,6 +44,8 @@ class TreeCommands:
     def _open(self) -> None:
         row, tree = self._selection.row, self._selection.tree
         if row is None:
+            if not tree.filter:
+                self._begin()
             return
         if row.case is None and tree.is_foldable(row) and (row.open is None or row.open.cases):
             self._fold(not tree.is_folded(row))

@@ -58,6 +58,71 @@ class NewCaseScreen(_Naming[NewCase]):
         self.submit()
 
 
+SUITE_KINDS: tuple[Option, ...] = (
+    Option("empty", "tools are written into it, or added later"),
+    Option("from a server", "its tools are those of an MCP server", "tools of an MCP server"),
+)
+
+
+class NewSuite(NamedTuple):
+    """The file name of a new suite, and whether its tools come from a server."""
+
+    name: str
+    from_server: bool
+
+
+class NewSuiteScreen(_Naming[NewSuite]):
+    """Asks for the file and kind of a new suite."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up", "kind(-1)", show=False),
+        Binding("down", "kind(1)", show=False),
+    ]
+
+    def __init__(self, explanation: str, refusal: Refusal, *, from_server: bool) -> None:
+        keys = keys_line(("Enter", "make it"), ("↑↓", "kind"), ("Esc", "leave"))
+        super().__init__("New suite", "", explanation, refusal, keys)
+        self._from_server = from_server
+
+    def body(self) -> ComposeResult:
+        yield from super().body()
+        yield ChooseLines(SUITE_KINDS, cursor=int(self._from_server), widget_id="kinds")
+
+    def action_kind(self, step: int) -> None:
+        """Select a kind while the name is typed."""
+        kinds = self.query_one("#kinds", ChooseLines)
+        kinds.move_cursor((kinds.cursor + step) % len(SUITE_KINDS))
+
+    def answer(self, text: str) -> None:
+        self.dismiss(NewSuite(text, self.query_one("#kinds", ChooseLines).cursor == 1))
+
+    @on(ChooseLines.Chosen)
+    def _chosen(self) -> None:
+        self.submit()
+
+
+class BeginScreen(AskScreen[Literal["new", "server", "samples", "no"]]):
+    """Offers ways to begin in a folder without suites."""
+
+    TITLE_LINE = "No suites here"
+
+    def __init__(self, folder: str) -> None:
+        text = (
+            f"{folder} holds no suites. A suite is a TOML file of cases: what a user asks, and which calls you expect."
+        )
+        super().__init__(
+            lambda width: [EMPTY, *with_margin(text, width), EMPTY],
+            [
+                ("new", Option("new suite", "an empty one, in this folder", key="n")),
+                ("server", Option("from a server", "test the tools of an MCP server", key="s")),
+                ("samples", Option("samples", "open the suites that come with the program", "open those", key="e")),
+                ("no", Option("nothing yet", "", key="l")),
+            ],
+            leaving="leave",
+            harmless=frozenset({"new", "server", "samples"}),
+        )
+
+
 class WhichSuiteScreen(Dialog[int]):
     """Asks for one of several suites, by index."""
 

@@ -11,7 +11,7 @@ from workbench.reports.when import age
 from workbench.suite.numerals import counted
 from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
 from workbench.tui.lines.prose import Message
-from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, cut_line, spread
+from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, cut_line, cut_middle, spread
 from workbench.tui.lines.words import score
 from workbench.tui.run_book.book import RunBook
 from workbench.tui.run_book.summaries import NEVER_RUN, CaseSummary, StepSummary
@@ -84,9 +84,11 @@ def _marks(tree: TreeState, row: Row, summary: CaseSummary) -> Line:
 
 
 def _marked(left: Line, marks: Line, right: Line, width: int) -> Line:
-    """Put marks after a name. The name is cut before them."""
+    """Put marks after a name, which is the last part of `left`. A long name is cut in its middle."""
     room = width - cells(marks) - (cells(right) + 1 if right else 0)
-    return spread((*cut_line(left, room), *marks), right, width)
+    *before, name = left
+    name = Span(cut_middle(name.text, room - cells(tuple(before))), name.role)
+    return spread((*cut_line((*before, name), room), *marks), right, width)
 
 
 def _tally(tree: TreeState, row: Row, book: RunBook) -> Line:
@@ -176,8 +178,7 @@ def tree_message(filtered: str) -> Message:
     return (
         ("No suites here.", "strong"),
         ("", "text"),
-        ("N  makes one, n its first case", "text"),
+        ("Enter  begins: a new suite, one from a server, or the samples", "text"),
         ("", "text"),
         ("A suite is a TOML file whose first line is format = 1.", "muted"),
-        ("Started without a path, the workbench shows its samples in such a folder.", "muted"),
     )

@@ -13,6 +13,7 @@ from workbench.reports.visible import one_line
 from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.trajectory import CallRecord, Round
 from workbench.tui.lines.glyphs import GLYPHS
+from workbench.tui.lines.highlight import cut_json, json_line
 from workbench.tui.lines.json_lines import JoinedLines, JsonLines, LazyLines, compact_json, parsed_json
 from workbench.tui.lines.laid_out import GrowingText, LaidOut
 from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, cut, cut_line, padded, plain, wrap_line
@@ -102,7 +103,10 @@ def _short_text(part: Part, text: str, at: int, how: How, width: int) -> list[Li
     label = _label(part, how)
     if how == "same":
         return [cut_line((*label, Span(one_line(text[: 2 * width]), "muted")), width)]
-    rows = wrap_line((*label, *_from(text, at, how, width, TEXT_ROWS)), width, hang=INDENT)
+    shown = _from(text, at, how, width, TEXT_ROWS)
+    if how != "differs" and part.kind == "result" and text[:1] in ("{", "["):
+        shown = json_line(plain(shown))
+    rows = wrap_line((*label, *shown), width, hang=INDENT)
     if len(rows) > TEXT_ROWS:
         rows[TEXT_ROWS - 1 :] = [cut_line((*rows[TEXT_ROWS - 1], Span(" " * width)), width)]
     return rows
@@ -199,10 +203,20 @@ def _argument(
             head = [cut_line((Span(label, "key"),), width)]
             sides.append(JoinedLines([head, JsonLines(given[name], width, INDENT + 4)]))
         else:
-            parts = (Span(text, "muted"),) if how == "same" else _from(text, at, how, room, 2)
             key = Span(label, "muted" if how == "same" else "key")
-            sides.append([(key, *cut_line(parts, room))])
+            sides.append([(key, *_value(text, at, how, room))])
     return Block(sides[0], sides[1], how)
+
+
+def _value(text: str, at: int, how: How, room: int) -> Line:
+    """Return an argument's value on one row. What two runs share or do not has its colour from that."""
+    match how:
+        case "same":
+            return cut_line((Span(text, "muted"),), room)
+        case "differs":
+            return cut_line(_from(text, at, how, room, 2), room)
+        case _:
+            return cut_json(text, room)
 
 
 def _broken(call: CallRecord | None) -> str | None:

@@ -12,7 +12,8 @@ from workbench.suite.problems import Problem
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.laid_out import TAB
 from workbench.tui.lines.prose import signed
-from workbench.tui.lines.spans import Line, Role, Span, cut, padded, wrap
+from workbench.tui.lines.spans import Line, Role, Span, cells, cut, cut_line, padded, plain, wrap, wrap_line
+from workbench.tui.lines.values import value_line
 
 MOST_LINES = 8
 """The maximum lines of one value. A field over it shows everything."""
@@ -39,6 +40,9 @@ _ROLES: dict[CellKind, Role] = {
     "weight": "number",
     "args": "literal",
 }
+
+
+_VALUES: frozenset[CellKind] = frozenset({"expected", "value", "option"})
 
 
 @dataclass(frozen=True)
@@ -110,7 +114,8 @@ class _Page:
         if self.opened is not None and self.opened.cell < index:
             self.spots.append(Spot(len(self.lines) - 1, self.used, 0))
             return
-        text, role = _shown(cell)
+        line = self._shown(cell)
+        text = plain(line)
         last = index == len(self.row.cells) - 1 or cell.kind in ("expected", "value")
         column = self.row.widths[index] if index < len(self.row.widths) else 0
         lead = ""
@@ -126,16 +131,16 @@ class _Page:
         if lead:
             self._add(lead, "muted")
         if self.active == index and len(self.row.cells) > 1:
-            role, text = "badge", text or GLYPHS.dot
+            line = (Span(text or GLYPHS.dot, "badge"),)
         if last and cell.kind != "weight":
-            self._flow(cell, text, role)
+            self._flow(cell, line)
         else:
             room = max(self.width - self.used, 1)
-            text = cut(text, min(room, max(self.width // 3, 6)))
-            self.spots.append(Spot(len(self.lines) - 1, self.used, cell_len(text)))
-            self._add(text, role)
+            line = cut_line(line, min(room, max(self.width // 3, 6)))
+            self.spots.append(Spot(len(self.lines) - 1, self.used, cells(line)))
+            self._add_line(line)
             if column:
-                self._add(" " * max(min(column, self.width // 3) - cell_len(text), 0) + "  ", "text")
+                self._add(" " * max(min(column, self.width // 3) - cells(line), 0) + "  ", "text")
 
     def below(self) -> None:
         """Add why the text is invalid, what the schema refuses, and problems."""
@@ -150,14 +155,25 @@ class _Page:
             if problem.hint:
                 self._paragraph(" ", problem.hint, "muted", indent)
 
-    def _flow(self, cell: Cell, text: str, role: Role) -> None:
+    def _shown(self, cell: Cell) -> Line:
+        """Return the content of a cell that is not being edited."""
+        if cell.absent or (not cell.text and cell.shown):
+            return (Span(one_line(cell.shown), "muted"),)
+        if cell.kind in ("lines", "json"):
+            return (Span(cell.text, "text"),)
+        text = one_line(cell.text[:MOST_CHARACTERS])
+        if cell.kind in _VALUES:
+            return value_line(text, several=self.row.check == "one_of")
+        return (Span(text, "muted" if cell.kind == "check" and text == "is" else _ROLES.get(cell.kind, "text")),)
+
+    def _flow(self, cell: Cell, line: Line) -> None:
         """Add a text that may wrap, aligned with its beginning."""
         start, room = self.used, max(self.width - self.used, 1)
-        rows = [cut(text, room)] if cell.absent else _rows(cell, text, room)
-        self.spots.append(Spot(len(self.lines) - 1, start, max(cell_len(rows[0]), 1)))
-        self._add(rows[0], role)
+        rows = [(Span(cut(plain(line), room), line[0].role),)] if cell.absent else _rows(cell, line, room)
+        self.spots.append(Spot(len(self.lines) - 1, start, max(cells(rows[0]), 1)))
+        self._add_line(rows[0])
         for row in rows[1:]:
-            self.lines.append([Span(" " * start), Span(row, role)])
+            self.lines.append([Span(" " * start), *row])
         if len(rows) > 1:
             self.used = self.width
 
@@ -180,41 +196,35 @@ class _Page:
         self.lines[-1].append(Span(text, role))
         self.used += cell_len(text)
 
+    def _add_line(self, line: Line) -> None:
+        self.lines[-1] += line
+        self.used += cells(line)
+
     def _paragraph(self, sign: str, text: str, role: Role, indent: int) -> None:
         self.lines += map(list, signed(sign, text, role, max(self.width, indent + 10), indent))
 
 
-def _shown(cell: Cell) -> tuple[str, Role]:
-    """Return the content of a cell that is not being edited."""
-    if cell.absent or (not cell.text and cell.shown):
-        return one_line(cell.shown), "muted"
-    if cell.kind in ("lines", "json"):
-        return cell.text, "text"
-    text = one_line(cell.text[:MOST_CHARACTERS])
-    if cell.kind in ("expected", "value", "option"):
-        return text, _value_role(text)
-    return text, "muted" if cell.kind == "check" and text == "is" else _ROLES.get(cell.kind, "text")
-
-
-def _value_role(text: str) -> Role:
-    if text in ("true", "false"):
-        return "literal"
-    digits = text.replace("..", "").lstrip("+-").replace(".", "", 1)
-    return "number" if digits.isdigit() else "string"
-
-
-def _rows(cell: Cell, text: str, room: int) -> list[str]:
-    """Return the rows of a text, at most `MOST_LINES`. The last one counts the hidden ones."""
+def _rows(cell: Cell, line: Line, room: int) -> list[Line]:
+    """Return the rows of a content, at most `MOST_LINES`. The last one counts the hidden ones."""
+    if cell.kind in _VALUES:
+        rows = wrap_line(line, room)
+        return rows if len(rows) <= MOST_LINES else [*rows[: MOST_LINES - 1], _more(0, room)]
+    text, role = plain(line), line[0].role if line else "text"
     paragraphs = text.split("\n")
-    rows: list[str] = []
+    rows = []
     for at, paragraph in enumerate(paragraphs):
         # Only what can be shown is processed: a megabyte costs no more than a screen.
-        rows += wrap(visible(paragraph[: room * (MOST_LINES + 1)].replace("\t", TAB)), room)
+        shown = wrap(visible(paragraph[: room * (MOST_LINES + 1)].replace("\t", TAB)), room)
+        rows += ((Span(row, role),) for row in shown)
         if len(rows) > MOST_LINES:
-            left = len(paragraphs) - at - 1
-            more = f"{counted(left, 'more line')}, " if left else ""
-            return [*rows[: MOST_LINES - 1], cut(f"{GLYPHS.running} {more}Enter shows all", room)]
+            return [*rows[: MOST_LINES - 1], _more(len(paragraphs) - at - 1, room)]
     return rows
+
+
+def _more(left: int, room: int) -> Line:
+    """Return the note in place of hidden lines."""
+    more = f"{counted(left, 'more line')}, " if left else ""
+    return (Span(cut(f"{GLYPHS.running} {more}Enter shows all", room), "muted"),)
 
 
 def _sign(problem: Problem) -> str:
