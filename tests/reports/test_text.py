@@ -251,3 +251,14 @@ def test_a_gate_shows_as_many_digits_as_tell_what_was_reached_from_what_was_dema
 
 def test_a_rate_that_counts_warned_runs_says_so() -> None:
     assert "  mean score 0.880 · pass rate 100.0% with the warned" in lines_of([result("warned", 0.88)])
+
+
+def test_repeats_are_joined_under_the_last_one_that_is_shown_also_where_its_secrets_are_left_out() -> None:
+    runs = [result("passed", 1.0, repeat=0), result("failed", 0.0, repeat=1)]
+    shown = [runs[0], replace(runs[1], trajectory=replace(runs[1].trajectory))]
+    lines = list(
+        text_report(shown, quality_of(runs, {}), suite_names={}, width=80, paint=Paint(False), amount="normal")
+    )
+    assert [line for line in lines if "2 runs by" in line] == [
+        "    2 runs by last: ✗ failed · 1/2 passed or warned · mean 0.50 ± 0.50"
+    ]

@@ -172,15 +172,16 @@ def _table(
             if (parts := parts_line(result.grades[0])) is not None:
                 yield parts
         yield from _details(result, paint, outputs, in_full)
-        if id(result) in ending:
-            yield from repeats_lines(ending[id(result)], paint, with_arguments=in_full)
+        if result.run_id in ending:
+            yield from repeats_lines(ending[result.run_id], paint, with_arguments=in_full)
 
 
-def _ends_of_repeats(results: Sequence[RunResult], cases: Sequence[CaseResult]) -> dict[int, CaseResult]:
-    """Returns the case of each last repeat that is shown, by the id of its run."""
-    case_of = {id(run): case for case in cases if len(case.runs) > 1 for run in case.runs}
-    last = {id(case): run for run in results if (case := case_of.get(id(run))) is not None}
-    return {id(run): case_of[id(run)] for run in last.values()}
+def _ends_of_repeats(results: Sequence[RunResult], cases: Sequence[CaseResult]) -> dict[str, CaseResult]:
+    """Returns the case of each last repeat that is shown, by the id of its run: a run that is shown without its secrets
+    is another object than the one in its case."""
+    case_of = {run.run_id: case for case in cases if len(case.runs) > 1 for run in case.runs}
+    last = {id(case): run.run_id for run in results if (case := case_of.get(run.run_id)) is not None}
+    return {run_id: case_of[run_id] for run_id in last.values()}
 
 
 def _answered(result: RunResult) -> bool:
