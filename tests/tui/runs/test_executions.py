@@ -80,13 +80,13 @@ async def test_a_tool_is_allowed_for_all_runs_of_a_batch_and_for_no_other_tool_o
         await asked(app, first)
         app.session.ask(second, SEND, {})
         await ready(app)
-        await app.press("a")
+        await app.press("2")
         await app.until(lambda: isinstance(app.app.screen, MainScreen))
         assert app.session.allowed == [(first.run_id, "c0", True), (second.run_id, "c0", True)]
         assert "send_email is executed in all runs of this batch of smart_home.toml" in app.screen
         await asked(app, third, other)
         await ready(app)
-        await app.press("n")
+        await app.press("escape")
         for run in (first, second, third):
             app.session.say(run, RunFinished("stopped"), first=5)
             app.session.grade(run, Trajectory(run.run_id))
@@ -244,7 +244,7 @@ async def test_a_question_waits_until_another_dialog_is_closed(tmp_path: Path) -
         await app.press("question_mark")
         app.session.ask(run, SEND)
         await app.settle()
-        assert "Run the case" in app.screen
+        assert "Here, in Suites" in app.screen
         await app.press("escape")
         await app.until(lambda: isinstance(app.app.screen, ExecutionScreen))
 

@@ -196,7 +196,7 @@ async def test_the_name_of_a_file_that_is_not_there_begins_a_suite_that_is_writt
 async def test_an_empty_folder_offers_a_suite_from_a_server_and_the_samples(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path)) as app:
         assert "No suites here." in app.screen
-        await app.press("enter", "s", *"git", "enter")
+        await app.press("enter", "2", *"git", "enter")
         assert "The MCP server of git.toml" in app.screen
         await app.press(*"'uvx", "enter")
         assert "this is no command: no closing quotation" in app.screen
@@ -208,7 +208,7 @@ async def test_an_empty_folder_offers_a_suite_from_a_server_and_the_samples(tmp_
     other = tmp_path / "other"
     other.mkdir()
     async with opened(other) as app:
-        await app.press("enter", "e")
+        await app.press("enter", "3")
         await app.until(lambda: "▾ office" in app.screen)
 
 

@@ -114,3 +114,33 @@ async def test_a_damaged_or_locked_history_leaves_the_tree_plain_and_is_told(
     history.write_bytes(b"SQLite format 3\0" + b"no database" * 500)
     async with opened(suites, live=True, history=history) as app:
         assert "damaged" in app.screen and rows(app)["Movie night"] == "·"
+
+
+async def test_the_filter_and_rerunning_know_results_of_before_and_messages_and_tags(tmp_path: Path) -> None:
+    suites, history = before(tmp_path)
+    async with opened(suites, live=True, history=history, size=(120, 30)) as app:
+        await app.press("slash")
+        box = app.app.main.filter_box
+        found = {
+            "status:failed": {"Movie night"},
+            "status:passed": {"Lights off", "Nothing to do"},
+            "status:never": set(),
+            "tag:even": {"Movie night"},
+            "switch the": {"Lights off"},
+            "good night": {"Nothing to do"},
+            "tag:even status:passed": set(),
+        }
+        for text, names in found.items():
+            box.value = text
+            await app.settle()
+            assert {row.label for row in app.app.main.suite_tree.state.rows if row.case is not None} == names, text
+        box.value = "colour:red"
+        await app.settle()
+        message = app.app.main.suite_tree.message
+        assert ("colour: is not known here; status: and tag: are.", "warned") in message
+        box.value = "status:lost"
+        await app.settle()
+        assert any("status:lost is not known" in text for text, _ in app.app.main.suite_tree.message)
+        await app.press("escape", "F")
+        await app.until(lambda: app.app.main.book.progress().done == 1)
+        assert " h" not in rows(app)["Movie night"] and rows(app)["Lights off"] == "✓ 1.00 5 h"

@@ -28,7 +28,7 @@ ACTIONS: tuple[Action, ...] = (
     _own("models", "Choose models", ("m",), "models"),
     _own("pair", "Pair the column with the base: is it better? Paired tests, case by case", ("p",), "test"),
     _own("differences", "Show all cases, or only those on which models differ", ("full_stop",), "differences"),
-    _own("sort", "Other order: by the column, worst first, best first, as in the suite", ("o",), "sort"),
+    _own("sort", "Sort by the column in another order: worst first, best first, as in the suite", ("o",), "sort"),
     _own("filter", "Filter as you type: name, tag, failed, model:failed", ("slash",), "filter"),
     _own("mark", "Mark the cell; mark two to see them side by side", ("space",), "mark"),
     _own("totals", "Zoom the cases: hide the totals, or show them", ("z",), "totals"),

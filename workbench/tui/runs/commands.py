@@ -70,8 +70,9 @@ class RunningCommands:
         below = (
             self._selection.runnable_below(self._selection.tree.whole) if self._selection.tree.whole is not None else []
         )
+        remembered = self._selection.tree.remembered
         failed = [
-            (suite, tuple(key for key in keys if self._selection.book.is_to_run_again((suite.path, key))))
+            (suite, tuple(key for key in keys if remembered.is_to_run_again((suite.path, key), self._selection.book)))
             for suite, keys in below
         ]
         self._run_all([each for each in failed if each[1]], "no case here failed, ended in an error or was stopped")

@@ -180,6 +180,7 @@ class MainScreen(PanesScreen):
         if self.is_covered:
             self._missed = True
             return
+        self.follow_grades()
         self.suite_tree.repaint()
         if self.selection.run is None:
             self.show_run()

@@ -30,7 +30,7 @@ def situation_of(screen: PanesScreen) -> MainSituation:
         broken=row is not None and suite is not None and _cannot_run(screen),
         case_running=case is not None and bool(screen.book.under_way(case)),
         running=len(screen.book.under_way()),
-        failures=screen.book.any_failed,
+        failures=screen.book.any_failed or screen.selection.tree.remembered.any_to_run_again,
         failed="failed" in screen.book.endings,
         cases=screen.selection.tree.case_count,
         shown=_what_is_shown(shown),

@@ -113,10 +113,10 @@ class BeginScreen(AskScreen[Literal["new", "server", "samples", "no"]]):
         super().__init__(
             lambda width: [EMPTY, *with_margin(text, width), EMPTY],
             [
-                ("new", Option("new suite", "an empty one, in this folder", key="n")),
-                ("server", Option("from a server", "test the tools of an MCP server", key="s")),
-                ("samples", Option("samples", "open the suites that come with the program", "open those", key="e")),
-                ("no", Option("nothing yet", "", key="l")),
+                ("new", Option("new suite", "an empty one, in this folder")),
+                ("server", Option("from a server", "test the tools of an MCP server")),
+                ("samples", Option("samples", "open the suites that come with the program", "open those")),
+                ("no", Option("nothing yet", "")),
             ],
             leaving="leave",
             harmless=frozenset({"new", "server", "samples"}),

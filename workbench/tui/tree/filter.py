@@ -1,7 +1,8 @@
-"""The filter of the tree: every word must be in a case's name, id or tags, or in its suite's. Typing errors are
-tolerated.
+"""The filter of the tree: every word must be in a case's name, id, tags or messages, or in its suite's name or tags.
+Typing errors are tolerated.
 
-A word that occurs somewhere in the tree is matched exactly; only an unknown one matches similar words.
+A word that occurs somewhere in the tree is matched exactly; only an unknown one matches similar words. `status:…` and
+`tag:…` filter by status and tag.
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ from pathlib import Path
 from workbench.authoring.case_list import CaseKey
 from workbench.authoring.document import HEAD, CaseOutline
 from workbench.authoring.open_suite import OpenSuite
-from workbench.tui.run_book.book import RunBook
+from workbench.suite.render import Table
 from workbench.tui.run_book.summaries import CaseSummary
 from workbench.tui.tree.rows import Row, SuiteRows
 
-STATUS = "status:"
-"""The prefix of a word that filters by status instead of name."""
+STATUS, TAG = "status:", "tag:"
+"""The prefixes of words that filter by status or tag."""
 
 SHORTEST_GUESSED = 3
 """The minimum length of a word for similar matches."""
@@ -42,7 +43,7 @@ class Search:
     """An index of the tree: the texts of its cases, prepared for fast search."""
 
     def __init__(self) -> None:
-        self._texts: dict[SuiteRows, tuple[str, list[Row], list[str]]] = {}
+        self._texts: dict[SuiteRows, tuple[str, list[tuple[Row, Table]], list[str]]] = {}
         self._words: list[str] | None = None
 
     def forget(self) -> None:
@@ -53,7 +54,13 @@ class Search:
     def found(self, suites: Sequence[SuiteRows], text: str) -> dict[Path, list[Row]]:
         """Return the rows of the cases that match a filter, by suite."""
         left: list[_Texts] = [list(enumerate(self._of(suite))) for suite in suites]
-        for word in (word for word in text.casefold().split() if not word.startswith(STATUS)):
+        words = [word for word in text.casefold().split() if not word.startswith(STATUS)]
+        for tag in (word.removeprefix(TAG) for word in words if word.startswith(TAG)):
+            left = [
+                [(at, message) for at, message in texts if _has_tag(suite, suite.cases[at], tag)]
+                for suite, texts in zip(suites, left, strict=True)
+            ]
+        for word in (word for word in words if not word.startswith(TAG)):
             exact = [[(at, message) for at, message in texts if word in message] for texts in left]
             left = exact if any(exact) or self._stands_somewhere(suites, word) else self._nearly(suites, left, word)
         return {
@@ -62,17 +69,17 @@ class Search:
 
     def _of(self, rows: SuiteRows) -> list[str]:
         """Return the case-folded texts of a suite's cases. Only those of changed rows are built again."""
-        named = _named(rows.suite)
+        named, document = _named(rows.suite), rows.suite.document
+        now = [(row, document.table(row.case.index) if row.case is not None else {}) for row in rows.cases]
         known = self._texts.get(rows)
-        if known is not None and known[0] == named and known[1] is rows.cases:
-            return known[2]
-        old: list[Row] = known[1] if known is not None and known[0] == named else []
+        old, known_texts = (known[1], known[2]) if known is not None and known[0] == named else ([], [])
         texts = [
-            known[2][at] if known is not None and at < len(old) and old[at] is row else _text(row, named)
-            for at, row in enumerate(rows.cases)
+            known_texts[at] if at < len(old) and old[at][0] is row and old[at][1] is table else _text(row, table, named)
+            for at, (row, table) in enumerate(now)
         ]
-        self._texts[rows] = (named, rows.cases, texts)
-        self._words = None
+        self._texts[rows] = (named, now, texts)
+        if texts != known_texts:
+            self._words = None
         return texts
 
     def _stands_somewhere(self, suites: Sequence[SuiteRows], word: str) -> bool:
@@ -84,7 +91,7 @@ class Search:
 
     def _near(self, suites: Sequence[SuiteRows], word: str) -> list[str]:
         """Return the words of the tree that are most similar to an unknown word."""
-        if len(word) < SHORTEST_GUESSED:
+        if len(word) < SHORTEST_GUESSED or ":" in word:
             return []
         from rapidfuzz import fuzz, process  # only needed for similar words
 
@@ -97,7 +104,9 @@ class Search:
         return [known for known, score, _ in scored if score >= scored[0][1] - SPREAD]
 
 
-def with_status(suites: Sequence[SuiteRows], text: str, book: RunBook) -> frozenset[CaseKey] | None:
+def with_status(
+    suites: Sequence[SuiteRows], text: str, summary_of: Callable[[CaseKey], CaseSummary]
+) -> frozenset[CaseKey] | None:
     """Return the cases that match the `status:` words of a filter, `None` if it has none.
 
     What follows may be the beginning of a status, or of `running`, `never` (run), `unsaved`, `broken` or `disagree`
@@ -111,7 +120,7 @@ def with_status(suites: Sequence[SuiteRows], text: str, book: RunBook) -> frozen
     for rows in suites:
         for row in rows.cases:
             assert row.case is not None
-            summary = book.summary((rows.suite.path, row.case.key))
+            summary = summary_of((rows.suite.path, row.case.key))
             if all(any(test(rows.suite, row.case, summary) for test in any_of) for any_of in tests):
                 found.add((rows.suite.path, row.case.key))
     return frozenset(found)
@@ -127,9 +136,32 @@ def _named(suite: OpenSuite) -> str:
     return f"{suite.path.stem} {header.get('name', '')} {text}".casefold()
 
 
-def _text(row: Row, named: str) -> str:
+def _text(row: Row, table: Table, named: str) -> str:
     case = row.case
-    return f"{named} {case.name} {case.id} {' '.join(case.tags)}".casefold() if case is not None else named
+    if case is None:
+        return named
+    steps = table.get("steps")
+    parts = [table, *(step for step in (steps if isinstance(steps, list) else ()) if isinstance(step, dict))]
+    messages = " ".join(str(part["user"]) for part in parts if "user" in part)
+    return f"{named} {case.name} {case.id} {' '.join(case.tags)} {messages}".casefold()
+
+
+def _has_tag(suite: SuiteRows, row: Row, wanted: str) -> bool:
+    """Return whether a case or its suite has a tag that begins like this."""
+    of_suite = suite.suite.document.table(HEAD).get("tags")
+    tags = [*(row.case.tags if row.case is not None else ()), *(of_suite if isinstance(of_suite, list) else ())]
+    return any(str(tag).casefold().startswith(wanted) for tag in tags)
+
+
+def unknown_words(text: str) -> str | None:
+    """Return a sentence about the first word of a filter that looks like `status:failed` and is not known, if any."""
+    for word in text.casefold().split():
+        name, colon, value = word.partition(":")
+        if word.startswith(STATUS) and not any(known.startswith(value) for known in _TESTS):
+            return f"{word} is not known; a status is {', '.join(_TESTS)}."
+        if colon and name.isalpha() and f"{name}:" not in (STATUS, TAG):
+            return f"{name}: is not known here; status: and tag: are."
+    return None
 
 
 _Test = Callable[[OpenSuite, CaseOutline, CaseSummary], bool]

@@ -15,6 +15,7 @@ from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, cut_line, 
 from workbench.tui.lines.words import score
 from workbench.tui.run_book.book import RunBook
 from workbench.tui.run_book.summaries import NEVER_RUN, CaseSummary, StepSummary
+from workbench.tui.tree.filter import unknown_words
 from workbench.tui.tree.remembered_lines import is_edited_since
 from workbench.tui.tree.state import Row, TreeState
 
@@ -174,7 +175,13 @@ def _result(status: Status, value: float | None, role: Role) -> Line:
 def tree_message(filtered: str) -> Message:
     """Return the message of an empty tree. `filtered` is the active filter."""
     if filtered:
-        return (("Nothing fits the filter.", "strong"), ("", "text"), ("Esc shows everything again.", "muted"))
+        unknown: Message = ((why, "warned"), ("", "text")) if (why := unknown_words(filtered)) else ()
+        return (
+            ("Nothing fits the filter.", "strong"),
+            ("", "text"),
+            *unknown,
+            ("Esc shows everything again.", "muted"),
+        )
     return (
         ("No suites here.", "strong"),
         ("", "text"),

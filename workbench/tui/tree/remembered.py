@@ -15,7 +15,8 @@ from workbench.suite.loading import SuiteFile
 from workbench.tui.kit.stage import Stage, in_background
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.run_book.book import RunBook
-from workbench.tui.run_book.record import RunRecord
+from workbench.tui.run_book.record import RUN_AGAIN, RunRecord
+from workbench.tui.run_book.summaries import CaseSummary
 
 if TYPE_CHECKING:
     from workbench.analysis.causes import Cause
@@ -31,6 +32,7 @@ class RememberedResults:
 
     def __init__(self) -> None:
         self._results: LastResults = {}
+        self._any_to_run_again = False
         self._causes: dict[str, Cause] = {}
         """The main causes of failed runs, by their ids in the events."""
         self._tallies: dict[Path, tuple[tuple[str, ...], int, tuple[int, int]]] = {}
@@ -43,6 +45,7 @@ class RememberedResults:
     def take(self, results: LastResults) -> None:
         """Replace the results."""
         self._results = results
+        self._any_to_run_again = any(result.status in RUN_AGAIN for result in results.values())
         self._tallies = {}
 
     def of(self, case: CaseKey) -> LastResult | None:
@@ -53,6 +56,20 @@ class RememberedResults:
         """Return the last result of a case that has no run of this session."""
         result = self._results.get(case)
         return result if result is not None and not book.has_runs(case) else None
+
+    def summary(self, case: CaseKey, book: RunBook) -> CaseSummary:
+        """Return the summary of a case: of its runs of this session, otherwise of its last result in the history."""
+        result = self.shown(case, book)
+        return book.summary(case) if result is None else CaseSummary(result.status, result.score)
+
+    def is_to_run_again(self, case: CaseKey, book: RunBook) -> bool:
+        """Return whether a case failed, broke off or was stopped, in this session or before it."""
+        return book.is_to_run_again(case) or self.summary(case, book).status in RUN_AGAIN
+
+    @property
+    def any_to_run_again(self) -> bool:
+        """Whether any last result is that a case failed or broke off."""
+        return self._any_to_run_again
 
     def unexplained(self, failed: Iterable[RunRow | RunRecord]) -> list[RunRow | RunRecord]:
         """Return those of these failed runs whose causes are not known yet."""

@@ -184,7 +184,7 @@ class TreeState:
         if text == self.filter:
             return
         self.filter = text
-        self._of_status = with_status(list(self._of_suites.values()), text, book) if book is not None else None
+        self._of_status = self._with_status(text, book) if book is not None else None
         self._held = None
         self._shown = {}
         self._rebuild()
@@ -192,12 +192,16 @@ class TreeState:
         if text and (row is None or row.case is None):
             self.cursor = self._first_case()
 
+    def _with_status(self, text: str, book: RunBook) -> frozenset[CaseKey] | None:
+        suites = list(self._of_suites.values())
+        return with_status(suites, text, lambda case: self.remembered.summary(case, book))
+
     def follow_status(self, book: RunBook) -> bool:
         """Update a filter by status. Returns whether its matches changed. The selected case stays visible."""
         if self._of_status is None:
             return False
         row = self.selected
-        wanted = with_status(list(self._of_suites.values()), self.filter, book) or frozenset()
+        wanted = self._with_status(self.filter, book) or frozenset()
         if row is not None and row.case is not None:
             wanted |= {(row.key.path, row.case.key)}
         if wanted == self._of_status:

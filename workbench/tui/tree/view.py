@@ -95,7 +95,7 @@ class FilterBox(SafeInput):
         """Posted when typing ends."""
 
     def __init__(self, selection: Selection, panes: Panes) -> None:
-        super().__init__("", "name, id, tag or suite", widget_id="filter", max_length=LONGEST_FILTER)
+        super().__init__("", "words, status:failed, tag:…", widget_id="filter", max_length=LONGEST_FILTER)
         self._selection = selection
         self._panes = panes
 
