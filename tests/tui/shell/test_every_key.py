@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from textual.widgets import Input
 
 from tests.tui.apps import SMART_HOME, Opened, opened, suites_in
 from tests.tui.comparing.test_compare import compared
@@ -13,7 +14,9 @@ from tests.tui.history.test_history import BATCHES
 from tests.tui.tools.test_tools import SHOP, remember
 from workbench.trajectory.messages import ToolDefinition
 from workbench.tui.kit.actions import PANES
+from workbench.tui.kit.line_view import LineView
 from workbench.tui.kit.side_screen import SideScreen
+from workbench.tui.lines.spans import plain
 from workbench.tui.shell.main_screen import MainScreen
 from workbench.tui.shell.registry import ACTIONS, PLACES, SCREEN_TITLES, offered_actions
 
@@ -72,6 +75,28 @@ async def test_each_key_of_each_screen_takes_its_action(tmp_path: Path, monkeypa
                     taken.clear()
                     await app.pilot.press(key)
                     assert taken == [action.id], key
+
+
+async def test_each_screen_is_searched_or_filtered_with_one_key(tmp_path: Path) -> None:
+    suites, history = suites_in(tmp_path, home=SMART_HOME, shop=SHOP), tmp_path / "history.sqlite3"
+    write_history(history, suites / HOME, *BATCHES)
+    remember(suites, ToolDefinition("add", "Adds.", {"properties": {"a": {"enum": [1, 2]}}}))
+    async with opened(suites, models=("one", "two"), history=history) as app:
+        await compared(app)
+        for name in SCREEN_TITLES:
+            shown = await open_screen(app, name, suites)
+            before = app.app.focused
+            await app.press("slash", *"jgG")
+            assert isinstance(app.app.focused, Input) and app.app.focused.value == "jgG", name
+            await app.press("escape")
+            assert app.app.screen is shown and app.app.focused is before, name
+        await open_screen(app, "grades", suites)
+        view = app.app.screen.query_one("#grades-list", LineView)
+        last = plain(view.line_at(view.first_of(view.line_count() - 1))).split()[1]
+        await app.press("slash", *last)
+        assert last in plain(view.line_at(view.cursor)) and "1 of " in app.screen
+        await app.press("escape")
+        assert app.app.focused is view and view.cursor
 
 
 async def test_each_key_of_each_pane_takes_its_action(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from workbench.tui.kit.actions import Action, Feature, MainSituation, Situation
+from workbench.tui.kit.line_search import search_actions
 
 
 def _audit(now: MainSituation) -> str | None:
@@ -23,6 +24,7 @@ ACTIONS: tuple[Action, ...] = (
     ),
     Action("audit.open", "Go to the case", ("enter", "right"), "audit", "go to it", _found, listed=False),
     Action("audit.copy", "Copy all of it as text", ("y",), "audit", "copy", _found, listed=False),
+    *search_actions("audit"),
     Action("audit.back", "Leave the screen", ("escape", "left"), "audit", "back", listed=False),
     Action("audit.help", "Keys and help", ("question_mark",), "audit", "keys", listed=False),
     Action("audit.quit", "Quit", ("q",), "audit", listed=False),

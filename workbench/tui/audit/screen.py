@@ -21,9 +21,9 @@ from workbench.tui.audit.actions import FEATURE
 from workbench.tui.audit.lines import AuditedSuite, AuditRow, Target, audit_rows, audit_text, finding_count
 from workbench.tui.kit.actions import Situation, bindings_for
 from workbench.tui.kit.bars import KeyBar
+from workbench.tui.kit.line_search import SearchedScreen
 from workbench.tui.kit.line_view import LineView
 from workbench.tui.kit.painting import Bar
-from workbench.tui.kit.side_screen import SideScreen
 from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.prose import title_line
 from workbench.tui.lines.spans import Line, Span
@@ -64,7 +64,7 @@ class AuditList(LineView):
         self.post_message(self.Opened())
 
 
-class AuditScreen(SideScreen[Target | None]):
+class AuditScreen(SearchedScreen[Target | None]):
     """Audits suites one after the other in a thread. Closes with the target to go to. Nothing is started or asked."""
 
     FEATURE = FEATURE

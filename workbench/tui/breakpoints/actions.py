@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from workbench.dataclasses import dataclass
 from workbench.tui.kit.actions import Action, Feature, Situation
+from workbench.tui.kit.line_search import search_actions
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("breakpoints.off", "Switch all off", ("minus",), "breakpoints", "all off", _some, listed=False),
     Action("breakpoints.on", "Switch all on", ("plus",), "breakpoints", "all on", _some, listed=False),
     Action("breakpoints.complete", "Complete what is typed", ("tab",), "breakpoints", "", _typed, listed=False),
+    *search_actions("breakpoints"),
     Action("breakpoints.back", "Back", ("escape", "left"), "breakpoints", "back", listed=False),
     Action("breakpoints.help", "Keys and help", ("question_mark",), "breakpoints", "keys", listed=False),
     Action("breakpoints.quit", "Quit", ("q",), "breakpoints", listed=False),

@@ -21,9 +21,9 @@ from workbench.tui.kit.actions import Action, bindings_for
 from workbench.tui.kit.bars import KeyBar
 from workbench.tui.kit.dialogs import ReadLines
 from workbench.tui.kit.fields import SafeInput
+from workbench.tui.kit.line_search import SearchedScreen
 from workbench.tui.kit.painting import Bar
 from workbench.tui.kit.rows import RowsView
-from workbench.tui.kit.side_screen import SideScreen
 from workbench.tui.kit.stage import Stage
 from workbench.tui.kit.suggestions import CompletionList
 from workbench.tui.lines.prose import Message as Text
@@ -85,7 +85,7 @@ class _LineField(SafeInput):
         self._choose(by)
 
 
-class BreakpointsScreen(SideScreen[None]):
+class BreakpointsScreen(SearchedScreen[None]):
     """All breakpoints. Changes apply at once, also to active runs."""
 
     DEFAULT_CSS = """
@@ -236,7 +236,7 @@ class BreakpointsScreen(SideScreen[None]):
         if self._typing:
             self._end_typing()
         else:
-            self.dismiss()
+            super().do_back()
 
     def do_complete(self) -> None:
         """Use the marked completion, or the first one."""

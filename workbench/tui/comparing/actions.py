@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from workbench.tui.kit.actions import Action, Feature, MainSituation, unless_refused
+from workbench.tui.kit.line_search import search_actions
 
 
 def _compare(now: MainSituation) -> str | None:
@@ -47,6 +48,7 @@ ACTIONS: tuple[Action, ...] = (
     _own("quit", "Quit", ("q",)),
     _own("open", "Show both runs of the case side by side", ("enter",), "side by side", "paired"),
     _own("copy", "Copy the results of the tests", ("y",), "copy", "paired"),
+    *search_actions("paired"),
     _own("back", "Back to the comparison", ("escape",), "back", "paired"),
     _own("help", "Keys and help", ("question_mark",), "keys", "paired"),
     _own("quit", "Quit", ("q",), screen="paired"),

@@ -18,9 +18,9 @@ from workbench.suite.numerals import counted
 from workbench.tui.comparing.actions import FEATURE
 from workbench.tui.kit.actions import ListNow, bindings_for
 from workbench.tui.kit.bars import KeyBar
+from workbench.tui.kit.line_search import SearchedScreen
 from workbench.tui.kit.painting import Bar
 from workbench.tui.kit.rows import Detail, ListState, RowsView
-from workbench.tui.kit.side_screen import SideScreen
 from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
 from workbench.tui.lines.prose import Message
@@ -90,7 +90,7 @@ def nothing_message() -> Message:
     return (("No case was graded with both models.", "muted"),)
 
 
-class PairedScreen(SideScreen[None]):
+class PairedScreen(SearchedScreen[None]):
     """The tests as of opening. `open_pair` shows both runs of a case."""
 
     DEFAULT_CSS = "PairedScreen #paired-said { height: auto; max-height: 50%; }"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from workbench.dataclasses import dataclass
 from workbench.tui.kit.actions import Action, Feature, MainSituation, Situation
+from workbench.tui.kit.line_search import search_actions
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("grades.show", "Go to the calls", ("right",), "grades", listed=False),
     Action("grades.copy", "Copy the grade with everything behind it", ("y",), "grades", "copy", listed=False),
     Action("grades.other", "Other column", ("tab", "shift+tab"), "grades", listed=False),
+    *search_actions("grades"),
     Action("grades.back", "Leave the calls or the screen", ("escape", "left"), "grades", "back", listed=False),
     Action("grades.help", "Keys and help", ("question_mark",), "grades", "keys", listed=False),
     Action("grades.quit", "Quit", ("q",), "grades", listed=False),

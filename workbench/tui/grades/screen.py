@@ -17,6 +17,7 @@ from workbench.tui.grades.lines import ROWS, copied_grade, grade_page, list_line
 from workbench.tui.grades.state import GradesState
 from workbench.tui.kit.actions import bindings_for
 from workbench.tui.kit.bars import KeyBar
+from workbench.tui.kit.line_search import SearchedScreen
 from workbench.tui.kit.line_view import LineView, Motion
 from workbench.tui.kit.painting import Bar
 from workbench.tui.kit.rows import Detail
@@ -82,7 +83,7 @@ def _no_other_run(state: GradesState, step: int) -> None:
     """Return no other run, for a run that is displayed on its own."""
 
 
-class GradesScreen(ColumnsScreen[None]):
+class GradesScreen(ColumnsScreen[None], SearchedScreen[None]):
     """The grades of a finished run, as of opening."""
 
     DEFAULT_CSS = "GradesScreen #list-column { width: 30%; min-width: 28; max-width: 72; }"

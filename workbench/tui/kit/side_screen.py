@@ -245,4 +245,4 @@ class ColumnsScreen(SideScreen[Answer]):
         if self.column == "detail":
             self._go_to("list")
         else:
-            self.dismiss()
+            super().do_back()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from workbench.dataclasses import dataclass
 from workbench.tools.connection import ServerState
 from workbench.tui.kit.actions import Action, Feature, MainSituation, Situation
+from workbench.tui.kit.line_search import search_actions
 
 
 @dataclass(frozen=True)
@@ -106,6 +107,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("tools.quit", "Quit", ("q",), "tools", listed=False),
     Action("server.log", "Log of the server of the run or suite", ("l",), why_not=_log_of_suite),
     Action("log.copy", "Copy the log", ("y",), "log", "copy", _copy, listed=False),
+    *search_actions("log"),
     Action("log.back", "Leave the log", ("escape", "left"), "log", "back", listed=False),
     Action("log.help", "Keys and help", ("question_mark",), "log", "keys", listed=False),
     Action("log.quit", "Quit", ("q",), "log", listed=False),
@@ -118,6 +120,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("call.previous", "The value before, of those that the schema lists", ("left",), "call", listed=False),
     Action("call.next", "The next value, of those that the schema lists", ("right", "space"), "call", listed=False),
     Action("call.clear", "Remove the argument", ("delete", "backspace"), "call", listed=False),
+    *search_actions("call"),
     Action("call.back", "Leave the screen; what was typed stays", ("escape",), "call", "back", listed=False),
     Action("call.help", "Keys and help", ("question_mark",), "call", "keys", listed=False),
     Action("call.quit", "Quit", ("q",), "call", listed=False),

@@ -25,8 +25,8 @@ from workbench.tools.by_hand import Executed
 from workbench.trajectory.messages import JsonValue
 from workbench.tui.kit.actions import Action, bindings_for
 from workbench.tui.kit.bars import KeyBar
+from workbench.tui.kit.line_search import SearchedScreen
 from workbench.tui.kit.painting import Bar
-from workbench.tui.kit.side_screen import SideScreen
 from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.prose import title_line
@@ -50,7 +50,7 @@ IntoCase = Callable[[Path, Callable[[Table], Table], str], str]
 case. Raises NotInCaseError, and whatever changing a case raises."""
 
 
-class CallScreen(SideScreen[None]):
+class CallScreen(SearchedScreen[None]):
     """The form of one tool. `grant` asks for trust and returns `None` if the server may not be started."""
 
     FEATURE = FEATURE

@@ -12,9 +12,9 @@ from textual.binding import BindingType
 from workbench.reports.visible import one_line
 from workbench.tui.kit.actions import Situation, bindings_for
 from workbench.tui.kit.bars import KeyBar
+from workbench.tui.kit.line_search import SearchedScreen
 from workbench.tui.kit.line_view import LineView
 from workbench.tui.kit.painting import Bar
-from workbench.tui.kit.side_screen import SideScreen
 from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.prose import title_line
 from workbench.tui.lines.spans import Line, Span, wrap
@@ -66,7 +66,7 @@ class LogView(LineView):
         self.repaint()
 
 
-class LogScreen(SideScreen[None]):
+class LogScreen(SearchedScreen[None]):
     """The whole log of one server."""
 
     FEATURE = FEATURE

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from workbench.dataclasses import dataclass
 from workbench.tui.kit.actions import Action, Feature, Situation
+from workbench.tui.kit.line_search import search_actions
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("pair.first", "Open the first run", ("1",), "pair", "first run"),
     Action("pair.second", "Open the second run", ("2",), "pair", "second run"),
     Action("pair.layout", "Side by side, or one above the other", ("tab",), "pair"),
+    *search_actions("pair"),
     Action("pair.back", "Leave the screen", ("escape",), "pair", "back", listed=False),
     Action("pair.help", "Keys and help", ("question_mark",), "pair", "keys", listed=False),
     Action("pair.quit", "Quit", ("q",), "pair", listed=False),

@@ -16,6 +16,7 @@ from workbench.reports.visible import one_line
 from workbench.suite.numerals import counted
 from workbench.tui.kit.actions import bindings_for
 from workbench.tui.kit.bars import KeyBar
+from workbench.tui.kit.line_search import SearchedScreen
 from workbench.tui.kit.line_view import LineView
 from workbench.tui.kit.painting import Bar, palette_of, strip_of
 from workbench.tui.kit.side_screen import SideScreen
@@ -154,7 +155,7 @@ OpenRun = Callable[[RunRecord, str], SideScreen[None]]
 """Creates the screen of one run. The text is where the run comes from."""
 
 
-class PairScreen(SideScreen[None]):
+class PairScreen(SearchedScreen[None]):
     """Compares two runs when opened, and again when one of them ends."""
 
     FEATURE = FEATURE
