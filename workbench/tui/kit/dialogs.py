@@ -9,6 +9,8 @@ from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
+from textual.geometry import NULL_REGION, Offset, Region, Size
+from textual.layout import WidgetPlacement
 from textual.message import Message
 from textual.screen import ModalScreen
 from textual.strip import Strip
@@ -132,6 +134,19 @@ class ChooseLines(LineView):
         self.action_choose()
 
 
+def place_for(frame: Size, screen: Size, subject: Region) -> Offset:
+    """Return where a frame goes: into the middle of the screen or, if it would cover its subject there, directly above
+    or below that. Where neither has room, at least the first row of the subject stays visible, if that is possible."""
+    middle = Offset(max(screen.width - frame.width, 0) // 2, max(screen.height - frame.height, 0) // 2)
+    for wanted in (subject, Region(subject.x, subject.y, subject.width, min(subject.height, 1))):
+        if not Region.from_offset(middle, frame).overlaps(wanted):
+            return middle
+        beside = [y for y in (wanted.y - frame.height, wanted.bottom) if 0 <= y <= screen.height - frame.height]
+        if beside:
+            return Offset(middle.x, min(beside, key=lambda y: abs(y - middle.y)))
+    return middle
+
+
 class Dialog(ClosesOnce[_Answer], ModalScreen[_Answer]):
     """A framed dialog over the screen. Esc closes it without an answer."""
 
@@ -146,10 +161,25 @@ class Dialog(ClosesOnce[_Answer], ModalScreen[_Answer]):
     """
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "Close", show=False)]
     TITLE_LINE: ClassVar[str] = ""
+    HAS_SUBJECT: ClassVar[bool] = True
+    """Whether the dialog is about what has the focus below it, which therefore stays visible."""
 
     def __init__(self, keys: Line) -> None:
         super().__init__()
         self._keys = keys
+        if self.HAS_SUBJECT:
+            # `process_layout` places the frame.
+            self.styles.align = ("left", "top")
+
+    @property
+    def subject(self) -> Region:
+        """The lines of the cursor on the screen below, or the field with the focus there."""
+        screens = self.app.screen_stack
+        at = screens.index(self) if self in screens else 0
+        below = screens[at - 1].focused if at else None
+        if below is None:
+            return NULL_REGION
+        return below.cursor_region if isinstance(below, LineView) else below.region
 
     @property
     def heading(self) -> str:
@@ -181,6 +211,13 @@ class Dialog(ClosesOnce[_Answer], ModalScreen[_Answer]):
 
     def on_resize(self, event: events.Resize) -> None:
         self._make_room(event.size.height)
+
+    def process_layout(self, placements: list[WidgetPlacement]) -> list[WidgetPlacement]:
+        if not self.HAS_SUBJECT or not placements:
+            return placements
+        frame = placements[0].region
+        place = place_for(frame.size, self.app.size, self.subject)
+        return WidgetPlacement.translate(placements, place - frame.offset)
 
     def _make_room(self, height: int) -> None:
         """Limit the height of text, so that title, choices and keys are always visible."""

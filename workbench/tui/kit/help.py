@@ -54,6 +54,7 @@ _NOTHING: Line = (Span(" No key and no action is called that", "muted"),)
 class HelpScreen(Dialog[None]):
     """The help: first what applies where the user is, then the keys of other places. It closes on any of its keys."""
 
+    HAS_SUBJECT: ClassVar[bool] = False
     TITLE_LINE = "Keys"
     DEFAULT_CSS = "HelpScreen > Vertical { width: 96%; }"
     BINDINGS: ClassVar[list[BindingType]] = [

@@ -13,7 +13,7 @@ from textual import events
 from textual._styles_cache import StylesCache
 from textual.binding import BindingType
 from textual.cache import LRUCache
-from textual.geometry import Region, Size
+from textual.geometry import NULL_REGION, Region, Size
 from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
@@ -132,6 +132,14 @@ class LineView(Widget, can_focus=True):
     def text_width(self) -> int:
         """The width for text. The last column belongs to the scroll thumb."""
         return max(self.size.width - 1, 1)
+
+    @property
+    def cursor_region(self) -> Region:
+        """The visible lines of the cursor, in cells of the screen."""
+        x, y, width, height = self.region
+        here = range(self.top, min(self.top + height, self.line_count()))
+        rows = [index - self.top for index in here if self.has_cursor and self.first_of(index) == self.cursor]
+        return Region(x, y + rows[0], width, len(rows)) if rows else NULL_REGION
 
     def move_cursor(self, index: int) -> None:
         """Select a line and scroll to it."""

@@ -49,6 +49,7 @@ class ModelWays:
 class ModelsScreen(Dialog[tuple[str, ...]]):
     """Asks for models. Closes with the checked ones, in the order of the list."""
 
+    HAS_SUBJECT: ClassVar[bool] = False
     TITLE_LINE = "Models"
     DEFAULT_CSS = """
     ModelsScreen > Vertical { width: 130; }

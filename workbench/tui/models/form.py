@@ -111,6 +111,7 @@ class ChoiceField(Bar, can_focus=True):
 class AddModelScreen(Dialog[str]):
     """Asks for a model and adds it, once its endpoint has answered that it has it. Closes with its name."""
 
+    HAS_SUBJECT: ClassVar[bool] = False
     TITLE_LINE = "Add a model"
     DEFAULT_CSS = """
     AddModelScreen > Vertical { width: 100; overflow-y: auto; scrollbar-size: 0 0; }

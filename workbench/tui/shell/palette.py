@@ -143,6 +143,7 @@ class PaletteList(LineView, can_focus=False):
 class Palette(Dialog[str]):
     """Asks for an action of a screen. Closes with its id."""
 
+    HAS_SUBJECT: ClassVar[bool] = False
     TITLE_LINE: ClassVar[str] = "Commands"
     # Nothing is dimmed: that would draw the whole screen anew.
     DEFAULT_CSS = """

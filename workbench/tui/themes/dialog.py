@@ -16,6 +16,7 @@ from workbench.tui.terminal.theming import ThemeFile
 class ThemesScreen(Dialog[str]):
     """Asks for a theme. Closes with its name."""
 
+    HAS_SUBJECT: ClassVar[bool] = False
     TITLE_LINE: ClassVar[str] = "Themes"
 
     def __init__(self, themes: Sequence[ThemeFile], current: str, preview: Callable[[str], None]) -> None:

@@ -1,0 +1,48 @@
+"""Dialogs do not cover what they ask about."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from textual.geometry import Region, Size
+
+from tests.tui.apps import SMART_HOME, opened, suites_in
+from workbench.tui.kit.dialogs import Dialog, place_for
+
+MANY_CASES = SMART_HOME + "".join(f'\n[[cases]]\nname = "Room {number}"\nuser = "On."\n' for number in range(40))
+
+SIZES = st.builds(Size, st.integers(1, 60), st.integers(1, 30))
+
+
+@given(SIZES, SIZES, st.builds(Region, st.integers(0, 59), st.integers(0, 29), st.integers(1, 60), st.integers(1, 30)))
+def test_a_frame_covers_its_subject_only_without_room(frame: Size, screen: Size, subject: Region) -> None:
+    frame = Size(min(frame.width, screen.width), min(frame.height, screen.height))
+    subject = subject.intersection(screen.region)
+    place = Region.from_offset(place_for(frame, screen, subject), frame)
+    assert screen.region.contains_region(place)
+    if place.overlaps(subject):
+        assert subject.y < frame.height and screen.height - subject.bottom < frame.height
+        first = Region(subject.x, subject.y, subject.width, 1)
+        assert not place.overlaps(first) or screen.height - first.bottom < frame.height
+
+
+@pytest.mark.parametrize("size", [(80, 24), (160, 48)])
+async def test_a_dialog_leaves_the_row_it_asks_about_visible(tmp_path: Path, size: tuple[int, int]) -> None:
+    async with opened(suites_in(tmp_path, home=MANY_CASES), size=size) as app:
+        tree, places = app.app.main.suite_tree, set()
+        for row in (2, size[1] // 2 - 3, size[1] // 2, size[1] - 6):
+            tree.move_cursor(row)
+            tree.moved()
+            for key in ("f2", "T"):
+                await app.press(key)
+                dialog = app.app.screen
+                assert isinstance(dialog, Dialog)
+                frame = dialog.children[0].region
+                assert not frame.overlaps(tree.cursor_region)
+                assert dialog.region.contains_region(frame)
+                places.add(frame.y)
+                await app.press("escape")
+        assert len(places) > 1
