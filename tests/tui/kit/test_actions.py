@@ -86,7 +86,7 @@ def test_what_can_be_done_says_nothing() -> None:
 
 def test_a_running_case_can_be_stopped_and_not_started_again() -> None:
     running = MainSituation(row="case", runnable=1, case_running=True, running=1)
-    assert BY_ID["run.case"].why_not(running) == "this case is running; x stops it"
+    assert BY_ID["run.case"].why_not(running) == "this case is running; {run.stop} stops it"
     assert BY_ID["run.stop"].why_not(running) is None
     assert BY_ID["run.stop_all"].why_not(running) is None
 

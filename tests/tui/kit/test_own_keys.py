@@ -102,3 +102,15 @@ async def test_an_own_key_that_begins_a_default_one_acts_at_once(tmp_path: Path)
     async with opened(with_keys(tmp_path, '[keys]\nzoom = ["g"]\n')) as app:
         await app.press("g")
         assert app.app.main.zoomed
+
+
+async def test_messages_name_own_keys(tmp_path: Path) -> None:
+    async with opened(
+        with_keys(tmp_path, '[keys]\n"run.case" = ["f6"]\n"edit.undo" = ["f7"]\n'), size=(120, 40)
+    ) as app:
+        await app.press("a")
+        assert "This case has not been run; F6 runs it" in app.screen
+        await app.press("delete")
+        assert "F7 brings it back" in app.screen
+        await app.press("f7", "3", "question_mark", "slash", *"accept the whole")
+        assert "not now: this case has not been run; F6 runs it" in app.screen

@@ -71,9 +71,9 @@ class AcceptingCommands:
     def _proposal(self, suite: OpenSuite, outline: CaseOutline, run: RunRecord, whole: bool) -> Proposal:
         result = run.result
         if result is None or result.status in BROKEN_OFF:
-            raise AcceptError("only a finished run can be accepted; r runs the case again")
+            raise AcceptError("only a finished run can be accepted; {run.case} runs the case again")
         if any(place.call is not None for place in result.redacted):
-            raise AcceptError("secrets in its calls are not stored with this run; r runs the case again")
+            raise AcceptError("secrets in its calls are not stored with this run; {run.case} runs the case again")
         read = read_now(suite, outline)
         if read is None:
             raise AcceptError("this case has errors: correct them first")
@@ -87,7 +87,7 @@ class AcceptingCommands:
             return accept_call(case, table, result.trajectory, pairings, call.index)
         if not whole and isinstance(item, MissingItem):
             if not unchanged:
-                raise AcceptError("the case has changed since this run; r runs it again")
+                raise AcceptError("the case has changed since this run; {run.case} runs it again")
             return accept_missing(case, item.expected)
         if not whole and isinstance(item, StepItem) and item.step is not None and case.steps:
             return accept_steps(case, table, result.trajectory, pairings, item.step)
@@ -103,7 +103,9 @@ class AcceptingCommands:
         if self._selection.open_suites.change(suite, document, proposal.summary, case=outline.key):
             dropped = 0 if proposal.only_drops else proposal.drops
             them = "it" if dropped == 1 else "them"
-            and_lost = f", {counted(dropped, 'expectation')} dropped: Ctrl+Z brings {them} back" if dropped else ""
+            and_lost = (
+                f", {counted(dropped, 'expectation')} dropped: {{edit.undo}} brings {them} back" if dropped else ""
+            )
             now = f"{_status_now(suite, outline, run)}{self._selection.open_suites.and_moved}"
             self._stage.announce(f"{proposal.summary}{and_lost}; {now}", "passed", GLYPHS.passed)
         else:
@@ -116,7 +118,7 @@ def _pairings(suite: Suite, case: Case, result: RunResult) -> Sequence[CallPairi
     try:
         return grade_critics(case, settings_of(suite, case).grading, result.trajectory).pairings
     except (CheckError, GradingError) as error:
-        raise AcceptError(f"the case has changed since this run ({error}); r runs it again") from error
+        raise AcceptError(f"the case has changed since this run ({error}); {{run.case}} runs it again") from error
 
 
 def _status_now(suite: OpenSuite, outline: CaseOutline, run: RunRecord) -> str:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.tui.kit.actions import Action, Feature, MainSituation, Situation
-from workbench.tui.kit.line_search import search_actions
+from workbench.tui.kit.actions import Action, Feature, MainSituation, Situation, search_actions
 
 
 def _audit(now: MainSituation) -> str | None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from workbench.dataclasses import dataclass
-from workbench.tui.kit.actions import Action, Feature, Situation
-from workbench.tui.kit.line_search import search_actions
+from workbench.tui.kit.actions import Action, Feature, Situation, search_actions
 
 
 @dataclass(frozen=True)
@@ -15,7 +14,7 @@ class BreakpointsNow(Situation):
 
 
 def _some(now: BreakpointsNow) -> str | None:
-    return None if now.count else "there is no breakpoint; a adds one"
+    return None if now.count else "there is no breakpoint; {breakpoints.add} adds one"
 
 
 def _typed(now: Situation) -> str | None:

@@ -58,7 +58,7 @@ def _open_in_editor(now: MainSituation) -> str | None:
     if not now.has_file:
         return "put the cursor on a suite or a case"
     if now.dirty:
-        return "this suite has changes that are not saved: save it first (Ctrl+S), or F4 for what is shown"
+        return "this suite has changes that are not saved: save it first ({save}), or {toml.outside} for what is shown"
     return None if now.editor else NO_EDITOR
 
 
@@ -71,8 +71,8 @@ EDITING_ACTIONS: tuple[Action, ...] = (
         why_not=_edit_held,
     ),
     Action("edit.view", "Other view of the case: form or TOML", ("o", "ctrl+t"), label="form/toml"),
-    Action("edit.undo", "Undo", ("u", "ctrl+z"), why_not=_undo, priority=True),
-    Action("edit.redo", "Redo", ("U", "ctrl+y"), why_not=_redo, priority=True),
+    Action("edit.undo", "Undo", ("ctrl+z", "u"), why_not=_undo, priority=True),
+    Action("edit.redo", "Redo", ("ctrl+y", "U"), why_not=_redo, priority=True),
     Action("edit.file", "Open the whole file in your editor", (), why_not=_open_in_editor),
     Action("reload", "Reload the suites from disk", ("f5", "ctrl+r"), label="reload"),
 )
@@ -87,7 +87,7 @@ def _outside(now: MainSituation) -> str | None:
 
 
 def _shown(now: MainSituation) -> str | None:
-    return None if now.view == "toml" and now.has_file else "show the TOML of a suite or a case first (o)"
+    return None if now.view == "toml" and now.has_file else "show the TOML of a suite or a case first ({edit.view})"
 
 
 TYPING_TOML: tuple[Action, ...] = (

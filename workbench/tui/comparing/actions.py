@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.tui.kit.actions import Action, Feature, MainSituation, unless_refused
-from workbench.tui.kit.line_search import search_actions
+from workbench.tui.kit.actions import Action, Feature, MainSituation, search_actions, unless_refused
 
 
 def _compare(now: MainSituation) -> str | None:

@@ -261,17 +261,27 @@ class CompareScreen(CellsScreen):
             elif standing.stage == "to come" and standing.cell is None:
                 why |= dict.fromkeys(("open", "mark"), "this run has not started yet")
             going = standing.stage in GOING
-            why |= {"run": "this cell is running; x stops it"} if going else {"stop": "this cell is not running"}
+            why |= (
+                {"run": "this cell is running; {compare.stop} stops it"}
+                if going
+                else {"stop": "this cell is not running"}
+            )
         if not self._book.progress().under_way:
             why["stop_all"] = "nothing is running"
         if nothing is not None:
             why["pair"] = nothing
         elif len(state.models) < 2:
-            why["pair"] = "there is only one model; m chooses more" if state.source.live else "there is only one model"
+            why["pair"] = (
+                "there is only one model; {compare.models} chooses more"
+                if state.source.live
+                else "there is only one model"
+            )
         elif state.model == state.base:
-            why["pair"] = "this column is the base: put the cursor on the one to compare with it, or * on another"
+            why["pair"] = (
+                "this column is the base: put the cursor on the one to compare with it, or {compare.base} on another"
+            )
         if not state.source.live:
-            why_not = "a batch of the history cannot be run here: c in the history resumes it"
+            why_not = "a batch of the history cannot be run here: {history.go_on} in the history resumes it"
             return {f"compare.{name}": text for name, text in why.items()} | dict.fromkeys(_RUNNING, why_not)
         why["reload"] = "these runs are shown as they progress"
         return {f"compare.{name}": text for name, text in why.items()}

@@ -6,7 +6,7 @@ from workbench.tui.kit.actions import Action, Feature, MainSituation
 
 
 def _failures(now: MainSituation) -> str | None:
-    return None if now.failed else "nothing has failed; R runs the suite or folder"
+    return None if now.failed else "nothing has failed; {run.suite} runs the suite or folder"
 
 
 ACTIONS: tuple[Action, ...] = (

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from workbench.dataclasses import dataclass
-from workbench.tui.kit.actions import Action, Feature, MainSituation, Situation
-from workbench.tui.kit.line_search import search_actions
+from workbench.tui.kit.actions import Action, Feature, MainSituation, Situation, search_actions
 
 
 @dataclass(frozen=True)
@@ -18,7 +17,7 @@ def _grades(now: MainSituation) -> str | None:
     if now.graded:
         return None
     if now.shown == "nothing":
-        return "this case has not been run; r runs it"
+        return "this case has not been run; {run.case} runs it"
     if now.shown == "a run":
         return "this run is not finished yet"
     return now.why_not_graded

@@ -113,14 +113,14 @@ class HistoryList(MarkedState[BatchRow]):
             busy = "its runs are under way: wait for them, or stop them where they were started"
             refused |= dict.fromkeys(("history.go_on", "history.regrade", "history.delete"), busy)
         elif batch.kind == "fork":
-            refused["history.go_on"] = "a fork cannot be resumed: Y forks the run again"
+            refused["history.go_on"] = "a fork cannot be resumed: {run.fork} forks the run again"
             refused["history.mark"] = "a fork of one run cannot be compared with a batch"
         elif not batch.missing:
             refused["history.go_on"] = "this batch is complete; nothing to resume"
         if not batch.graded:
             refused["history.regrade"] = "no run of it was graded"
         if not self.gradings(batch):
-            refused["history.grading"] = "it was graded only when it ran; = grades it anew"
+            refused["history.grading"] = "it was graded only when it ran; {history.regrade} grades it anew"
         return refused
 
     # Gradings

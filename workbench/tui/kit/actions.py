@@ -138,12 +138,12 @@ HELD_AT: Mapping[str, str] = {"request": "before a request", "call": "before a c
 def while_held(places: Collection[str], otherwise: str, *, to_call: bool = False) -> Why:
     """Return a condition that the run is held at one of these places and, with `to_call`, that the cursor is on that
     call."""
-    not_held = "the run is not held; s steps through the case"
+    not_held = "the run is not held; {step} steps through the case"
 
     def why_not(now: MainSituation) -> str | None:
         if now.held is None:
             running = now.shown == "a run"
-            return "the run is not held; s holds it at its next stop" if running else not_held
+            return "the run is not held; {step} holds it at its next stop" if running else not_held
         if now.held not in places:
             return f"the run is held {HELD_AT[now.held]}: {otherwise}"
         return now.other_call if to_call else None
@@ -234,3 +234,11 @@ FILTERING: tuple[Action, ...] = (
     Action("filter.end", "Show all again", ("escape",), label="show all"),
 )
 """The keys shown in the key bar while a filter is typed. The field handles them itself."""
+
+
+def search_actions(screen: str) -> tuple[Action, ...]:
+    """Return the actions of a screen that can be searched."""
+    return (
+        Action(f"{screen}.find", "Search as you type", ("slash",), screen, "search", listed=False),
+        Action(f"{screen}.find_next", "Next match of the search", ("ctrl+g",), screen, listed=False),
+    )

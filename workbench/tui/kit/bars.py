@@ -78,8 +78,9 @@ class KeyBar(Bar):
         self._say()
 
     def announce(self, notice: Line) -> None:
-        """Show a notice."""
-        self._notice = notice
+        """Show a notice. Actions that it names as `{run.case}` appear with their keys."""
+        in_words = keymap_of(self).in_words
+        self._notice = tuple(Span(in_words(text), role) for text, role in notice)
         self._say()
 
     def clear_notice(self) -> None:

@@ -174,7 +174,7 @@ def _section(title: str, found: Sequence[_Found], now: Situation | None, width: 
         first, *others = wrap_line(title, room)
         blank = Span(" " * cell_len(head.text))
         rows: list[Line] = [(head, *first), *((blank, *row) for row in others)]
-        return rows + (behind((blank,), f"not now: {why}", "muted", room) if why is not None else [])
+        return rows + (behind((blank,), f"not now: {keymap.in_words(why)}", "muted", room) if why is not None else [])
 
     ordered = sorted(found, key=lambda each: reasons[each[0].id] is not None)
     head: list[Line] = [EMPTY, (Span(f" {title}", "heading"),)]

@@ -95,6 +95,8 @@ def key_of(written: str) -> str:
     return key
 
 
+_NAMED_ACTION = re.compile(r"\{([a-z_]+(?:\.[a-z_]+)*)\}")
+
 FILE_NAME = "keys.toml"
 
 Places = Sequence[frozenset[Where]]
@@ -108,6 +110,8 @@ class Keymap:
     """The keys of actions: `changed` ones by action id, otherwise the defaults."""
 
     changed: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
+    actions: Mapping[str, Action] = field(default_factory=lambda: MappingProxyType({}), compare=False, repr=False)
+    """All actions by id, for messages that name keys."""
 
     def keys(self, action: Action) -> tuple[str, ...]:
         """Return the keys of an action in Textual's names."""
@@ -116,6 +120,17 @@ class Keymap:
     def names(self, action: Action) -> str:
         """Return all keys of an action as a person reads them."""
         return " ".join(key_name(key) for key in self.keys(action))
+
+    def in_words(self, text: str) -> str:
+        """Return a message with the key of each action that it names as `{run.case}`."""
+        return _NAMED_ACTION.sub(lambda named: self._key_in_words(named[1]) or named[0], text)
+
+    def _key_in_words(self, action_id: str) -> str:
+        action = self.actions.get(action_id)
+        if action is None:
+            return ""
+        keys = self.keys(action)
+        return key_name(keys[0]) if keys else f"“{action.title}”, which has no key,"
 
     def sequences(self, actions: Iterable[Action]) -> frozenset[str]:
         """Return the keys that are two characters, typed one after the other."""
@@ -134,17 +149,18 @@ def load_keymap(file: Path, actions: Sequence[Action], places: Places) -> tuple[
 
     `places` says which actions are bound at the same time. Within each, a key can have only one meaning.
     """
+    by_id = {action.id: action for action in actions}
     try:
         text = file.read_bytes().decode("utf-8-sig")
         data = tomllib.loads(text)
     except FileNotFoundError:
-        return DEFAULT_KEYS, ()
+        return Keymap(actions=by_id), ()
     except OSError as error:
-        return DEFAULT_KEYS, (f"{file}: cannot be read: {error.strerror}",)
+        return Keymap(actions=by_id), (f"{file}: cannot be read: {error.strerror}",)
     except UnicodeDecodeError:
-        return DEFAULT_KEYS, (f"{file}: is not UTF-8: save it as UTF-8 text",)
+        return Keymap(actions=by_id), (f"{file}: is not UTF-8: save it as UTF-8 text",)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        return DEFAULT_KEYS, (f"{file}: is not valid TOML: {error}",)
+        return Keymap(actions=by_id), (f"{file}: is not valid TOML: {error}",)
     return _Reading(file, text, actions, places).read(data)
 
 
@@ -176,7 +192,7 @@ class _Reading:
         self._yield_to_own(wanted)
         problems = tuple(f"{self._file}, line {line}: {text}" for line, text in sorted(self._problems))
         changed = {action_id: keys for action_id, keys in wanted.items() if keys != self._actions[action_id].keys}
-        return Keymap(MappingProxyType(changed)), problems
+        return Keymap(MappingProxyType(changed), self._actions), problems
 
     def _keys(self, place: tuple[str, ...], action_id: str, value: object) -> tuple[str, ...] | None:
         if action_id not in self._actions:

@@ -4,20 +4,11 @@ from __future__ import annotations
 
 from textual import on
 
-from workbench.tui.kit.actions import Action
 from workbench.tui.kit.line_view import LineView
 from workbench.tui.kit.search_bar import SearchBar
 from workbench.tui.kit.side_screen import SideScreen
 from workbench.tui.kit.stage import Answer
 from workbench.tui.lines.spans import plain
-
-
-def search_actions(screen: str) -> tuple[Action, ...]:
-    """Return the actions of a screen that can be searched."""
-    return (
-        Action(f"{screen}.find", "Search as you type", ("slash",), screen, "search", listed=False),
-        Action(f"{screen}.find_next", "Next match of the search", ("ctrl+g",), screen, listed=False),
-    )
 
 
 class SearchedScreen(SideScreen[Answer]):

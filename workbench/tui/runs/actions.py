@@ -8,17 +8,17 @@ from workbench.tui.kit.actions import Action, Feature, MainSituation
 def why_not_run(now: MainSituation) -> str | None:
     """Return why the selected case cannot be run."""
     if now.broken:
-        return "this suite has errors: correct them (e opens the editor), then reload with F5"
+        return "this suite has errors: correct them ({edit} opens the editor), then reload with {reload}"
     if now.row != "case":
-        return "put the cursor on a case; R runs a whole suite or folder"
-    return "this case is running; x stops it" if now.case_running else None
+        return "put the cursor on a case; {run.suite} runs a whole suite or folder"
+    return "this case is running; {run.stop} stops it" if now.case_running else None
 
 
 def _run_suite(now: MainSituation) -> str | None:
     if now.runnable:
         return None
     if now.running:
-        return "every case here is already running; X stops them"
+        return "every case here is already running; {run.stop_all} stops them"
     return "this suite has errors: correct them first" if now.broken else "there is no case here that could run"
 
 

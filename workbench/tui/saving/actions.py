@@ -9,7 +9,7 @@ def _save(now: MainSituation) -> str | None:
     if not now.has_file:
         return "put the cursor on a suite or a case"
     if now.gone:
-        return "the file no longer exists: Ctrl+Z restores its text, then save it again"
+        return "the file no longer exists: {edit.undo} restores its text, then save it again"
     return None if now.dirty else "there is nothing to save: the suite is the same as on disk"
 
 

@@ -92,7 +92,7 @@ class Drafting:
             self._drafts.take_over(draft)
             self._take_over(draft, suite)
             self._stage.announce(
-                f"{draft.path.name} has its unsaved changes again; Ctrl+S saves", "passed", GLYPHS.passed
+                f"{draft.path.name} has its unsaved changes again; {{save}} saves", "passed", GLYPHS.passed
             )
 
     def _take_over(self, draft: LeftDraft, suite: OpenSuite | None) -> None:

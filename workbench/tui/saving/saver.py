@@ -113,7 +113,7 @@ class Saver:
             first = next(iter(suite.file.errors), None)
             where = f"line {first.line} " if first is not None and first.line else "its text "
             why = first.message if first is not None else "is not TOML"
-            self._refuse(suite, f"{where}{why}: correct it, or undo it with Ctrl+Z")
+            self._refuse(suite, f"{where}{why}: correct it, or undo it with {{edit.undo}}")
             return None
         try:
             return await asyncio.to_thread(document.parts.checked)
@@ -186,7 +186,7 @@ class Saver:
             suite.take_disk("Loaded from disk")
             self._follow(suite)
             self._stage.announce(
-                f"{path.name} is now the same as on disk; Ctrl+Z restores your version", "text", GLYPHS.passed
+                f"{path.name} is now the same as on disk; {{edit.undo}} restores your version", "text", GLYPHS.passed
             )
             return True
         if answer == "name":

@@ -212,7 +212,10 @@ def open_palette(app: PaintedApp, main: MainScreen, memory: Memory) -> None:
     situation = screen.situation if isinstance(screen, SideScreen) else situation_of(main)
 
     def why_not(action: Action) -> str | None:
-        return None if screen is main and main.run_pane.takes(action.id) else action.why_not(situation)
+        if screen is main and main.run_pane.takes(action.id):
+            return None
+        why = action.why_not(situation)
+        return app.keymap.in_words(why) if why is not None else None
 
     async def take(action_id: str | None) -> None:
         if action_id is None:

@@ -18,12 +18,12 @@ def _continue(now: MainSituation) -> str | None:
     if now.held:
         return None
     if now.shown == "a run":
-        return "the run is not held: s holds it at its next stop"
-    return "this case is not running; r runs it to the first breakpoint"
+        return "the run is not held: {step} holds it at its next stop"
+    return "this case is not running; {run.case} runs it to the first breakpoint"
 
 
 def _go(now: MainSituation) -> str | None:
-    return None if now.held_runs else "no run is held; s steps through a case"
+    return None if now.held_runs else "no run is held; {step} steps through a case"
 
 
 def _mock(now: MainSituation) -> str | None:

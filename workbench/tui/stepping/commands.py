@@ -131,7 +131,7 @@ class SteppingCommands:
         elif run is not None and run.was_held and not run.recorded and run is not self._over:
             self._over = run  # a new run would replace its edits and forks
             self._stage.announce(
-                "This run is finished: press s again to step through the case anew", "warned", GLYPHS.warned
+                "This run is finished: press {step} again to step through the case anew", "warned", GLYPHS.warned
             )
         elif row is not None:
             self._run_cases(self._selection.runnable_below(row), until="stop")
@@ -199,7 +199,8 @@ class SteppingCommands:
         if taken is None:
             self._stage.announce(f"{name} already says all of that")
         else:
-            text = f"{taken.summary}, in {name}; Ctrl+Z undoes it, Ctrl+S saves{self._selection.open_suites.and_moved}"
+            moved = self._selection.open_suites.and_moved
+            text = f"{taken.summary}, in {name}; {{edit.undo}} undoes it, {{save}} saves{moved}"
             self._stage.announce(text, "passed", GLYPHS.passed)
 
     def _taken(self, *, mock: bool) -> tuple[Addition | None, str]:

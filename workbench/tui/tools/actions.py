@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from workbench.dataclasses import dataclass
 from workbench.tools.connection import ServerState
-from workbench.tui.kit.actions import Action, Feature, MainSituation, Situation
-from workbench.tui.kit.line_search import search_actions
+from workbench.tui.kit.actions import Action, Feature, MainSituation, Situation, search_actions
 
 
 @dataclass(frozen=True)
@@ -36,7 +35,7 @@ def _tools(now: MainSituation) -> str | None:
 
 def _start(now: ToolsNow) -> str | None:
     if now.server == "running":
-        return "this server is already running; r restarts it"
+        return "this server is already running; {tools.renew} restarts it"
     return "this server is starting" if now.server == "starting" else None if now.server else _WRITTEN_OUT
 
 
@@ -77,7 +76,7 @@ def _copy(now: Situation) -> str | None:
 
 
 def _make_call(now: CallNow) -> str | None:
-    return "the tool is being called; x stops waiting" if now.running else None
+    return "the tool is being called; {call.stop} stops waiting" if now.running else None
 
 
 def _stop_waiting(now: CallNow) -> str | None:

@@ -225,4 +225,4 @@ class CallScreen(SearchedScreen[None]):
         except (SpliceError, ValueError, IndexError) as error:
             self.announce(f"Nothing was changed: {error}", "warned", GLYPHS.warned)
         else:
-            self.announce(f"{done}, in {name}; Ctrl+Z on the main screen takes it back", "passed", GLYPHS.passed)
+            self.announce(f"{done}, in {name}; {{edit.undo}} on the main screen takes it back", "passed", GLYPHS.passed)

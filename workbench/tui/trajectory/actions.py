@@ -15,11 +15,11 @@ class TrajectoryNow(Situation):
 
 
 def _other_run(now: MainSituation) -> str | None:
-    return None if now.runs > 1 else "this case has only one run to show; m chooses more models"
+    return None if now.runs > 1 else "this case has only one run to show; {models} chooses more models"
 
 
 def _item(now: MainSituation) -> str | None:
-    return None if now.runs else "this case has not been run; r runs it"
+    return None if now.runs else "this case has not been run; {run.case} runs it"
 
 
 def _save_run(now: MainSituation) -> str | None:
@@ -28,25 +28,25 @@ def _save_run(now: MainSituation) -> str | None:
     if now.shown == "a recording":
         return "this run is a recording already"
     if now.shown == "a run":
-        return "this run is not finished yet; s holds it, and then what there is can be saved"
-    return "this case has no run to save; r runs it"
+        return "this run is not finished yet; {step} holds it, and then what there is can be saved"
+    return "this case has no run to save; {run.case} runs it"
 
 
 def _fork(now: MainSituation) -> str | None:
     if now.shown == "nothing":
-        return "this case has not been run; r runs it"
+        return "this case has not been run; {run.case} runs it"
     if now.shown == "a run" and now.held is None:
-        return "this run is under way: s holds it at its next stop, and then it can be forked"
+        return "this run is under way: {step} holds it at its next stop, and then it can be forked"
     return None
 
 
 def _accept(now: MainSituation) -> str | None:
     if now.shown == "nothing":
-        return "this case has not been run; r runs it"
+        return "this case has not been run; {run.case} runs it"
     if now.shown == "a run":
         return "this run is not finished yet"
     if now.broke_off:
-        return "only a finished run can be accepted; r runs the case again"
+        return "only a finished run can be accepted; {run.case} runs the case again"
     return now.not_editable
 
 

@@ -111,7 +111,7 @@ class TrajectoryScreen(SideScreen[None]):
 
     @on(RunList.Wanted)
     def _wanted(self) -> None:
-        self.announce("Runs are read-only here: on the main screen, H goes to the held run")
+        self.announce("Runs are read-only here: on the main screen, {step.held} goes to the held run")
 
     # Actions
 

@@ -33,7 +33,9 @@ def _moved(step: int, edge: str) -> Why:
 
 
 def _moved_over(now: MainSituation) -> str | None:
-    return _case(now) or (None if now.elsewhere else "there is no other suite to move it to; N makes one")
+    return _case(now) or (
+        None if now.elsewhere else "there is no other suite to move it to; {tree.new_suite} makes one"
+    )
 
 
 ACTIONS: tuple[Action, ...] = (

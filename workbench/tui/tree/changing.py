@@ -38,7 +38,7 @@ from workbench.tui.tree.dialogs import DeleteSuiteScreen, NewCase, NewCaseScreen
 from workbench.tui.tree.new_suites import NewSuites
 from workbench.tui.tree.selection import Selection
 
-_BACK = "Ctrl+Z brings it back"
+_BACK = "{edit.undo} brings it back"
 
 
 class StructureCommands:
@@ -90,7 +90,9 @@ class StructureCommands:
                 tools = self._known_tools.of(suite.document.table(HEAD), suite.path)
                 case = new_case(wanted.kind, wanted.name, tools)
                 if self._take(suite, lambda: with_new_case(suite, index_behind(suite, before), case)):
-                    self._stage.announce(f"New case {wanted.name}: e edits it, r runs it, Ctrl+S saves the suite")
+                    self._stage.announce(
+                        f"New case {wanted.name}: {{edit}} edits it, {{run.case}} runs it, {{save}} saves the suite"
+                    )
 
         self._stage.show(NewCaseScreen(suite.path.name, lambda name: None), make)
 
@@ -168,7 +170,7 @@ class StructureCommands:
         self._open_suites.change(target, arrived.document, arrived.summary, case=arrived.case)
         tie(source, target)
         self._selection.select(target.path, arrived.case)
-        text = f"Moved {name} to {target.path.name}; Ctrl+Z undoes it"
+        text = f"Moved {name} to {target.path.name}; {{edit.undo}} undoes it"
         lacking = self._lacking(target, used)
         if lacking:
             self._stage.announce(f"{text}. No tool there is called {', '.join(lacking)}", "warned", GLYPHS.warned)
@@ -208,15 +210,17 @@ class StructureCommands:
         folder = Path() if self._is_bundled(suite.path) else suite.path.parent
         path = free_path(folder / suite.path.name, (other.path for other in self._open_suites.suites))
         self._new_suites.add(OpenSuite.new(path, document.text))
-        self._stage.announce(f"Duplicated as {path.name}; Ctrl+S saves it")
+        self._stage.announce(f"Duplicated as {path.name}; {{save}} saves it")
 
     async def _delete_suite(self, suite: OpenSuite) -> None:
         path = suite.path
         if self._is_bundled(path):
-            self._say_no(f"{path.name} came with the program and cannot be deleted; d makes your own copy")
+            self._say_no(
+                f"{path.name} came with the program and cannot be deleted; {{tree.duplicate}} makes your own copy"
+            )
             return
         if any(run.path == path for run in self._selection.book.under_way()):
-            self._say_no(f"Cases of {path.name} are running: X stops them")
+            self._say_no(f"Cases of {path.name} are running: {{run.stop_all}} stops them")
             return
         parts = [str(path), counted(len(suite.cases), "case")]
         if suite.dirty:
@@ -262,7 +266,7 @@ class StructureCommands:
         """Return whether no run of a case is active; one could not be reached without its case."""
         is_free = not self._selection.book.under_way((suite.path, case.id))
         if not is_free:
-            self._say_no(f"{case.name} is running: x stops it")
+            self._say_no(f"{case.name} is running: {{run.stop}} stops it")
         return is_free
 
     def _refuse(self, error: SpliceError) -> None:

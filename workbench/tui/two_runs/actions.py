@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from workbench.dataclasses import dataclass
-from workbench.tui.kit.actions import Action, Feature, Situation
-from workbench.tui.kit.line_search import search_actions
+from workbench.tui.kit.actions import Action, Feature, Situation, search_actions
 
 
 @dataclass(frozen=True)
