@@ -56,7 +56,9 @@ def open_app(
             without = _WITHOUT_TERMINAL[begin.opens] if begin is not None else "'workbench run'"
             _warn(f"the app cannot be shown: {reason}; {without} needs no terminal", program)
         return NO_TERMINAL
+    terminal = terminal_environment(os.environ, only_ascii=only_ascii)
     os.environ.setdefault("TEXTUAL_FPS", str(frames_per_second(os.environ)))
+    os.environ.setdefault("TEXTUAL_COLOR_SYSTEM", terminal.colours)
 
     from workbench.tui.runs.runner import AppRuntime
     from workbench.tui.shell.workbench import Workbench
@@ -82,7 +84,7 @@ def open_app(
         [Path(path) for path in paths],
         open_runtime=open_runtime,
         program=program,
-        terminal=terminal_environment(os.environ, only_ascii=only_ascii),
+        terminal=terminal,
         models=models,
         theme=theme,
         trust=trust,

@@ -16,18 +16,24 @@ def test_over_ssh_less_is_painted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("variables", "few"),
+    ("variables", "colours"),
     [
-        ({"TERM": "xterm"}, True),
-        ({"TERM": "linux"}, True),
-        ({}, True),
-        ({"TERM": "xterm-256color"}, False),
-        ({"TERM": "screen", "COLORTERM": "truecolor"}, False),
-        ({"TERM": "xterm-kitty"}, False),
+        ({"TERM": "xterm"}, "standard"),
+        ({"TERM": "linux"}, "standard"),
+        ({}, "standard"),
+        ({"TERM": "xterm-256color"}, "256"),
+        ({"TERM": "rxvt", "COLORTERM": "rxvt-xpm"}, "256"),
+        ({"TERM": "screen", "COLORTERM": "truecolor"}, "truecolor"),
+        ({"TERM": "xterm-kitty"}, "truecolor"),
     ],
 )
-def test_terminals_of_few_colours_are_known(variables: dict[str, str], few: bool) -> None:
-    assert terminal_environment(variables).few_colours is few
+def test_the_number_of_colours_is_known(variables: dict[str, str], colours: str) -> None:
+    assert terminal_environment(variables).colours == colours
+
+
+@pytest.mark.parametrize(("value", "light"), [("0;15", True), ("0;default;7", True), ("15;0", False), ("", False)])
+def test_a_terminal_may_say_that_it_is_light(value: str, light: bool) -> None:
+    assert terminal_environment({"COLORFGBG": value}).light is light
 
 
 def test_an_empty_no_color_means_nothing() -> None:

@@ -6,10 +6,13 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
-from rich.color import Color
+from rich.color import ColorSystem
+from rich.style import Style
 
 from workbench.config.resources import bundled
 from workbench.tui.lines.spans import Role
+from workbench.tui.terminal.colour_depth import FIXED, GROUNDS, contrast, fitted_to_256
+from workbench.tui.terminal.looks import look_of
 from workbench.tui.terminal.theming import COLOURS, Palette, ThemeFile, Themes, load_themes, stamp_of
 
 THEMES = load_themes(bundled("themes"), Path("none")).by_name
@@ -20,20 +23,7 @@ LEAST_CONTRAST = 4.5
 HIGH_CONTRAST = {"contrast": 7.0, "daylight": 7.0}
 """What it asks of text for those who see little."""
 
-
-def _luminance(colour: Color) -> float:
-    def linear(part: int) -> float:
-        share = part / 255
-        return share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4
-
-    red, green, blue = colour.get_truecolor()
-    return 0.2126 * linear(red) + 0.7152 * linear(green) + 0.0722 * linear(blue)
-
-
-def contrast(one: str, other: str) -> float:
-    """The contrast of two colours, 1..21, as WCAG 2 defines it."""
-    darker, lighter = sorted(_luminance(Color.parse(colour)) for colour in (one, other))
-    return (lighter + 0.05) / (darker + 0.05)
+TEXTS = tuple(name for name in COLOURS if name not in (*GROUNDS, "border", "on_accent"))
 
 
 def with_own(folder: Path, **texts: str) -> Themes:
@@ -57,14 +47,69 @@ def test_there_are_dark_light_contrasting_and_sixteen_colour_themes() -> None:
     "theme", [theme for theme in THEMES.values() if not theme.is_ansi], ids=lambda theme: theme.name
 )
 def test_everything_can_be_read_on_everything(theme: ThemeFile) -> None:
-    grounds = ("background", "panel", "cursor", "resting_cursor")
-    texts = set(theme.colours) - {*grounds, "border", "on_accent"}
     wanted = HIGH_CONTRAST.get(theme.name, LEAST_CONTRAST)
-    for text in sorted(texts):
-        for ground in grounds:
+    for text in TEXTS:
+        for ground in GROUNDS:
             found = contrast(theme.colours[text], theme.colours[ground])
             assert found >= wanted, f"{text} on {ground}: {found:.2f}"
     assert contrast(theme.colours["on_accent"], theme.colours["accent"]) >= LEAST_CONTRAST
+
+
+@pytest.mark.parametrize(
+    "theme", [theme for theme in THEMES.values() if not theme.is_ansi], ids=lambda theme: theme.name
+)
+def test_with_256_colours_everything_can_be_read_and_what_differs_still_does(theme: ThemeFile) -> None:
+    fitted = fitted_to_256(theme.colours)
+    assert fitted.keys() == theme.colours.keys()
+    assert set(fitted.values()) <= FIXED.keys()
+    for text in TEXTS:
+        for ground in GROUNDS:
+            wanted = LEAST_CONTRAST if "cursor" in ground else HIGH_CONTRAST.get(theme.name, LEAST_CONTRAST)
+            found = contrast(fitted[text], fitted[ground])
+            assert found >= wanted, f"{text} on {ground}: {found:.2f}"
+    assert contrast(fitted["on_accent"], fitted["accent"]) >= LEAST_CONTRAST
+    for alike in (("border", *GROUNDS), TEXTS):
+        assert len({fitted[name] for name in alike}) == len({theme.colours[name] for name in alike})
+    for status in ("passed", "failed", "error"):
+        assert len({fitted[status][at : at + 2] for at in (1, 3, 5)}) > 1, f"{status} is a grey"
+    for text in TEXTS:
+        look = look_of(Style(color=fitted[text], bgcolor=fitted["cursor"]), ColorSystem.EIGHT_BIT)
+        assert (look.fg, look.bg) == (f"38;5;{FIXED[fitted[text]]}", f"48;5;{FIXED[fitted['cursor']]}")
+
+
+_NAMES = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
+
+_ALL_NAMES = (*_NAMES, *(f"bright_{name}" for name in _NAMES))
+
+TERMINALS = {
+    "xterm": "000000 cd0000 00cd00 cdcd00 0000ee cd00cd 00cdcd e5e5e5 "
+    "7f7f7f ff0000 00ff00 ffff00 5c5cff ff00ff 00ffff ffffff",
+    "console": "000000 aa0000 00aa00 aa5500 0000aa aa00aa 00aaaa aaaaaa "
+    "555555 ff5555 55ff55 ffff55 5555ff ff55ff 55ffff ffffff",
+    "Tango": "000000 cc0000 4e9a06 c4a000 3465a4 75507b 06989a d3d7cf "
+    "555753 ef2929 8ae234 fce94f 729fcf ad7fa8 34e2e2 eeeeec",
+    "Windows": "0c0c0c c50f1f 13a10e c19c00 0037da 881798 3a96dd cccccc "
+    "767676 e74856 16c60c f9f1a5 3b78ff b4009e 61d6d6 f2f2f2",
+    "GNOME": "171421 c01c28 26a269 a2734c 12488b a347ba 2aa1b3 d0cfcc "
+    "5e5c64 f66151 33da7a e9ad0c 2a7bde c061cb 33c7de ffffff",
+}
+"""The 16 colours of common terminals, as they come."""
+
+
+@pytest.mark.parametrize("terminal", TERMINALS)
+@pytest.mark.parametrize(("name", "ground", "text"), [("sixteen", "black", "white"), ("sixteen-light", "", "black")])
+def test_with_16_colours_everything_can_be_read(terminal: str, name: str, ground: str, text: str) -> None:
+    has = {f"ansi_{colour}": f"#{value}" for colour, value in zip(_ALL_NAMES, TERMINALS[terminal].split(), strict=True)}
+    background = has.get(f"ansi_{ground}", "#ffffff")
+    has["ansi_default"] = has[f"ansi_{text}"]
+    colours = THEMES[name].colours
+    for role in TEXTS:
+        found = contrast(has[colours[role]], background)
+        assert found >= LEAST_CONTRAST, f"{role}, {colours[role]}: {found:.2f}"
+    assert contrast(has[colours["on_accent"]], has[colours["accent"]]) >= LEAST_CONTRAST
+    assert contrast(has["ansi_black"], has[colours["cursor"]]) >= LEAST_CONTRAST, "selected text"
+    for alike in (("passed", "failed", "error", "warned"), ("key", "string", "number", "literal")):
+        assert len({colours[role] for role in alike}) == len(alike)
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,7 @@ async def test_a_theme_is_tried_as_the_cursor_moves_and_kept_with_enter(tmp_path
         ({"COLORTERM": "truecolor"}, "graphite"),
         ({"COLORTERM": "", "TERM": "xterm-256color"}, "graphite"),
         ({"COLORTERM": "", "TERM": "xterm"}, "sixteen"),
+        ({"COLORTERM": "", "TERM": "xterm", "COLORFGBG": "0;15"}, "sixteen-light"),
         ({"NO_COLOR": "1"}, "sixteen"),
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping
+from typing import Literal
 
 from workbench.dataclasses import dataclass
 
@@ -12,9 +13,15 @@ REMOTE_PAINTS_PER_S = 10
 LOCAL_FRAMES_PER_S = 60
 REMOTE_FRAMES_PER_S = 30
 
-_RICH_TERMS = ("256color", "direct", "kitty", "ghostty", "alacritty", "foot", "wezterm")
+_TRUE_COLOUR_TERMS = ("direct", "kitty", "ghostty", "alacritty", "foot", "wezterm")
 EDITORS = ("sensible-editor", "editor", "nano", "vim", "vi", "micro", "emacs -nw", "notepad")
 """What is taken as editor if none is named, in order of preference."""
+
+Colours = Literal["standard", "256", "truecolor"]
+"""How many colours a terminal has: 16 or fewer, 256, or all. The words are those of `TEXTUAL_COLOR_SYSTEM`."""
+
+_LIGHT = ("7", "15")
+"""White and bright white, as `COLORFGBG` numbers the terminal's own colours."""
 
 _NO = ("0", "no", "false", "off")
 
@@ -26,8 +33,9 @@ class TerminalEnvironment:
     remote: bool
     """Whether it is remote, over a network."""
     no_colour: bool
-    few_colours: bool
-    """Whether the terminal has 16 colours or fewer."""
+    colours: Colours
+    light: bool
+    """Whether the terminal says that its background is light."""
     in_tmux: bool
     editor: str | None
     """The user's editor, as a command: the one that is named, else the first that the system has."""
@@ -51,14 +59,14 @@ class TerminalEnvironment:
 def terminal_environment(environment: Mapping[str, str], *, only_ascii: bool = False) -> TerminalEnvironment:
     """Read the environment variables. `only_ascii` overrides them."""
     term = environment.get("TERM", "")
-    rich = environment.get("COLORTERM", "") != "" or any(word in term for word in _RICH_TERMS)
     remote = any(environment.get(name) for name in ("SSH_CONNECTION", "SSH_TTY", "SSH_CLIENT"))
     utf8 = _is_utf8(environment)
     named = environment.get("VISUAL") or environment.get("EDITOR") or None
     return TerminalEnvironment(
         remote=remote,
         no_colour=environment.get("NO_COLOR", "") != "",
-        few_colours=not rich,
+        colours=_colours(term, environment.get("COLORTERM", "")),
+        light=environment.get("COLORFGBG", "").rpartition(";")[2] in _LIGHT,
         in_tmux=bool(environment.get("TMUX")),
         editor=named or _editor_of_system(environment.get("PATH", "")),
         editor_is_named=named is not None,
@@ -67,6 +75,12 @@ def terminal_environment(environment: Mapping[str, str], *, only_ascii: bool = F
         clipboards=() if remote else _clipboards(environment),
         takes_osc52=term != "linux" and not environment.get("STY"),
     )
+
+
+def _colours(term: str, colorterm: str) -> Colours:
+    if colorterm.lower() in ("truecolor", "24bit") or any(word in term for word in _TRUE_COLOUR_TERMS):
+        return "truecolor"
+    return "256" if colorterm or "256color" in term else "standard"
 
 
 def _editor_of_system(path: str) -> str | None:

@@ -8,6 +8,8 @@ from rich.color import ColorSystem
 from rich.style import Style
 from textual.strip import Strip
 
+from workbench.tui.terminal.colour_depth import in_256
+
 _DEFAULT_FG, _DEFAULT_BG = "39", "49"
 
 _OFF = {
@@ -90,7 +92,8 @@ def look_of(style: Style | None, colours: ColorSystem) -> Look:
         return PLAIN
     codes = style._ansi
     if codes is None:
-        codes = Strip.render_ansi(style, colours)
+        shown = in_256(style) if colours is ColorSystem.EIGHT_BIT else style
+        codes = style._ansi = Strip.render_ansi(shown, colours)
     found = _by_codes.get(codes)
     if found is None:
         found = _by_codes[codes] = _read(codes)

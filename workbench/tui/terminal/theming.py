@@ -53,6 +53,7 @@ def textual_theme(theme: ThemeFile) -> Theme:
             "input-cursor-background": colour["text"],
             "input-cursor-foreground": colour["background"],
             "input-selection-background": colour["cursor"],
+            "input-selection-foreground": "ansi_black" if theme.is_ansi else colour["text"],
             "ansi-background": "ansi_black" if theme.dark else "ansi_white",
             "ansi-foreground": "ansi_white" if theme.dark else "ansi_black",
         },

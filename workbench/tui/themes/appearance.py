@@ -13,6 +13,7 @@ from textual.theme import Theme
 from workbench.config.resources import bundled
 from workbench.tui.kit.line_view import LineView
 from workbench.tui.kit.memory import Memory
+from workbench.tui.terminal.colour_depth import fitted_to_256
 from workbench.tui.terminal.theming import Palette, Stamp, ThemeFile, Themes, load_themes, stamp_of, textual_theme
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-DARK_THEME, PLAIN_THEME = "graphite", "sixteen"
+DARK_THEME, PLAIN_THEME, PLAIN_LIGHT_THEME = "graphite", "sixteen", "sixteen-light"
 
 
 class Themed(Protocol):
@@ -69,14 +70,15 @@ class Appearance:
     def __init__(self, folders: Folders, terminal: TerminalEnvironment, memory: Memory, wanted: str | None) -> None:
         self._own = folders.config / "themes"
         self._no_colour = terminal.no_colour
+        self._colours = terminal.colours
         self._memory = memory
         self._stamp: Stamp = ()
         self._themes = Themes({})
         self._read()
-        plain = terminal.few_colours or terminal.no_colour
+        plain = terminal.colours == "standard" or terminal.no_colour
         remembered = memory.read().theme
         chosen = self._themes.by_name.get(remembered or "")
-        self.first = PLAIN_THEME if plain else DARK_THEME
+        self.first = (PLAIN_LIGHT_THEME if terminal.light else PLAIN_THEME) if plain else DARK_THEME
         """The theme to begin with."""
         if wanted is not None and wanted in self._themes.by_name:
             self.first = wanted
@@ -97,14 +99,14 @@ class Appearance:
 
     def palette(self, name: str) -> Palette:
         """Return the styles of a theme."""
-        return Palette(self._themes.by_name[name], no_colour=self._no_colour)
+        return Palette(self._fitted(self._themes.by_name[name]), no_colour=self._no_colour)
 
     def dress(self, app: Themed) -> None:
         """Register exactly these themes with the app."""
         for name in set(app.available_themes) - self._themes.by_name.keys():
             app.unregister_theme(name)
         for theme in self.themes:
-            app.register_theme(textual_theme(theme))
+            app.register_theme(textual_theme(self._fitted(theme)))
 
     def recolour(self, app: Themed) -> None:
         """Redraw everything with the current theme."""
@@ -149,6 +151,15 @@ class Appearance:
         if keeping is not None and keeping not in themes.by_name:
             themes = replace(themes, by_name={**themes.by_name, keeping: self._themes.by_name[keeping]})
         self._themes = themes
+
+    def _fitted(self, theme: ThemeFile) -> ThemeFile:
+        """Return a theme with colours that the terminal has."""
+        if theme.is_ansi or self._colours == "truecolor":
+            return theme
+        if self._colours == "256":
+            return replace(theme, colours=fitted_to_256(theme.colours))
+        plain = self._themes.by_name[PLAIN_THEME if theme.dark else PLAIN_LIGHT_THEME]
+        return replace(theme, colours=plain.colours)
 
     def _preview(self, app: Themed, name: str) -> None:
         """Preview a theme, reloading its file."""

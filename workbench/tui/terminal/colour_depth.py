@@ -1,0 +1,134 @@
+"""Fits colours to terminals of 256 colours: the nearest of the fixed 240, with the contrast kept."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from functools import cache, lru_cache
+
+from rich.color import Color, ColorType
+from rich.style import Style
+
+GROUNDS = ("background", "panel", "resting_cursor", "cursor")
+LEVELS = (7.0, 4.5, 3.0)
+"""The contrasts that WCAG names. A colour stays at the highest that it has."""
+
+_CUBE = (0, 95, 135, 175, 215, 255)
+_HUE_WEIGHT = 5.0
+"""How much more a difference in hue counts than one in lightness: a grey is no substitute for a colour."""
+
+FIXED: Mapping[str, int] = {
+    **{f"#{8 + 10 * step:02x}{8 + 10 * step:02x}{8 + 10 * step:02x}": 232 + step for step in range(24)},
+    **{
+        f"#{red:02x}{green:02x}{blue:02x}": 16 + 36 * r + 6 * g + b
+        for r, red in enumerate(_CUBE)
+        for g, green in enumerate(_CUBE)
+        for b, blue in enumerate(_CUBE)
+    },
+}
+"""The colours that are the same on every terminal of 256 colours, and their numbers. The first 16 are the user's."""
+
+
+def fitted_to_256(colours: Mapping[str, str]) -> dict[str, str]:
+    """Return the colours of a theme with each `#rrggbb` replaced by one of the fixed colours.
+
+    Colours that differ stay different. Text keeps its level of contrast, on the rows of the cursor up
+    to 4.5: the few dark colours that have 7 on a coloured row are nearly all greys.
+    """
+    fitted = {name: value for name, value in colours.items() if not value.startswith("#")}
+    chosen: dict[str, str] = {}
+
+    def choose(name: str, among: Iterable[str], taken: Collection[str] = ()) -> None:
+        if name in fitted:
+            return
+        value = colours[name]
+        free = [colour for colour in among if colour not in taken]
+        chosen.setdefault(value, _nearest(value, free or FIXED))
+        fitted[name] = chosen[value]
+
+    for name in GROUNDS:
+        choose(name, FIXED, [fitted[ground] for ground in GROUNDS if ground in fitted])
+    grounds = {ground: fitted[ground] for ground in GROUNDS if fitted[ground].startswith("#")}
+    choose("border", FIXED, grounds.values())
+    before = [colours[ground] for ground in grounds]
+    readable = {level: _readable(grounds, level) for level in LEVELS}
+    chosen.clear()
+    for name, value in colours.items():
+        if name not in fitted and name != "on_accent":
+            choose(name, readable.get(_level(value, before), FIXED), chosen.values())
+    if fitted["accent"].startswith("#"):
+        choose("on_accent", _readable({"accent": fitted["accent"]}, 4.5))
+    choose("on_accent", FIXED)
+    return fitted
+
+
+@lru_cache(maxsize=1024)
+def in_256(style: Style) -> Style:
+    """Return a style with its colours replaced by the nearest of the fixed ones."""
+    fitted = [None if colour is None else _fixed(colour) for colour in (style.color, style.bgcolor)]
+    return style + Style.from_color(*fitted)
+
+
+def contrast(one: str, other: str) -> float:
+    """Return the contrast of two colours, 1..21, as WCAG 2 defines it."""
+    darker, lighter = sorted((_luminance(one), _luminance(other)))
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def _level(value: str, grounds: Collection[str]) -> float:
+    lowest = min((contrast(value, ground) for ground in grounds), default=0.0)
+    return next((level for level in LEVELS if lowest >= level), 0.0)
+
+
+def _readable(grounds: Mapping[str, str], level: float) -> list[str]:
+    """Return the fixed colours that can be read on all grounds: those of this level, else the one that comes next."""
+    wanted = [(ground, min(level, 4.5) if "cursor" in name else level) for name, ground in grounds.items()]
+    shares = {
+        colour: min((contrast(colour, ground) / least for ground, least in wanted), default=1.0) for colour in FIXED
+    }
+    return [colour for colour in FIXED if shares[colour] >= 1] or [max(shares, key=shares.__getitem__)]
+
+
+def _fixed(colour: Color) -> Color:
+    if colour.type is not ColorType.TRUECOLOR or colour.triplet is None:
+        return colour
+    return Color.from_ansi(FIXED[_nearest(colour.triplet.hex, FIXED)])
+
+
+def _nearest(value: str, among: Iterable[str]) -> str:
+    if value in FIXED and among is FIXED:
+        return value
+    light, a, b = _oklab(value)
+
+    def distance(other: str) -> float:
+        other_light, other_a, other_b = _oklab(other)
+        return (light - other_light) ** 2 + _HUE_WEIGHT * ((a - other_a) ** 2 + (b - other_b) ** 2)
+
+    return min(among, key=distance)
+
+
+def _linear(value: str) -> tuple[float, float, float]:
+    red, green, blue = (
+        share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4
+        for share in (int(value[at : at + 2], 16) / 255 for at in (1, 3, 5))
+    )
+    return red, green, blue
+
+
+@cache
+def _luminance(value: str) -> float:
+    red, green, blue = _linear(value)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+@cache
+def _oklab(value: str) -> tuple[float, float, float]:
+    """Return lightness and hue of a colour, in a space where distances are as large as they look."""
+    red, green, blue = _linear(value)
+    long = (0.4122214708 * red + 0.5363325363 * green + 0.0514459929 * blue) ** (1 / 3)
+    medium = (0.2119034982 * red + 0.6806995451 * green + 0.1073969566 * blue) ** (1 / 3)
+    short = (0.0883024619 * red + 0.2817188376 * green + 0.6299787005 * blue) ** (1 / 3)
+    return (
+        0.2104542553 * long + 0.7936177850 * medium - 0.0040720468 * short,
+        1.9779984951 * long - 2.4285922050 * medium + 0.4505937099 * short,
+        0.0259040371 * long + 0.7827717662 * medium - 0.8086757660 * short,
+    )
