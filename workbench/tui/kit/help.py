@@ -32,11 +32,15 @@ _SIGNS: tuple[tuple[str, Role, str], ...] = (
     (*STATUS_SIGNS["error"], "error: the infrastructure failed, never the model; a suite that cannot run"),
     (*STATUS_SIGNS["stopped"], "stopped by you: not graded"),
     (GLYPHS.running, "running", "waiting or running"),
-    (GLYPHS.held, "warned", "held: s steps to the next stop, c continues, H goes there"),
-    (GLYPHS.breakpoint, "failed", "a breakpoint holds runs here, B lists them all"),
+    (GLYPHS.held, "warned", "held: {step} steps to the next stop, {step.continue} continues, {step.held} goes there"),
+    (GLYPHS.breakpoint, "failed", "a breakpoint holds runs here, {break.list} lists them all"),
     (GLYPHS.missing, "failed", "an expected call that was never made"),
-    (GLYPHS.disagree, "warned", "graders disagree on whether the run fails; = shows why"),
-    (GLYPHS.audit, "warned", "the audit found something: the case checks too little, or can never be met; ! shows it"),
+    (GLYPHS.disagree, "warned", "graders disagree on whether the run fails; {grades} shows why"),
+    (
+        GLYPHS.audit,
+        "warned",
+        "the audit found something: the case checks too little, or can never be met; {audit} shows it",
+    ),
 )
 
 
@@ -131,7 +135,7 @@ def help_lines(
     lines: list[Line] = []
     for title, listed in sections:
         lines += _section(title, _found(listed, keymap, query), now, width, keymap)
-    signs = _signs(width, query)
+    signs = _signs(width, query, keymap)
     if signs and not query:
         lines += signs
     for title, listed in elsewhere:
@@ -181,8 +185,9 @@ def _section(title: str, found: Sequence[_Found], now: Situation | None, width: 
     return head + _in_columns(ordered, entry, width)
 
 
-def _signs(width: int, query: str) -> list[Line]:
-    found = [sign for sign in _SIGNS if fuzzy_match(query, sign[2]) is not None]
+def _signs(width: int, query: str, keymap: Keymap) -> list[Line]:
+    in_words = [(sign, role, keymap.in_words(meaning)) for sign, role, meaning in _SIGNS]
+    found = [sign for sign in in_words if fuzzy_match(query, sign[2]) is not None]
 
     def entry(sign: tuple[str, Role, str], column: int) -> list[Line]:
         head = Span(f"   {sign[0]}".ljust(KEY_COLUMN + 1), sign[1])
