@@ -19,13 +19,14 @@ ServerState = Literal["not started", "starting", "running", "down"]
 
 @dataclass(frozen=True)
 class ServerStatus:
-    """The state of a server, with its tools when it runs, and when it is down the reason and the end of what it wrote
-    to standard error."""
+    """The state of a server, with its tools when it runs, for how long it has been starting, and when it is down the
+    reason and the end of what it wrote to standard error."""
 
     state: ServerState = "not started"
     tools: tuple[ToolDefinition, ...] = ()
     reason: str = ""
     output: ServerOutput | None = None
+    starting_s: float = 0.0
 
 
 MAX_MESSAGE_BYTES = 32 * 1024 * 1024

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 class _Started:
     server: McpServer
     start: asyncio.Task[None]
+    began_s: float
 
 
 @dataclass(frozen=True)
@@ -123,7 +125,7 @@ class ServerPool:
         if started.server.down is not None:
             return ServerStatus("down", reason=started.server.down, output=started.server.output)
         if not started.start.done():
-            return ServerStatus("starting")
+            return ServerStatus("starting", starting_s=time.monotonic() - started.began_s)
         return ServerStatus("running", started.server.tools)
 
     async def changed(self, suite_file: Path, server: Server) -> None:
@@ -196,7 +198,7 @@ class ServerPool:
         )
         start = asyncio.create_task(self._start(suite_file, definition, server))
         start.add_done_callback(_look_at)
-        return _Started(server, start)
+        return _Started(server, start, time.monotonic())
 
     async def _start(self, suite_file: Path, definition: Server, server: McpServer) -> None:
         with self._starting(f"server {definition.name}"):

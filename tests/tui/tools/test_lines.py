@@ -67,7 +67,7 @@ def shelves(*, remembered: bool = False) -> ToolShelves:
 
 
 def listed(state: ToolShelves, width: int = 40) -> list[str]:
-    return [" ".join(plain(row_line(state, row, width)).split()) for row in state.rows]
+    return [" ".join(plain(row_line(state, row, width, NOW)).split()) for row in state.rows]
 
 
 def detail(state: ToolShelves, tool: str | None, width: int = 70) -> str:
@@ -91,8 +91,10 @@ def test_remembered_tools_are_shown_with_their_age() -> None:
 def test_a_server_that_runs_dies_and_keeps_what_it_listed() -> None:
     state = shelves()
     key = (PATH, "shop", None)
-    assert not state.take(key, ServerStatus("starting"), NOW)
-    assert "… shop starting" in listed(state)[2]
+    assert not state.take(key, ServerStatus("starting", starting_s=7.5), NOW)
+    assert listed(state)[2:] == ["… shop starting 7 s", "unknown until it runs"]
+    assert "… starting 7 s" in detail(state, None)
+    assert "r starts it" not in detail(state, None)
     assert state.take(key, ServerStatus("running", (ADD,)), NOW)
     assert "✓ shop running 1 tool" in listed(state)[2]
     assert not state.take(key, ServerStatus("down", reason="server 'shop' ended"), NOW)
@@ -144,7 +146,7 @@ def test_whatever_a_server_says_stays_in_its_rows(name: str, description: str, p
     form.set(parameter, description)
     outcome = CallOutcome(executed=Executed(ToolAnswer(description), 3))
     for row in state.rows:
-        lines = [row_line(state, row, width), *detail_lines(state, row, width, NOW)]
+        lines = [row_line(state, row, width, NOW), *detail_lines(state, row, width, NOW)]
         lines += call_picture(form, outcome, width, NO_SECRETS).lines
         for line in lines:
             assert cells(line) <= width

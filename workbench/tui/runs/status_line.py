@@ -26,8 +26,8 @@ class StartTimer(Protocol):
 
 
 class RunTicker:
-    """Calls `moved` every second while runs are active, except while everything waits for the user, so that nothing is
-    drawn then."""
+    """Calls `moved` every second while servers start or runs are active, except while all of them wait for the user, so
+    that nothing is drawn then."""
 
     def __init__(self, book: RunBook, start: StartTimer, moved: Callable[[], None]) -> None:
         self._book = book
@@ -40,7 +40,7 @@ class RunTicker:
         book = self._book
         counts = book.counts()
         waits = 0 < counts.running == counts.held + counts.asking
-        going = book.progress().under_way and not waits
+        going = bool(book.starting) or (book.progress().under_way and not waits)
         if going and self._timer is None:
             self._timer = self._start(1.0, self._moved)
         elif not going and self._timer is not None:

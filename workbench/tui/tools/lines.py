@@ -33,6 +33,11 @@ _STATE_SIGNS: Mapping[str, tuple[str, Role]] = {
     "down": (GLYPHS.error, "error"),
 }
 
+_NO_TOOLS: Mapping[str, str] = {
+    "running": "It lists no tools.",
+    "starting": "Its tools are known as soon as it has listed them; x stops it.",
+}
+
 _FACTS = (
     "default",
     "minimum",
@@ -50,7 +55,7 @@ _FACTS = (
 """Further keywords of a schema, in display order."""
 
 
-def row_line(state: ToolShelves, row: ToolRow, width: int) -> Line:
+def row_line(state: ToolShelves, row: ToolRow, width: int, now: datetime) -> Line:
     """Return one row of the list."""
     shelf = row.shelf
     if row.kind == "suite":
@@ -60,7 +65,7 @@ def row_line(state: ToolShelves, row: ToolRow, width: int) -> Line:
         text = "no tools" if shelf.server is None or shelf.state == "running" else "unknown until it runs"
         return cut_line((Span(f"    {text}", "muted"),), width)
     if row.tool is None:
-        return _shelf_line(shelf, width)
+        return _shelf_line(shelf, width, now)
     findings = state.findings_on(row)
     sign, role = finding_sign(findings)
     mark: Line = (Span(f"{sign} {len(findings)}  ", role),)
@@ -74,13 +79,19 @@ def finding_sign(findings: Sequence[LintFinding]) -> tuple[str, Role]:
     return (GLYPHS.error, "error") if bad else (GLYPHS.warned, "warned")
 
 
-def _shelf_line(shelf: Shelf, width: int) -> Line:
+def _shelf_line(shelf: Shelf, width: int, now: datetime) -> Line:
     if shelf.server is None:
         where = "written out" if shelf.case is None else f"written out in case {one_line(shelf.case)}"
         return spread((Span(f"{GLYPHS.dot} ", "muted"), Span(where, "strong")), _size(shelf), width)
     sign, role = _STATE_SIGNS[shelf.state]
-    name = (Span(f"{sign} ", role), Span(one_line(shelf.server.name), "strong"), Span(f"  {shelf.state}", role))
+    name = (Span(f"{sign} ", role), Span(one_line(shelf.server.name), "strong"), Span(f"  {_state(shelf, now)}", role))
     return spread(name, _size(shelf), width)
+
+
+def _state(shelf: Shelf, now: datetime) -> str:
+    if shelf.starting_since is None:
+        return shelf.state
+    return f"{shelf.state} {int((now - shelf.starting_since).total_seconds())} s"
 
 
 def _size(shelf: Shelf) -> Line:
@@ -122,7 +133,7 @@ def detail_lines(state: ToolShelves, row: ToolRow, width: int, now: datetime) ->
 def _server_lines(shelf: Shelf, server: Server, width: int, now: datetime) -> list[Line]:
     sign, role = _STATE_SIGNS[shelf.state]
     lines: list[Line] = [cut_line((Span(" "), Span(one_line(server.name), "strong")), width)]
-    lines.append((Span(f" {sign} {shelf.state}", role),))
+    lines.append((Span(f" {sign} {_state(shelf, now)}", role),))
     if shelf.reason:
         lines += paragraph(shelf.reason, width, "error")
     if shelf.output is not None:
@@ -133,8 +144,7 @@ def _server_lines(shelf: Shelf, server: Server, width: int, now: datetime) -> li
     if shelf.listed_at is not None:
         lines += paragraph(f"Its tools {_as_listed(shelf.listed_at, now)}.", width, "warned")
     elif not shelf.tools:
-        running = shelf.state == "running"
-        text = "It lists no tools." if running else "Its tools are unknown until it runs; r starts it."
+        text = _NO_TOOLS.get(shelf.state, "Its tools are unknown until it runs; r starts it.")
         lines += paragraph(text, width, "muted")
     return lines
 

@@ -145,7 +145,7 @@ class ToolsScreen(ListScreen[None, ToolShelves]):
         self._show_state(moved=False)
 
     def _row_line(self, index: int, width: int) -> Line:
-        return row_line(self.state, self.state.rows[index], width)
+        return row_line(self.state, self.state.rows[index], width, self._now())
 
     def _message(self) -> Message:
         return () if self._loading else list_message(self.state)
@@ -159,6 +159,10 @@ class ToolsScreen(ListScreen[None, ToolShelves]):
     def _show_state(self, *, moved: bool = True) -> None:
         if self.is_mounted:  # a server may report after the screen was closed
             super()._show_state(moved=moved)
+
+    def second_passed(self) -> None:
+        if any(shelf.starting_since for shelf in self.state.shelves):
+            self._show_state(moved=False)
 
     def _title(self) -> tuple[Line, Sequence[Line]]:
         state = self.state

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -29,8 +29,8 @@ ShelfKey = tuple[Path, str | None, str | None]
 @dataclass(frozen=True)
 class Shelf:
     """The tools of one server of a suite or, if `server` is `None`, those defined in the suite or in the case with the
-    id `case`. `listed_at` is set for tools from an earlier listing. `reason` is why the server is down, and `output` is
-    the end of what it wrote."""
+    id `case`. `listed_at` is set for tools from an earlier listing. `reason` is why the server is down, `output` is the
+    end of what it wrote, and `starting_since` is set while it starts."""
 
     file: SuiteFile
     server: Server | None
@@ -39,6 +39,7 @@ class Shelf:
     reason: str = ""
     output: ServerOutput | None = None
     listed_at: datetime | None = None
+    starting_since: datetime | None = None
     case: str | None = None
 
     @property
@@ -100,8 +101,15 @@ class ToolShelves(ListState[ToolRow]):
         elif shelf.state == "running":
             listed_at = now
         self._texts.clear()
-        self._shelves[at] = replace(shelf, state=status.state, reason=status.reason, tools=tools, listed_at=listed_at)
-        self._shelves[at] = replace(self._shelves[at], output=status.output)
+        self._shelves[at] = replace(
+            shelf,
+            state=status.state,
+            reason=status.reason,
+            output=status.output,
+            tools=tools,
+            listed_at=listed_at,
+            starting_since=now - timedelta(seconds=status.starting_s) if status.state == "starting" else None,
+        )
         self._rebuild()
         return tools != shelf.tools
 
