@@ -85,7 +85,7 @@ async def held(
 ) -> Held:
     """Make a run whose model makes calls, round by round, and let it go on wherever it is held."""
     (planned,) = plan_runs([parse_suite(HOME + case, folder / "home.toml")], models=["scripted"])
-    steppers = Steppers()
+    steppers = Steppers(lambda _event: None)
     steppers.breakpoints = tuple(breakpoint_of(each) if isinstance(each, str) else each for each in breakpoints)
     found = Held()
     spec = ModelSpec("judge", "openai", "judge", "http://nowhere.invalid")
@@ -269,7 +269,7 @@ async def test_without_an_enabled_breakpoint_the_run_so_far_is_not_looked_at(tmp
         async def attempted(self, *_: Any) -> Any:
             raise AssertionError("graded")
 
-    steppers = Steppers()
+    steppers = Steppers(lambda _event: None)
     steppers.breakpoints = (Breakpoint("failed-check", enabled=False), Breakpoint("failed-check", "send_email"))
     (planned,) = plan_runs([parse_suite(HOME + EVENING, tmp_path / "home.toml")])
     steppers.expect([planned], "end")

@@ -180,7 +180,7 @@ def test_a_run_that_waits_for_its_turn_is_held_once_it_has_begun(person: Person)
 
 def test_a_run_that_is_only_graded_any_more_is_over() -> None:
     told: list[BatchEvent] = []
-    steppers = Steppers()
+    steppers = Steppers(lambda _event: None)
     (run,) = plan_runs([weather()], models=["offline"])
     steppers.expect([run], "end")
     listener = in_turn(steppers.take, told.append)

@@ -18,6 +18,7 @@ from workbench.trajectory.events import Event, RetryScheduled
 if TYPE_CHECKING:
     from workbench.engine.permission import ExecutionQuestion
     from workbench.grading.grade import RunResult
+    from workbench.providers.model import HttpRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +82,15 @@ class RequestPutOff:
 
 
 @dataclass(frozen=True, slots=True)
+class RequestHeld:
+    """A run is held before a request: what is sent, secrets in the conversation included, or why it cannot be sent.
+    Comes again when a message is added. It is not an event of the run itself, and in no recording."""
+
+    run_id: str
+    request: HttpRequest | str
+
+
+@dataclass(frozen=True, slots=True)
 class RunDone:
     """A run is over and, unless it was stopped, skipped or broke, graded.
 
@@ -114,6 +124,7 @@ BatchEvent = (
     | ExecutionAsked
     | JudgeAsked
     | RequestPutOff
+    | RequestHeld
     | RunDone
     | BatchDone
     | HistorySaid

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 
-from workbench.batches.events import BatchEvent, RunDone, RunEvent
+from workbench.batches.events import BatchEvent, BatchListener, RequestHeld, RunDone, RunEvent
 from workbench.batches.plan import PlannedRun
 from workbench.batches.single import GRADING_TIMEOUT_S, RunGrading
 from workbench.checks.describe import CheckError
@@ -15,6 +15,7 @@ from workbench.engine.breakpoints import Breakpoint
 from workbench.engine.checkpoint import Command, HoldPoint
 from workbench.engine.stepping import Stepper, Until
 from workbench.grading.so_far import fault_of_call
+from workbench.providers.model import ModelError
 from workbench.suite.checks import Checks, Judged
 from workbench.suite.trust import needs_trust
 from workbench.tools.answer import ToolsError
@@ -29,7 +30,8 @@ class Steppers:
     """The steppers of all runs. Use it on the engine's loop; only `breakpoints` may be set from any thread, and they
     count for runs under way too."""
 
-    def __init__(self) -> None:
+    def __init__(self, listener: BatchListener) -> None:
+        self._listener = listener
         self.breakpoints: tuple[Breakpoint, ...] = ()
         self._waiting: dict[str, Until] = {}
         """How far each run goes that has not begun: it waits for its turn or for its servers."""
@@ -46,7 +48,19 @@ class Steppers:
         async def why(point: HoldPoint) -> str | None:
             return await why_break(self.breakpoints, point, conditions.hold, conditions.failing)
 
-        stepper = self._of_runs[planned.run_id] = Stepper(self._waiting.pop(planned.run_id), why)
+        async def show_request(point: HoldPoint) -> None:
+            if point.request is None:
+                return
+            try:
+                request = await point.request()
+            except ModelError as error:
+                self._listener(RequestHeld(planned.run_id, str(error)))
+            else:
+                if request is not None:
+                    self._listener(RequestHeld(planned.run_id, request))
+
+        until = self._waiting.pop(planned.run_id)
+        stepper = self._of_runs[planned.run_id] = Stepper(until, why, show_request)
         return stepper
 
     def take(self, event: BatchEvent) -> None:

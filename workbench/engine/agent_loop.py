@@ -20,11 +20,11 @@ from workbench.engine.recorder import Recorder
 from workbench.engine.retries import RetryPolicy
 from workbench.engine.time_limit import TimeLimit
 from workbench.engine.turns import Turn, turns_of
-from workbench.providers.model import Model, ModelRequest
+from workbench.providers.model import HttpRequest, Model, ModelRequest, http_request_of
 from workbench.suite.model import Case
 from workbench.suite.settings import CaseSettings
 from workbench.trajectory.events import RunFinished, StepStarted
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.messages import JsonValue, Message
 from workbench.trajectory.trajectory import Round, Trajectory
 
 StepFailed = Callable[[Trajectory, int], Awaitable[bool]]
@@ -106,7 +106,7 @@ class AgentLoop:
         """Make one request and answer its calls. Returns why the run ends, if it ends with that."""
         if turn.step is not None:
             self._recorder.emit(StepStarted(turn.step, self._system(turn), turn.user))
-        await self._checkpoint.reach("request", self._rounds + 1)
+        await self._checkpoint.reach("request", self._rounds + 1, request=lambda: self._pending_request(turn))
         self._messages += messages_before(turn.user, self._checkpoint.take_added())
         return await self._go_on_from(turn, await self._ask(turn))
 
@@ -135,10 +135,16 @@ class AgentLoop:
         return RunFinished("step failed") if failed else None
 
     async def _ask(self, turn: Turn) -> Round:
-        request = ModelRequest(
-            self._rounds + 1, self._system(turn), self._messages, self._executor.definitions, self._calls
-        )
+        request = self._request(turn, self._messages)
         return await ask(self._model, request, self._recorder, self._retries, self._limit)
+
+    async def _pending_request(self, turn: Turn) -> HttpRequest | None:
+        """Returns the next request as it is sent if nothing more is added to it. Raises ModelError."""
+        messages = self._messages + messages_before(turn.user, self._checkpoint.added)
+        return await http_request_of(self._model, self._request(turn, messages))
+
+    def _request(self, turn: Turn, messages: tuple[Message, ...]) -> ModelRequest:
+        return ModelRequest(self._rounds + 1, self._system(turn), messages, self._executor.definitions, self._calls)
 
     async def _answer_calls(self, turn: Turn, answer: Round, answered: int) -> bool:
         """Answer the calls of a round. Returns False when a person asks for the round to be regenerated instead."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Literal, Protocol
 
@@ -10,6 +10,7 @@ from workbench.dataclasses import dataclass
 from workbench.engine.arguments import problem_of
 from workbench.engine.recorder import Recorder
 from workbench.engine.time_limit import TimeLimit
+from workbench.providers.model import HttpRequest
 from workbench.trajectory.events import (
     CallEdited,
     MessageAdded,
@@ -22,6 +23,8 @@ from workbench.trajectory.events import (
 from workbench.trajectory.messages import JsonValue, ToolDefinition
 from workbench.trajectory.trajectory import CallRecord, Trajectory
 
+PendingRequest = Callable[[], Awaitable[HttpRequest | None]]
+
 At = Literal["request", "call", "result"]
 """Before the request of a round, before a tool call, or after its result."""
 
@@ -30,7 +33,8 @@ At = Literal["request", "call", "result"]
 class HoldPoint:
     """A point where a run can be held. `call` is the call concerned and `tool` the definition of its tool, if there is
     one. `so_far` returns the trajectory up to here, at some cost. `hold` identifies the hold while the run is held: the
-    sequence number of its `Paused` event."""
+    sequence number of its `Paused` event. `request` returns the pending request as it is sent, with the messages added
+    so far, `None` for a model without HTTP; it raises ModelError. Only a point before a request has it."""
 
     at: At
     round: int
@@ -38,6 +42,7 @@ class HoldPoint:
     call: CallRecord | None = None
     tool: ToolDefinition | None = None
     hold: int | None = None
+    request: PendingRequest | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +156,12 @@ class Checkpoint:
         return added
 
     async def reach(
-        self, at: At, round_number: int, call: CallRecord | None = None, tool: ToolDefinition | None = None
+        self,
+        at: At,
+        round_number: int,
+        call: CallRecord | None = None,
+        tool: ToolDefinition | None = None,
+        request: PendingRequest | None = None,
     ) -> tuple[After, CallRecord | None]:
         """Reach a point where the run may be held, and wait as long as it is held there.
 
@@ -160,7 +170,7 @@ class Checkpoint:
         control = self._control
         if control is None:
             return "continue", call
-        point = HoldPoint(at, round_number, lambda: self._recorder.trajectory, call, tool)
+        point = HoldPoint(at, round_number, lambda: self._recorder.trajectory, call, tool, request=request)
         async with self._limit.suspended():
             why = await control.why_hold(point)
             if why is None:

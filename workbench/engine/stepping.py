@@ -17,6 +17,14 @@ WhyBreak = Callable[[HoldPoint], Awaitable[str | None]]
 """Returns why a breakpoint holds a run at a point; `None` when none does."""
 
 
+OnHeld = Callable[[HoldPoint], Awaitable[object]]
+"""Is called when a run is held, and again after each change of it."""
+
+
+async def not_told(point: HoldPoint) -> None:
+    """The default of `Stepper`: nobody is told."""
+
+
 async def no_breakpoint(point: HoldPoint) -> str | None:
     """The default of `Stepper`: no breakpoint holds a run."""
     return None
@@ -25,9 +33,10 @@ async def no_breakpoint(point: HoldPoint) -> str | None:
 class Stepper:
     """Controls one run. `until` is how far it runs at first; every breakpoint on the way holds it too."""
 
-    def __init__(self, until: Until = "end", why_break: WhyBreak = no_breakpoint) -> None:
+    def __init__(self, until: Until = "end", why_break: WhyBreak = no_breakpoint, on_held: OnHeld = not_told) -> None:
         self._until: Until = until
         self._why_break = why_break
+        self._on_held = on_held
         self.held: HoldPoint | None = None
         """Where the run is held; `None` while it is not."""
         self._commands: asyncio.Queue[Command] = asyncio.Queue()
@@ -45,6 +54,7 @@ class Stepper:
         """Wait for the next command. A held run is stepped through from then on, until it is told to continue."""
         self.held = point
         try:
+            await self._on_held(point)
             return await self._commands.get()
         finally:
             self.held = None

@@ -351,7 +351,7 @@ class Runtime:
     def _steppers(self) -> Steppers:
         from workbench.batches.stepping import Steppers  # on use: only where somebody can answer, runs can be held
 
-        return Steppers()
+        return Steppers(self._listener)
 
     @cached_property
     def _endpoints(self) -> Endpoints:

@@ -49,6 +49,16 @@ class AnswerFinished:
     provider_state: JsonValue = None
 
 
+@dataclass(frozen=True, slots=True)
+class HttpRequest:
+    """A request as it is sent to an endpoint. `headers` have the names of secrets in place of their values."""
+
+    method: str
+    url: str
+    headers: tuple[tuple[str, str], ...]
+    body: JsonValue
+
+
 class ModelError(Exception):
     """A model could not be asked, or its answer is invalid: unknown name, missing key, unreachable endpoint, cut
     stream.
@@ -103,6 +113,21 @@ class Model(Protocol):
         ...
 
 
+@runtime_checkable
+class OverHttp(Protocol):
+    """A model that may be behind HTTP."""
+
+    async def http_request(self, request: ModelRequest) -> HttpRequest | None:
+        """Return what `stream` would send for a request, `None` if that is not HTTP. Raises ModelError when the request
+        cannot be sent."""
+        ...
+
+
+async def http_request_of(model: Model, request: ModelRequest) -> HttpRequest | None:
+    """Return what a model would send for a request, `None` for a model without HTTP. Raises ModelError."""
+    return await model.http_request(request) if isinstance(model, OverHttp) else None
+
+
 class ModelWithNotices:
     """A model with additional notices for its runs."""
 
@@ -122,3 +147,7 @@ class ModelWithNotices:
     def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent | AnswerFinished]:
         """Answer a request with the model."""
         return self._model.stream(request)
+
+    async def http_request(self, request: ModelRequest) -> HttpRequest | None:
+        """Return what the model would send."""
+        return await http_request_of(self._model, request)

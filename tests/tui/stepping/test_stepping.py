@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.providers.server import Server, base_url_of, said
 from tests.tui.apps import SMART_HOME, Opened, opened, opening, suites_in
 from tests.tui.stepped import editor, held, shown, stepped, typed
 from workbench.authoring.form.tables import items_at
 from workbench.engine.checkpoint import AddMessage, AnswerCall, EditArguments, EditResult, Regenerate, SkipCall
+from workbench.providers.model import HttpRequest
 from workbench.trajectory.events import (
     CallEdited,
     CallFinished,
@@ -437,3 +439,33 @@ async def test_stopping_ends_a_held_run_as_stopped(tmp_path: Path) -> None:
         await app.until(lambda: shown(app).result is not None)
         result = shown(app).result
         assert result is not None and result.status == "stopped"
+
+
+async def test_a_run_held_before_a_request_shows_what_is_about_to_be_sent(tmp_path: Path) -> None:
+    key = "sk-" + "held0request0key"
+    with Server(lambda _: said("openai", "Done.")) as server:
+        url = base_url_of(server, "openai")
+        suites = suites_in(tmp_path, smart_home=SMART_HOME)
+        model = f'provider = "openai"\nbase_url = "{url}"\nmodel = "llama"\napi_key_env = "HELD_KEY"\n'
+        (suites / "workbench.toml").write_text(f"[models.local]\n{model}", encoding="utf-8")
+        variables = {"HELD_KEY": key}
+        async with opened(suites, live=True, trust=True, models=("local",), variables=variables, size=(200, 60)) as app:
+            await app.press("s")
+            await app.until(lambda: f"POST {url}/chat/completions  Enter: what is sent" in app.screen)
+            assert '"stream"' not in app.screen, "folded at first"
+            await app.press("3", "I")
+            await typed(app, f"Use {key} and hurry.")
+            await app.press("ctrl+s")
+            await app.until(lambda: "added by hand" in app.screen and "Enter: what is sent" in app.screen)
+            await app.press("H", "enter")
+            assert "authorization: Bearer $HELD_KEY" in app.screen
+            assert '"content": "Use $HELD_KEY and hurry."' in app.screen
+            assert key not in app.screen
+            assert server.requests == []
+            request = shown(app).request
+            assert isinstance(request, HttpRequest)
+            await app.press("c")
+            await app.until(lambda: shown(app).result is not None)
+            assert "POST" not in app.screen
+            (sent,) = server.requests
+            assert (sent.json, sent.path) == (request.body, "/v1/chat/completions")

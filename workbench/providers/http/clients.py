@@ -36,6 +36,9 @@ ERROR_BODY_TIMEOUT_S = 5.0
 ANTHROPIC_VERSION = "2026-10-21"
 OLDER_ANTHROPIC_VERSION = "2023-06-01"
 
+_SHOWN_HEADERS = ("accept", "accept-encoding", "anthropic-version", "content-type", "user-agent")
+"""The headers whose values hold no secret. Others come from the environment, or are the key."""
+
 _NOT_FROM_SDK = ("authorization", "x-api-key", "x-stainless-")
 
 
@@ -51,6 +54,15 @@ class Client:
     async def post(self, path: str, body: bytes, read_timeout_s: float) -> aiohttp.ClientResponse:
         """Send a request and return the unread response. Raises one of `errors`; a refusal is `Refused`."""
         return await self._ask("POST", path, read_timeout_s, body)
+
+    def headers_without_secrets(self, key_name: str | None) -> tuple[tuple[str, str], ...]:
+        """Return the headers of every request. The key is shown as `$` and the name of its variable, and other values
+        that may be secret as `…`."""
+        hidden = {"authorization": f"Bearer ${key_name}", "x-api-key": f"${key_name}"} if key_name else {}
+        return tuple(
+            (name, value if name in _SHOWN_HEADERS else hidden.get(name, "…"))
+            for name, value in ((name.lower(), value) for name, value in self.session.headers.items())
+        )
 
     async def get(self, path: str, read_timeout_s: float) -> bytes:
         """Returns the body at a path. Raises as `post`."""

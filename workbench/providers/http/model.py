@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 
@@ -10,7 +11,8 @@ from workbench.providers.http.answers import read_answer
 from workbench.providers.http.clients import Clients
 from workbench.providers.http.errors import EndpointErrors
 from workbench.providers.http.rate_limiter import RateLimiter
-from workbench.providers.model import AnswerFinished, ModelError, ModelRequest, TooMuchError
+from workbench.providers.http.statuses import shown_url
+from workbench.providers.model import AnswerFinished, HttpRequest, ModelError, ModelRequest, TooMuchError
 from workbench.providers.wire.wire import Wire
 from workbench.trajectory.events import ModelEvent
 
@@ -53,6 +55,13 @@ class EndpointModel:
         await self.start()
         async with self._limiter.turn(on_pause):
             yield
+
+    async def http_request(self, request: ModelRequest) -> HttpRequest:
+        """Return what `stream` would send for a request. Raises ModelError."""
+        client = await self._clients.client(self.spec, self.key, self._errors)
+        body = self._wire.body(request)
+        headers = client.headers_without_secrets(self.spec.api_key_env)
+        return HttpRequest("POST", shown_url(f"{client.base_url}{self._wire.path}"), headers, json.loads(body))
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent | AnswerFinished]:
         """Answer a request. Raises ModelError for everything that can go wrong at an endpoint."""
@@ -102,3 +111,7 @@ class ModelWithPauses:
     def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent | AnswerFinished]:
         """Answer a request with the model."""
         return self._model.stream(request)
+
+    async def http_request(self, request: ModelRequest) -> HttpRequest:
+        """Return what the model would send."""
+        return await self._model.http_request(request)

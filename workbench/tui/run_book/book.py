@@ -19,6 +19,7 @@ from workbench.batches.events import (
     BatchEvent,
     BatchStarted,
     ExecutionAsked,
+    RequestHeld,
     RequestPutOff,
     RunDone,
     RunEvent,
@@ -146,6 +147,11 @@ class RunBook:
                 if record is not None:
                     record.put_off(self._now() + timedelta(seconds=wait_s))
                     self._touch(record)
+                    return record.path, record.case_id
+            case RequestHeld(run_id=run_id, request=request):
+                record = self._runs.get(run_id)
+                if record is not None:
+                    record.put_request(request)
                     return record.path, record.case_id
             case StartUp(number=number, what=what, took_ms=took_ms):
                 if took_ms is None:

@@ -19,6 +19,7 @@ from workbench.config.secrets import NO_SECRETS
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import RunResult, Status, disagree
 from workbench.grading.run_summary import RunSummary, summary_of
+from workbench.providers.model import HttpRequest
 from workbench.suite.model import Case
 from workbench.trajectory.events import Event, Paused, Resumed, RetryScheduled, StepStarted
 from workbench.trajectory.fold import fold
@@ -68,6 +69,8 @@ class RunRecord:
     """The usage of a finished run, zero for a recorded one."""
     paused: Paused | None = None
     """The event at which the run waits for the user, if it does."""
+    request: HttpRequest | str | None = None
+    """The request before which the run is held, or why it cannot be sent, if known."""
     put_off_until: datetime | None = None
     """The earliest time of the next request while the run waits for its endpoint, which asked a different run to
     wait."""
@@ -191,6 +194,8 @@ class RunRecord:
         if self.stage == "done":
             for shown in self._door.rest():
                 view.add(shown)
+        if self.request is not None:
+            view.put_request(self.parts.secrets.redacted(self.request))
         if self.put_off_until is not None:
             view.put_off(self.put_off_until)
         if content.result is not None:
@@ -330,10 +335,16 @@ class RunRecord:
         if isinstance(event.payload, Paused):
             self.paused = event.payload
         elif isinstance(event.payload, Resumed):
-            self.paused = None
+            self.paused = self.request = None
         elif isinstance(event.payload, RetryScheduled) and self.started_at:
             wait = timedelta(milliseconds=event.time_ms + event.payload.wait_ms)
             self.retry, self.retry_at = event.payload, datetime.fromisoformat(self.started_at) + wait
+
+    def put_request(self, request: HttpRequest | str) -> None:
+        """Show the request before which the run is held, or why it cannot be sent."""
+        self.request = request
+        if self._view is not None:
+            self._view.put_request(self.parts.secrets.redacted(request))
 
     def put_off(self, until: datetime) -> None:
         """Note that the next request is made at this time or later."""
@@ -344,6 +355,7 @@ class RunRecord:
     def finish(self, result: RunResult, began_ms: float | None = None, ended_ms: float | None = None) -> None:
         """Finish the run. `began_ms` and `ended_ms`, if known, are milliseconds since 1970."""
         self.stage, self.paused, self.saved_in, self.put_off_until = "done", None, None, None
+        self.request = None
         self.retry = self.retry_at = None
         self.spent = Spend() if self.recorded else spend_of(result)
         self._take(result, began_ms, ended_ms)

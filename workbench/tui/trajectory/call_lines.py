@@ -53,9 +53,25 @@ def held_action(line: Line, cell: int) -> str | None:
     return next((_OFFERED[words] for start, words in starts.items() if start <= cell < start + len(words)), None)
 
 
-def hold_lines(item: HoldItem, width: int) -> list[Line]:
-    """Return the lines of the place before a request, empty if the run is not held there."""
-    return held_lines(f"before the request of round {item.round}", item.why, width) if item.why is not None else []
+def hold_lines(item: HoldItem, width: int, expanded: bool) -> Sequence[Line]:
+    """Return the lines of the place before a request, empty if the run is not held there. The request is one line or,
+    when expanded, all that is sent."""
+    if item.why is None:
+        return []
+    held, request = held_lines(f"before the request of round {item.round}", item.why, width), item.request
+    if request is None:
+        return held
+    if isinstance(request, str):
+        return [*held, *signed(GLYPHS.failed, f"cannot be sent: {request}", "failed", width, CALL_INDENT)]
+    target, more = f"{request.method} {request.url}", "" if expanded else "  Enter: what is sent"
+    room = width - CALL_INDENT
+    if not expanded:
+        target = cut(one_line(target), max(room - cell_len(more), room // 2))
+        line = (Span(" " * CALL_INDENT), Span(target, "muted"), Span(more, "comment"))
+        return [*held, cut_line(line, width)]
+    texts = [target, *(f"{name}: {value}" for name, value in request.headers)]
+    rows = [(Span(" " * CALL_INDENT), Span(row, "muted")) for text in texts for row in wrap(one_line(text), room)]
+    return JoinedLines([held, rows, JsonLines(request.body, width, CALL_INDENT)])
 
 
 def notice_lines(item: NoticeItem, width: int) -> list[Line]:

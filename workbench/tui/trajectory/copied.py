@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
+from workbench.providers.model import HttpRequest
 from workbench.reports.grade_text import issue_text
 from workbench.trajectory.messages import JsonValue
 from workbench.tui.lines.json_lines import TOO_DEEP
@@ -43,6 +44,8 @@ def copied_text(item: Item) -> tuple[str, str]:
         case StepItem():
             return _shown(item), "the step"
         case HoldItem():
+            if isinstance(item.request, HttpRequest):
+                return _request_text(item.request), "the request"
             return item.why or "", "why the run is held"
         case ForkItem():
             return item.fork.run_id, "the id of the run that this one was forked from"
@@ -65,6 +68,13 @@ def copied_text(item: Item) -> tuple[str, str]:
 
 def _shown(item: Item) -> str:
     return "\n".join(plain(line).strip() for line in lines_of(item, _UNBROKEN)).strip()
+
+
+def _request_text(request: HttpRequest) -> str:
+    headers = (f"{name}: {value}" for name, value in request.headers)
+    return "\n".join(
+        (f"{request.method} {request.url}", *headers, "", json.dumps(request.body, indent=2, ensure_ascii=False))
+    )
 
 
 def _call_text(item: CallItem) -> str:

@@ -66,6 +66,8 @@ def lines_of(item: Item, width: int, expanded: bool = False) -> Sequence[Line]:
             return result_lines(item, width, expanded)
         case SetAsideItem():
             return _set_aside(item, width, expanded)
+        case HoldItem():
+            return hold_lines(item, width, expanded)
         case _:
             return [cut_line(line, width) for line in _short(item, width, expanded)]
 
@@ -82,7 +84,7 @@ def rough_height(item: Item, width: int) -> int:
             some = item.result is not None or item.executing or item.asks is not None or item.held is not None
             return 1 if some else 0
         case HoldItem():
-            return 1 if item.why is not None else 0
+            return (1 if item.request is None else 2) if item.why is not None else 0
         case StepItem():
             return 2
         case RoundItem() | OutcomeItem():
@@ -101,8 +103,6 @@ def _short(item: Item, width: int, expanded: bool) -> list[Line]:
             return notice_lines(item, width)
         case StepItem():
             return step_lines(item, width, expanded)
-        case HoldItem():
-            return hold_lines(item, width)
         case ForkItem():
             return fork_lines(item, width)
         case RoundItem():

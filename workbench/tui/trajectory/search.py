@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 
 from workbench.dataclasses import dataclass
+from workbench.providers.model import HttpRequest
 from workbench.reports.by_hand import fork_text
 from workbench.reports.grade_text import issue_note, issue_text
 from workbench.reports.visible import visible
@@ -111,7 +112,7 @@ def _searched_text(item: Item) -> str:
         case StepItem():
             return "\n".join([item.name, item.grade.why if item.grade is not None else ""])
         case HoldItem():
-            return item.why or ""
+            return "\n".join([item.why or "", *_request_texts(item.request)])
         case ForkItem():
             return fork_text(item.fork, item.origin)
         case SetAsideItem():
@@ -127,6 +128,13 @@ def _searched_text(item: Item) -> str:
             return "\n".join([f"{item.tool} expected, never called", *wanted])
         case OutcomeItem():
             return _outcome_text_searched(item)
+
+
+def _request_texts(request: HttpRequest | str | None) -> list[str]:
+    if request is None or isinstance(request, str):
+        return [request or ""]
+    headers = [f"{name}: {value}" for name, value in request.headers]
+    return [f"{request.method} {request.url}", *headers, _json(request.body)]
 
 
 def _call_texts(item: CallItem) -> list[str]:

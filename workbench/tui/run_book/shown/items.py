@@ -8,6 +8,7 @@ from datetime import datetime
 
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import ArgumentVerdict, Issue, RunResult, StepGrade
+from workbench.providers.model import HttpRequest
 from workbench.trajectory.events import (
     ExecutionProgress,
     Forked,
@@ -65,10 +66,12 @@ class StepItem:
 
 @dataclass(slots=True)
 class HoldItem:
-    """The place before the request of a round. The run is held there while `why` is set."""
+    """The place before the request of a round. The run is held there while `why` is set. `request` is what is about to
+    be sent, or why it cannot be, if known."""
 
     round: int
     why: str | None
+    request: HttpRequest | str | None = None
 
 
 @dataclass(slots=True)

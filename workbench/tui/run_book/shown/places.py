@@ -6,6 +6,7 @@ from bisect import bisect_left, bisect_right
 from dataclasses import replace
 
 from workbench.dataclasses import dataclass
+from workbench.providers.model import HttpRequest
 from workbench.trajectory.events import Paused, Regenerated, ResultEdited
 from workbench.tui.run_book.shown.item_list import RunItems
 from workbench.tui.run_book.shown.items import (
@@ -51,9 +52,16 @@ def go_on(run: RunItems, held_ms: float = 0.0) -> None:
         case CallItem() as call:
             call.held = None
         case HoldItem() as held:
-            held.why = None
+            held.why = held.request = None
         case None:
             pass
+
+
+def put_request(run: RunItems, request: HttpRequest | str) -> None:
+    """Show the request before which the run is held, or why it cannot be sent."""
+    if run.held is not None and isinstance(held := run.items[run.held], HoldItem):
+        held.request = request
+        run.changed(run.held)
 
 
 def add_message(run: RunItems, message: MessageItem) -> None:

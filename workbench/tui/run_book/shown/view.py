@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from workbench.grading.grade import RunResult
+from workbench.providers.model import HttpRequest
 from workbench.trajectory.events import (
     CallArgumentsDelta,
     CallEdited,
@@ -50,7 +51,16 @@ from workbench.tui.run_book.shown.items import (
     TextItem,
     ToolsItem,
 )
-from workbench.tui.run_book.shown.places import RunPlace, add_message, edit_result, go_on, hold, place_at, set_aside
+from workbench.tui.run_book.shown.places import (
+    RunPlace,
+    add_message,
+    edit_result,
+    go_on,
+    hold,
+    place_at,
+    put_request,
+    set_aside,
+)
 
 
 class RunView:
@@ -105,6 +115,10 @@ class RunView:
         # A time of day stays correct without being redrawn.
         at = f"{until.astimezone():%H:%M:%S}"
         self._run.append(NoticeItem(f"waits until {at} at least: the endpoint asked another run to wait", waits=True))
+
+    def put_request(self, request: HttpRequest | str) -> None:
+        """Show the request before which the run is held, or why it cannot be sent, until the run continues."""
+        put_request(self._run, request)
 
     def _end_wait(self) -> None:
         last = self._run.items[-1] if self._run.items else None
