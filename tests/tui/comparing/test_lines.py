@@ -75,7 +75,7 @@ def test_of_the_head_of_the_base_the_name_is_cut_and_not_the_sign() -> None:
     state.make_base()
     columns = laid_out(state, 79)
     head = plain(header_line(state, columns, heads_of(state)))
-    assert "  ↓ mediocre-q… = base  mediocre-quantized-…" in head
+    assert "  ↓ mediocre-q… = base  mediocre-quan…-short" in head
     assert cells(header_line(state, columns, heads_of(state))) <= 79
 
 

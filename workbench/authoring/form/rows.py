@@ -15,8 +15,8 @@ from workbench.suite.problems import Place, Problem, written
 WIDEST_LABEL = 18
 """The maximum width to which labels, argument names and checks are aligned."""
 
-TOP_LABELS = 11
-"""The fixed label width for the keys of a case. Longer labels stick out, so that values have room and never shift."""
+CASE_LABELS, SUITE_LABELS = len("response_contains"), len("description")
+"""The fixed label widths for the keys of a case and a suite, so that values do not shift when a key is added."""
 
 _MORE_OF_CASE = "id, offer, models, execute, limits, grading"
 _MORE_OF_SUITE = "options of graders, of servers, of checks"
@@ -39,14 +39,19 @@ def form_rows(source: FormSource) -> list[FormRow]:
 
 def _finished(source: FormSource, rows: list[FormRow], more: str) -> list[FormRow]:
     rows = _with_problems(source, rows)
+    top_labels = CASE_LABELS if source.is_case else SUITE_LABELS
     if source.every_key:
-        return [*aligned(rows), FormRow("more", (), 0, "less", note="shows what is written, and the usual keys")]
-    shown = aligned([row for row in rows if not row.rare or not row.absent or row.problems])
+        return [
+            *aligned(rows, top_labels),
+            FormRow("more", (), 0, "less", note="shows what is written, and the usual keys"),
+        ]
+    shown = aligned([row for row in rows if not row.rare or not row.absent or row.problems], top_labels)
     return [*shown, FormRow("more", (), 0, "more", note=more)] if len(shown) < len(rows) else shown
 
 
-def aligned(rows: Sequence[FormRow]) -> list[FormRow]:
-    """Align labels, names and checks of neighbouring rows that belong to the same table."""
+def aligned(rows: Sequence[FormRow], top_labels: int) -> list[FormRow]:
+    """Align labels, names and checks of neighbouring rows that belong to the same table. `top_labels` is the width of
+    the labels at the top."""
     bands: dict[tuple[int, Place], list[int]] = {}
     finished: list[list[int]] = []
     for at, row in enumerate(rows):
@@ -58,7 +63,7 @@ def aligned(rows: Sequence[FormRow]) -> list[FormRow]:
     placed = list(rows)
     for band in (*finished, *bands.values()):
         pairs = [rows[at] for at in band if rows[at].kind == "pair"]
-        label_cells = _widest(rows[at].label for at in band) if rows[band[0]].place[:-1] else TOP_LABELS
+        label_cells = _widest(rows[at].label for at in band) if rows[band[0]].place[:-1] else top_labels
         checks = _widest(row.cells[1].text for row in pairs if len(row.cells) > 2)
         widths = (_widest(row.cells[0].text for row in pairs), checks)
         for at in band:

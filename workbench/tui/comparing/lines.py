@@ -18,7 +18,7 @@ from workbench.tui.comparing.sources import GOING, ComparedCase, Standing
 from workbench.tui.comparing.state import CompareState, Row
 from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
 from workbench.tui.lines.prose import Message
-from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, cut, cut_line, padded, plain
+from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, cut_line, cut_middle, padded, plain
 from workbench.tui.lines.words import model_label, score
 
 GAP = 2
@@ -79,7 +79,7 @@ class Head(NamedTuple):
 
     def padded(self, width: int) -> str:
         """Return the head in exactly `width` cells."""
-        name = cut(self.name, width - cell_len(self.before) - cell_len(self.after))
+        name = cut_middle(self.name, width - cell_len(self.before) - cell_len(self.after))
         return padded(self.before + name + self.after, width)
 
 
@@ -192,7 +192,7 @@ def row_line(state: CompareState, row: Row, columns: Columns, *, has_cursor: boo
     if case is None:
         return (Span(f"  {one_line(row.suite_name)}", "heading"),)
     sign, role = _worst(state, case)
-    name = padded(_name(case, state.names_suites), columns.names - 2)
+    name = padded(cut_middle(_name(case, state.names_suites), columns.names - 2), columns.names - 2)
     line = [Span(f"{sign} ", role), Span(name, "strong" if has_cursor else "text")]
     for at in range(columns.first, columns.end):
         key = case.on(state.models[at])
@@ -255,8 +255,8 @@ def cell_text(state: CompareState, width: int) -> Line:
     room = width - len(f" {sign} ") - len(between) - 2
     about = max(room - cell_len(text) - cells(broken), int(room * ABOUT_SHARE))
     name_cells = max(about - cell_len(model), about // 2)
-    name = cut(name, name_cells)
-    model = cut(model, about - cell_len(name))
+    name = cut_middle(name, name_cells)
+    model = cut_middle(model, about - cell_len(name))
     about_cell = Span(f"{name}{between}{model}  ", "muted")
     return cut_line((Span(f" {sign} ", role), about_cell, Span(text, role), *broken), width)
 

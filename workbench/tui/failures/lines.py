@@ -26,6 +26,7 @@ from workbench.tui.lines.spans import (
     cells,
     cut,
     cut_line,
+    cut_middle,
     padded,
     spread,
     wrap,
@@ -67,10 +68,10 @@ class ConfusionTable:
             scroll = f"{GLYPHS.result} {GLYPHS.call} scroll"
             lines.append((Span(cut(f" {numbers} of {len(columns)} {GLYPHS.dot} {scroll}", width), "muted"),))
         head = [Span(f" {padded('expected', side)}", "muted")]
-        head += [Span(f"  {cut(heads[at], widest)}", "heading" if columns[at] else "warned") for at in shown]
+        head += [Span(f"  {cut_middle(heads[at], widest)}", "heading" if columns[at] else "warned") for at in shown]
         lines.append(tuple(head))
         for row, name in zip(self._rows, self._names, strict=True):
-            spans = [Span(f" {padded(name, side)}", "tool" if row else "warned")]
+            spans = [Span(f" {padded(cut_middle(name, side), side)}", "tool" if row else "warned")]
             for at in shown:
                 count = self._counts.get((row, columns[at]), 0)
                 role: Role = "muted" if not count else "passed" if row == columns[at] else "failed" if row else "warned"
@@ -91,7 +92,7 @@ class ConfusionTable:
 
 
 def _name(tool: str | None, otherwise: str) -> str:
-    return cut(one_line(tool), WIDEST_NAME) if tool is not None else otherwise
+    return cut_middle(one_line(tool), WIDEST_NAME) if tool is not None else otherwise
 
 
 EXAMPLES_MAX = 5
@@ -128,7 +129,7 @@ def row_line(state: FailureList, row: FailureRow, width: int) -> Line:
         also = EMPTY
     # The case's name is cut first, because model and repeat identify the run.
     room = max(width - 4 - cells((rest, *also)), LEAST_NAME_CELLS)
-    return spread((Span("    "), Span(cut(name, room), role), rest), also, width)
+    return spread((Span("    "), Span(cut_middle(name, room), role), rest), also, width)
 
 
 def list_message(state: FailureList) -> Message:

@@ -25,6 +25,7 @@ from workbench.tui.lines.spans import (
     Span,
     cells,
     cut_line,
+    cut_middle,
     padded,
     spread,
     wrap_line,
@@ -223,7 +224,7 @@ def _part_line(part: BatchPart, trend: Sequence[float], label_cells: int, width:
             signs.append(Span(f" {sign}{part.counts[status]:,}", role))
     some = f"  {counted(part.cases, 'case')} of {part.suite.cases:,}" if not part.whole else ""
     left: Line = (
-        Span(f"   {padded(model_label(part.model), label_cells)}"),
+        Span(f"   {padded(cut_middle(model_label(part.model), label_cells), label_cells)}"),
         Span(f"  {rate_text((part,)):>6}", "strong"),
         *signs,
         Span(some, "muted"),

@@ -19,7 +19,7 @@ from workbench.tui.history.batches import figures_in
 from workbench.tui.kit.rows import FoldingState
 from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
 from workbench.tui.lines.prose import Message, paragraph
-from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, cut, cut_line, spread
+from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, cut_line, cut_middle, spread
 from workbench.tui.lines.words import duration, model_label, score
 from workbench.tui.run_book.stored import ReadBatch
 
@@ -169,8 +169,8 @@ def row_line(state: DiffList, row: DiffRow, width: int) -> Line:
     model = ""
     if state.several_models:
         # The case's name comes first, because it alone identifies the row within a model.
-        model = f"  {cut(model_label(change.model), max(room - 2 - cell_len(title), room // 3))}"
-    name = cut(title, max(room - cell_len(model), LEAST_NAME_CELLS))
+        model = f"  {cut_middle(model_label(change.model), max(room - 2 - cell_len(title), room // 3))}"
+    name = cut_middle(title, max(room - cell_len(model), LEAST_NAME_CELLS))
     return spread((Span("    "), Span(name), Span(model, "muted")), right, width)
 
 

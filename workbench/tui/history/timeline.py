@@ -19,7 +19,7 @@ from workbench.suite.numerals import counted
 from workbench.tui.kit.rows import MarkedState
 from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
 from workbench.tui.lines.prose import Message, paragraph
-from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, cut_line, padded, spread
+from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, cut_line, cut_middle, padded, spread
 from workbench.tui.lines.words import duration, model_label, score
 from workbench.tui.trajectory.headline import model_time
 
@@ -160,7 +160,7 @@ def head_lines(state: Timeline, width: int) -> list[Line]:
     for model in shown:
         scores = trends[model]
         line: Line = (
-            Span(f" {padded(model_label(model), label_cells)}  "),
+            Span(f" {padded(cut_middle(model_label(model), label_cells), label_cells)}  "),
             Span(sparkline(scores[-max(width - label_cells - 30, 4) :]), "accent"),
             Span(f"  mean {score(sum(scores) / len(scores))} of {counted(len(scores), 'run')}", "muted"),
         )

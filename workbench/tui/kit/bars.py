@@ -13,7 +13,7 @@ from workbench.reports.visible import one_line
 from workbench.tui.kit.actions import PANE_TITLES, PANES, Action, Pane
 from workbench.tui.kit.keymap import Keymap, key_name
 from workbench.tui.kit.painting import Bar, keymap_of, palette_of, strip_of
-from workbench.tui.lines.spans import ELLIPSIS, EMPTY, Line, Role, Span, cells, plain, spread, wrap_line
+from workbench.tui.lines.spans import ELLIPSIS, EMPTY, Line, Role, Span, cells, cut_middle, plain, spread, wrap_line
 
 NOTICE_ROWS = 3
 """The maximum rows of a notice. On a low screen it is a third of the height."""
@@ -47,13 +47,18 @@ class PaneTitle(Bar):
         names: list[Span] = []
         self._ends = []
         for pane in panes:
-            role: Role = "badge" if pane == current and focused else "strong" if pane == current else "muted"
-            names.append(Span(f" {PANES.index(pane) + 1} {PANE_TITLES[pane]} ", role))
+            of_pane: Role = "badge" if pane == current and focused else "strong" if pane == current else "muted"
+            names.append(Span(f" {PANES.index(pane) + 1} {PANE_TITLES[pane]} ", of_pane))
             self._ends.append((cells(tuple(names)), pane))
-        title = Span(f" {one_line(about)}", "text" if focused else "muted")
+        role: Role = "text" if focused else "muted"
         end = (*right, Span(" ")) if right else EMPTY
         self._right, self._current = cells(end), current
-        self.say(lambda width: spread((*names, title), end, width))
+
+        def line(width: int) -> Line:
+            title = cut_middle(one_line(about), width - cells((*names, *end)) - 2)
+            return spread((*names, Span(f" {title}", role)), end, width)
+
+        self.say(line)
 
     def on_click(self, event: events.Click) -> None:
         pane = next((pane for end, pane in self._ends if event.x < end), None)

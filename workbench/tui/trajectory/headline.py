@@ -16,7 +16,7 @@ from workbench.trajectory.events import FinishReason
 from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
 from workbench.tui.lines.prose import signed
 from workbench.tui.lines.server_output import server_output_lines
-from workbench.tui.lines.spans import Line, Role, Span, cells, cut, cut_line
+from workbench.tui.lines.spans import Line, Role, Span, cells, cut_line, cut_middle
 from workbench.tui.lines.words import duration, failed_steps, model_label, score, short_count
 from workbench.tui.run_book.record import RunRecord
 from workbench.tui.run_book.shown.items import OutcomeItem
@@ -76,7 +76,7 @@ def headline(name: str, run: RunRecord, width: int) -> Line:
     for fact in facts(run):
         ends.append((*ends[-1], Span(f" {GLYPHS.dot} {fact}", "muted")))
     end = next((end for end in reversed(ends) if cells(end) + len(name) + 2 <= width), ends[0])
-    shown = cut(name, max(width - cells(end) - 2, width // 4))
+    shown = cut_middle(name, max(width - cells(end) - 2, width // 4))
     return cut_line((Span(shown, "strong"), Span("  "), *end), width)
 
 

@@ -12,7 +12,7 @@ from workbench.suite.problems import Problem
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.laid_out import TAB
 from workbench.tui.lines.prose import signed
-from workbench.tui.lines.spans import Line, Role, Span, cells, cut, cut_line, padded, plain, wrap, wrap_line
+from workbench.tui.lines.spans import Line, Role, Span, cells, cut, cut_line, cut_middle, padded, plain, wrap, wrap_line
 from workbench.tui.lines.values import value_line
 
 MOST_LINES = 8
@@ -97,8 +97,10 @@ class _Page:
         roles: dict[str, Role] = {"section": "heading", "item": "muted", "more": "accent"}
         role: Role = "muted" if row.absent else roles.get(row.kind, "key")
         if row.label:
-            room = max(self.width // 2, 8)
-            self._add(padded(one_line(row.label), min(max(row.label_cells, cell_len(row.label)), room)), role)
+            # In a narrow pane, values matter more than their column: longer labels stick out of it.
+            column = min(row.label_cells, self.width * 9 // 20)
+            label = cut_middle(one_line(row.label), max(self.width // 2, 8))
+            self._add(padded(label, max(column, cell_len(label))), role)
             self._add(" " if row.kind == "item" else "  ", "text")
         if row.note:
             self._add(cut(row.note, self.width - self.used), "muted")

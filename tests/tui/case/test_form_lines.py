@@ -1,0 +1,29 @@
+"""The values of a form's keys stand in one column, and long labels stay legible at both ends."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from workbench.authoring.form.row import Cell, FormRow
+from workbench.authoring.form.rows import CASE_LABELS
+from workbench.tui.case.form.lines import lay_out
+from workbench.tui.lines.spans import plain
+
+
+def row_called(label: str) -> FormRow:
+    return FormRow("field", (label,), 0, label, (Cell("text", (label,), "value"),), label_cells=CASE_LABELS)
+
+
+@pytest.mark.parametrize("width", [38, 50, 100])
+def test_the_values_of_a_case_stand_in_one_column(width: int) -> None:
+    rows = [row_called(label) for label in ("name", "user", "extra_calls", "expect_no_calls", "response_contains")]
+    assert len({lay_out(row, width).spots[0].start for row in rows}) == 1
+
+
+def test_a_label_without_room_is_cut_in_its_middle_and_a_narrow_pane_gives_its_room_to_values() -> None:
+    long = replace(row_called("destination_airport_code_of_arrival"), label_cells=18)
+    assert "destination_airport_code_of_arrival" in plain(lay_out(long, 80).lines[0])
+    assert plain(lay_out(long, 40).lines[0]).startswith(" destination_a…rrival")
+    assert lay_out(row_called("name"), 20).spots[0].start < CASE_LABELS
