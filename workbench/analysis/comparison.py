@@ -120,6 +120,7 @@ class ModelTotals:
     errors: int
     skipped: int
     stopped: int
+    not_graded: int
     runs: int
     runs_in_error: int
     interval: Interval | None
@@ -205,6 +206,7 @@ def model_totals(model: str, cells: Iterable[Cell], gates: Mapping[str, Gate] = 
         errors=counts["error"],
         skipped=counts["skipped"],
         stopped=counts["stopped"],
+        not_graded=counts["not graded"],
         runs=len(runs),
         runs_in_error=sum(run.status == "error" for run in runs),
         interval=wilson(good, graded) if graded else None,

@@ -22,11 +22,13 @@ _Run = TypeVar("_Run", bound=RunOfModel)
 
 
 def runs_per(per: GatePer, runs: Iterable[_Run]) -> dict[str | None, list[_Run]]:
-    """Returns the runs by model, or all of them under `None`. A model all of whose runs were skipped is left out,
-    unless there is no other."""
+    """Returns the runs by model, or all of them under `None`. A model none of whose runs could be graded,
+    because they were skipped or their cases expect nothing yet, is left out, unless there is no other."""
     if per == "batch":
         return {None: list(runs)}
     found: dict[str | None, list[_Run]] = {}
     for run in runs:
         found.setdefault(run.model, []).append(run)
-    return {model: own for model, own in found.items() if any(run.status != "skipped" for run in own)} or found
+    return {
+        model: own for model, own in found.items() if any(run.status not in ("skipped", "not graded") for run in own)
+    } or found

@@ -25,7 +25,8 @@ class Latency:
 
 @dataclass(frozen=True)
 class Totals:
-    """The totals of runs. Errors, skipped and stopped runs are counted, but are part of no mean and no rate."""
+    """The totals of runs. Errors, skipped, stopped and not graded runs are counted, but are part of no mean and no
+    rate."""
 
     runs: int
     passed: int
@@ -34,6 +35,7 @@ class Totals:
     errors: int
     skipped: int
     stopped: int
+    not_graded: int
     mean_score: float | None
     """Over the graded runs to which the deciding grader applies, 0..1."""
     pass_rate: float | None
@@ -79,6 +81,7 @@ def totals_of(results: Iterable[RunResult]) -> Totals:
         errors=counts["error"],
         skipped=counts["skipped"],
         stopped=counts["stopped"],
+        not_graded=counts["not graded"],
         mean_score=mean(scores) if scores else None,
         pass_rate=(counts["passed"] + counts["warned"]) / len(graded) if graded else None,
         latency=latency_of([result.trajectory.model_latency_ms for result in graded]),

@@ -21,9 +21,10 @@ def rate_of(parts: Iterable[BatchPart]) -> tuple[int, int]:
 
 
 def is_whole(part: BatchPart) -> bool:
-    """Returns whether every case of the suite was run with the model, and each run was graded or skipped."""
+    """Returns whether every case of the suite was run with the model, and each run was graded, or was skipped or
+    expected nothing yet."""
     _, graded = rate_of((part,))
-    return part.whole and bool(graded) and graded + part.counts["skipped"] == part.planned
+    return part.whole and bool(graded) and graded + part.counts["skipped"] + part.counts["not graded"] == part.planned
 
 
 def trends_of(batches: Iterable[BatchRow]) -> dict[TrendKey, list[tuple[int, float]]]:

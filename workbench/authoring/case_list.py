@@ -24,7 +24,7 @@ CaseKey = tuple[Path, str]
 """The file of a suite and the id of a case."""
 
 _EXPECTED = (
-    *("ordered", "unordered", "disallowed", "extra_calls", "expect_no_calls"),
+    *("ordered", "unordered", "disallowed", "extra_calls", "expect_no_calls", "expect_nothing_yet"),
     *("response_contains", "response"),
 )
 

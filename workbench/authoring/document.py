@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from workbench.dataclasses import dataclass
 from workbench.suite.loading import SuiteFile, parse_suite
-from workbench.suite.model import Case, derived_id
+from workbench.suite.model import EXPECTATIONS, Case, derived_id
 from workbench.suite.problems import Problem, written
 from workbench.suite.render import Table
 from workbench.suite.splice import SpliceError, SuiteText
@@ -222,7 +222,12 @@ class Document:
         return self._of(parts, unparsed)
 
     def with_case(self, index: int, case: Table) -> Document:
-        """Replace the table of a case. Raises like `SuiteText.with_case`."""
+        """Replace the table of a case. `expect_nothing_yet` is dropped once the case expects something, and returns
+        with its last expectation removed. Raises like `SuiteText.with_case`."""
+        if expects_something(case):
+            case = {key: value for key, value in case.items() if key != "expect_nothing_yet"}
+        elif expects_something(self.table(index)) and "expect_nothing_yet" not in case and "steps" not in case:
+            case = {**case, "expect_nothing_yet": True}
         return self._with(self._sound_parts().with_case(index, case), {index: None})
 
     def with_header(self, key: str, value: object) -> Document:
@@ -295,6 +300,12 @@ class Document:
         mark = before[: before.startswith(_BYTE_ORDER_MARK)]
         ending = before[len(before.rstrip()) :] if parts.blocks else line_end
         return mark + self.unparsed[HEAD].rstrip("\n").replace("\n", line_end) + ending
+
+
+def expects_something(case: Table) -> bool:
+    """Return whether the table of a case, valid or not, has an expectation."""
+    steps = case.get("steps")
+    return any(case.get(key) for key in EXPECTATIONS) or (isinstance(steps, list) and any(map(_tool, steps)))
 
 
 def outline_of(index: int, case: Case) -> CaseOutline:

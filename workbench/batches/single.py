@@ -26,7 +26,7 @@ from workbench.engine.permission import AskExecution, Permission
 from workbench.engine.recorder import Recorder
 from workbench.engine.retries import DEFAULT_RETRIES, RetryPolicy
 from workbench.engine.run import RunRequest, fail, run_case
-from workbench.grading.grade import Grade, GradingError, RunResult, Status, StepGrade
+from workbench.grading.grade import WHY_NOT_GRADED, Grade, GradingError, RunResult, Status, StepGrade
 from workbench.grading.run import grade_run_and_steps
 from workbench.grading.steps import grade_step
 from workbench.providers.model import Model, ModelError
@@ -185,6 +185,8 @@ class RunGrading:
 
     async def step_failed(self, trajectory: Trajectory, step: int) -> bool:
         """Return whether a step failed. Raises StepNotJudgedError."""
+        if self._planned.case.expects_nothing_yet:
+            return False
 
         def grade(context: CheckContext) -> StepGrade:
             return grade_step(self._planned.suite, self._planned.case, trajectory, step, context)
@@ -211,7 +213,8 @@ class RunGrading:
         if isinstance(graded, str):
             return result_of(planned, "error", trajectory, error=graded)
         grades, status, steps = graded
-        return result_of(planned, status, trajectory, grades, steps=steps)
+        error = WHY_NOT_GRADED if status == "not graded" else None
+        return result_of(planned, status, trajectory, grades, error=error, steps=steps)
 
     async def attempted(self, grade: Callable[[CheckContext], _Graded], trajectory: Trajectory) -> _Graded | str:
         """Return what `grade` returns, or the reason why the run cannot be graded."""

@@ -29,7 +29,7 @@ from workbench.dataclasses import dataclass
 from workbench.evaluation.approval import Approval, Needs
 from workbench.evaluation.plan import FinishedRun, Notice
 from workbench.evaluation.report import Report
-from workbench.grading.grade import GradingError, RunResult
+from workbench.grading.grade import WHY_NOT_GRADED, GradingError, RunResult
 from workbench.grading.judgements import Judgement
 from workbench.grading.redacted import why_not_regraded
 from workbench.grading.run import grade_run_and_steps
@@ -150,7 +150,8 @@ def graded_anew(result: RunResult, planned: PlannedRun, context: CheckContext) -
     except Exception as error:
         _logger.exception("grading run %s of case %s anew", planned.run_id, planned.case.id)
         return _not_graded(result, f"grading: unexpected {type(error).__name__}: {error}; the log holds the details")
-    return replace(result, status=status, grades=grades, steps=steps, error=None)
+    why_not = WHY_NOT_GRADED if status == "not graded" else None
+    return replace(result, status=status, grades=grades, steps=steps, error=why_not)
 
 
 def _not_graded(result: RunResult, error: str) -> RunResult:

@@ -16,8 +16,12 @@ from workbench.suite.settings import Grading
 from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.trajectory import Trajectory
 
-Status = Literal["passed", "warned", "failed", "error", "skipped", "stopped"]
-"""The status of a run. `error` is a fault of the infrastructure, never of the model; a stopped run is not graded."""
+Status = Literal["passed", "warned", "failed", "error", "skipped", "stopped", "not graded"]
+"""The status of a run. `error` is a fault of the infrastructure, never of the model; a stopped run is not graded. An
+`not graded` run ended well, and its case expects nothing yet."""
+
+WHY_NOT_GRADED = "expects nothing yet"
+"""The reason why an `not graded` run is not graded."""
 
 GRADED: frozenset[Status] = frozenset({"passed", "warned", "failed"})
 """The statuses that judge the model."""
@@ -191,10 +195,10 @@ class RunResult:
     """One run and its grades. `repeat` counts from 0.
 
     `grades` is empty for a run that was not graded; the first one decides the status. `error` names the fault of the
-    infrastructure, or why the case was skipped. `cost_usd` is the cost of the model's answers in US dollars, 0 where
-    none was asked over a network, `None` where it is not known. `grading` holds the options of grading and of joining
-    the case's repeats. `judgements` are those that were used, in grading and in the conditions of mocks; `judging` is
-    the cost of asking for them, apart from the run's own tokens, cost and latency.
+    infrastructure, why the case was skipped, or why the run is not graded. `cost_usd` is the cost of the model's
+    answers in US dollars, 0 where none was asked over a network, `None` where it is not known. `grading` holds the
+    options of grading and of joining the case's repeats. `judgements` are those that were used, in grading and in the
+    conditions of mocks; `judging` is the cost of asking for them, apart from the run's own tokens, cost and latency.
     """
 
     run_id: str

@@ -85,7 +85,7 @@ class CaseResult:
 
     @property
     def graded(self) -> tuple[RunResult, ...]:
-        """The runs that count: those that were not stopped, skipped or in error."""
+        """The runs that count: those with a verdict."""
         return tuple(run for run in self.runs if run.status in GRADED)
 
     @property
@@ -138,10 +138,10 @@ def joined(runs: Sequence[GradedRun]) -> Joined:
     return Joined(rule, status, score, deviation, _reason(rule, status, graded))
 
 
-BROKEN_OFF: tuple[Status, ...] = ("error", "stopped", "skipped")
+BROKEN_OFF: tuple[Status, ...] = ("error", "stopped", "skipped", "not graded")
 """The statuses without a verdict, the worst first."""
 
-WORST_FIRST: tuple[Status, ...] = ("error", "failed", "warned", "stopped", "skipped", "passed")
+WORST_FIRST: tuple[Status, ...] = ("error", "failed", "warned", "stopped", "skipped", "not graded", "passed")
 """All statuses, the most urgent first."""
 
 

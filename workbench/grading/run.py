@@ -27,7 +27,7 @@ def grade_run(
     Each grade's issues include the requirements besides the score and the steps of a chain that fail under that grader.
     Issues that decide make the status failed, whatever the score, which stays the grader's own. A case to which the
     grader does not apply passes or fails by its requirements alone. A grader that does not decide and cannot grade the
-    case has the verdict `error`.
+    case has the verdict `error`. A run of a case that expects nothing yet has no grades, and is `not graded`.
 
     Raises CheckError when a check cannot be evaluated and GradingError when the case cannot be graded as written;
     either ends the run with status `error`. Raises JudgementNeededError, for any grader, when a judge must be asked
@@ -40,6 +40,8 @@ def grade_run_and_steps(
     suite: Suite, case: Case, trajectory: Trajectory, *, context: CheckContext = EMPTY_CONTEXT
 ) -> tuple[tuple[Grade, ...], Status, tuple[StepGrade, ...]]:
     """Grade a run as `grade_run` does, and the steps of a chain as the deciding grader judges them."""
+    if case.expects_nothing_yet:
+        return (), "not graded", ()
     trajectory = _without_too_much(trajectory)
     settings = settings_of(suite, case)
     if context.verdicts is None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, get_args
 
-from workbench.history.records import COUNTED, Kind
+from workbench.history.records import COUNTED, Kind, count_name
 from workbench.trajectory.typed_json import parsed_json
 
 Reader = Callable[[Any], Any]
@@ -154,7 +154,7 @@ PART: Mapping[str, Reader] = {
     "model": text,
     "planned": count,
     "cases": count,
-    **dict.fromkeys(COUNTED, count),
+    **dict.fromkeys(map(count_name, COUNTED), count),
 }
 RUN: Mapping[str, Reader] = {
     "id": whole,

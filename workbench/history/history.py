@@ -33,6 +33,7 @@ from workbench.history.records import (
     Regrade,
     RunRow,
     SuiteRef,
+    count_name,
 )
 from workbench.suite.excerpt import cut_out
 from workbench.suite.model import Gate
@@ -43,7 +44,7 @@ from workbench.trajectory.trajectory import Trajectory
 from workbench.trajectory.typed_json import compact_json
 
 _BATCH = "SELECT id, name, kind, started_at, ended_at, program, settings, planned FROM batches"
-_PART = f"SELECT batch, suite, model, planned, cases, {', '.join(COUNTED)} FROM parts"
+_PART = f"SELECT batch, suite, model, planned, cases, {', '.join(map(count_name, COUNTED))} FROM parts"
 _RUN = """
 SELECT id, batch, place, suite, case_id, case_name, model, model_of_suite, repeat, decided_by, is_fork,
     runs.status, runs.score, runs.reason, runs.broken, runs.options, began_ms, ended_ms, latency_ms, first_token_ms,
@@ -57,7 +58,7 @@ _REGRADED = _RUN.replace(
     iif(regrades.run, regrades.options, runs.options)""",
 )
 
-_COUNTS = "status IN ('passed', 'warned', 'failed', 'error') AND NOT is_fork"
+_COUNTS = "status IN ('passed', 'warned', 'failed', 'error', 'not graded') AND NOT is_fork"
 _LAST = f"""
 WITH asked AS (SELECT key AS suite, value FROM json_each(?)),
 last AS MATERIALIZED (

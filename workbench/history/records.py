@@ -27,8 +27,13 @@ class DamagedError(HistoryError):
 Kind = Literal["runs", "fork"]
 """The kind of a batch: runs of cases, or a fork of one run."""
 
-COUNTED: tuple[Status, ...] = ("passed", "warned", "failed", "error", "skipped", "stopped")
+COUNTED: tuple[Status, ...] = ("passed", "warned", "failed", "error", "skipped", "stopped", "not graded")
 """How runs end, in the order of the columns."""
+
+
+def count_name(status: Status) -> str:
+    """Returns the name of the column, or of the key in JSON, that counts the runs of a status."""
+    return status.replace(" ", "_")
 
 
 @dataclass(frozen=True)
@@ -165,7 +170,7 @@ class BatchRow:
     @property
     def missing(self) -> int:
         """How many runs never finished: resuming the batch makes them."""
-        return self.planned - self.count("passed", "warned", "failed", "error", "skipped")
+        return self.planned - self.count("passed", "warned", "failed", "error", "skipped", "not graded")
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from workbench.config.history_file import stored_folder
 from workbench.config.project import path_in
 from workbench.history.columns import stored
 from workbench.history.packing import packed, packed_blocks
-from workbench.history.records import NewBatch
+from workbench.history.records import NewBatch, count_name
 from workbench.history.run_packing import PackedRun, SharedText
 from workbench.suite.excerpt import case_blocks
 from workbench.suite.loading import SuiteFile
@@ -92,7 +92,8 @@ def write_run(connection: sqlite3.Connection, batch: int, place: int, run: Packe
             _shared(connection, batch, run.sample),
         ),
     )
-    counted = f"{run.status} = {run.status} + 1" + (", stopped = stopped - 1" if before == "stopped" else "")
+    ended = count_name(run.status)
+    counted = f"{ended} = {ended} + 1" + (", stopped = stopped - 1" if before == "stopped" else "")
     if before != run.status:
         connection.execute(
             f"UPDATE parts SET {counted} WHERE batch = ? AND suite = ? AND model = ?", (batch, suite, model)

@@ -118,6 +118,9 @@ ALTER TABLE details ADD COLUMN tools INTEGER;
 ALTER TABLE details ADD COLUMN sample INTEGER;
 """
 
-MIGRATIONS: tuple[str, ...] = (_FIRST, _GRADINGS, _LOOP_TIME, _SHARED)
+# Runs of cases that expect nothing yet.
+_NOT_GRADED = "ALTER TABLE parts ADD COLUMN not_graded INTEGER NOT NULL DEFAULT 0"
+
+MIGRATIONS: tuple[str, ...] = (_FIRST, _GRADINGS, _LOOP_TIME, _SHARED, _NOT_GRADED)
 """Each version's migration from the one before; the first one from nothing. A file's version is its `PRAGMA
 user_version`. Published entries never change, because histories made with them exist."""

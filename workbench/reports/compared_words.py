@@ -150,6 +150,7 @@ _COUNTS: tuple[tuple[str, Callable[[ModelTotals], int]], ...] = (
     ("in error", lambda totals: totals.errors),
     ("skipped", lambda totals: totals.skipped),
     ("stopped", lambda totals: totals.stopped),
+    ("not graded", lambda totals: totals.not_graded),
 )
 
 _TIMES: tuple[tuple[str, Callable[[Latency], float]], ...] = (

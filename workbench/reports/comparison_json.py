@@ -74,6 +74,7 @@ class ModelReport(ReportModel):
     errors: int
     skipped: int
     stopped: int
+    not_graded: int = Field(description="number of cases that expect nothing yet")
     runs: int
     runs_in_error: int
     pass_rate: float | None = Field(description="passed and warned over graded cases, 0..1; null if none was graded")

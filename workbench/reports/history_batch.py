@@ -148,6 +148,7 @@ def _model_lines(totals: ModelTotals, some: str, paint: Paint) -> Iterator[str]:
         (totals.errors, "in error"),
         (totals.skipped, "skipped"),
         (totals.stopped, "stopped"),
+        (totals.not_graded, "not graded"),
     ]
     parts = ", ".join(f"{count:,} {word}" for count, word in counts if count or word in ("passed", "failed"))
     runs = f" in {counted(totals.runs, 'run')}" if totals.runs != totals.cases else ""

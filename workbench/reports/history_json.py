@@ -44,6 +44,7 @@ class StoredPart(ReportModel):
     error: int
     skipped: int
     stopped: int
+    not_graded: int = Field(description="number of runs of cases that expect nothing yet")
 
 
 class StoredBatch(ReportModel):

@@ -130,7 +130,7 @@ def _notes(batch: BatchRow, regraded: int, *, going: bool) -> Iterator[str]:
 
 def _signs(batch: BatchRow) -> str:
     """Returns how its runs ended: `✓12 ✗3`."""
-    ended: tuple[Status, ...] = ("passed", "warned", "failed", "error", "skipped")
+    ended: tuple[Status, ...] = ("passed", "warned", "failed", "error", "skipped", "not graded")
     return " ".join(f"{STATUS_SIGNS[status]}{count:,}" for status in ended if (count := batch.count(status)))
 
 

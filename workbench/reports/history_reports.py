@@ -13,7 +13,7 @@ from workbench.analysis.deciders import decider_of
 from workbench.analysis.paired import Paired
 from workbench.analysis.quality import GateResult
 from workbench.analysis.trends import TREND_MAX, trends_of
-from workbench.history.records import BatchPart, BatchRow, Regrade, RunRow, SuiteRef
+from workbench.history.records import BatchPart, BatchRow, Regrade, RunRow, SuiteRef, count_name
 from workbench.reports.batch_diff import DiffSide, names_of
 from workbench.reports.batch_diff_json import change_report, test_reports
 from workbench.reports.gates import GateReport
@@ -153,7 +153,8 @@ def _part(part: BatchPart) -> StoredPart:
     suite = part.suite
     stored = {"suite": str(suite.file), **{name: value for name, value in asdict(suite).items() if name != "id"}}
     values = {"suite": stored, "model": part.model, "planned": part.planned, "cases": part.cases}
-    return StoredPart.model_validate({**values, **part.counts})
+    counts = {count_name(status): count for status, count in part.counts.items()}
+    return StoredPart.model_validate({**values, **counts})
 
 
 def _run(run: RunRow) -> dict[str, object]:

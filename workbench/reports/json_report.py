@@ -41,7 +41,7 @@ class JudgementReport(ReportModel):
 
 
 class TotalsReport(ReportModel):
-    """Counts by status and their totals. Errors, skipped and stopped runs are in no mean and no rate."""
+    """Counts by status and their totals. Errors, skipped, stopped and not graded runs are in no mean and no rate."""
 
     runs: int
     passed: int
@@ -50,6 +50,7 @@ class TotalsReport(ReportModel):
     errors: int
     skipped: int
     stopped: int
+    not_graded: int = Field(description="number of runs of cases that expect nothing yet")
     mean_score: Finite | None = Field(description="0..1; null if nothing was scored")
     pass_rate: float | None = Field(description="passed and warned over graded runs, 0..1; null if none was graded")
     latency: LatencyReport | None
@@ -197,7 +198,9 @@ class RunReport(ReportModel):
     repeat: int
     status: Status
     score: Finite | None
-    error: str | None = Field(description="the infrastructure error, or why the case was skipped")
+    error: str | None = Field(
+        description="the infrastructure error, why the case was skipped, or why the run is not graded"
+    )
     finish: str | None = Field(description="why the run ended")
     notices: tuple[str, ...] = Field(description="what differed from the suite's settings")
     server_outputs: tuple[ServerOutputReport, ...] = Field(description="of servers that failed")

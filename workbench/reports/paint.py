@@ -23,6 +23,7 @@ _CODES: dict[Tone, str] = {
     "error": "35",
     "skipped": "2",
     "stopped": "2",
+    "not graded": "2",
 }
 
 

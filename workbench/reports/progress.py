@@ -34,6 +34,7 @@ _WORDS: dict[Status, str] = {
     "error": "in error",
     "skipped": "skipped",
     "stopped": "stopped",
+    "not graded": "not graded",
 }
 
 

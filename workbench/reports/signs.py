@@ -13,6 +13,7 @@ STATUS_SIGNS: dict[Status, str] = {
     "error": "▲",
     "skipped": "-",
     "stopped": "■",
+    "not graded": "◌",
 }
 
 FORK = "↳ fork"

@@ -56,7 +56,9 @@ def text_report(
     Forks are in the table and, unless all runs are forks, in no number. `little` leaves out what passed; `much` also
     shows the issues of passed runs, and the result of each grader.
     """
-    shown = [result for result in results if amount != "little" or result.status not in ("passed", "skipped")]
+    shown = [
+        result for result in results if amount != "little" or result.status not in ("passed", "skipped", "not graded")
+    ]
     if shown:
         yield from _table(shown, quality.cases, suite_names, width, paint, in_full=amount == "much")
         yield ""
@@ -87,6 +89,7 @@ def totals_lines(totals: Totals, paint: Paint, title: str = "") -> Iterator[str]
         ("in error", totals.errors, "bad"),
         ("skipped", totals.skipped, "quiet"),
         ("stopped", totals.stopped, "quiet"),
+        ("not graded", totals.not_graded, "quiet"),
     ]
     parts = [
         paint(f"{count} {word}", tone if count else "plain")

@@ -136,6 +136,9 @@ def _contradictions(
     if case.extra_calls == "allow" and _written(suite, case, "fail_on_tool_call_quantity") and calls:
         message = 'extra_calls = "allow" conflicts with fail_on_tool_call_quantity = true, which fails any extra call'
         yield warning((*place, "extra_calls"), message, "leave one of them out")
+    if case.expect_nothing_yet and not case.expects_nothing_yet:
+        message = "`expect_nothing_yet` has no effect: the case expects something"
+        yield warning((*place, "expect_nothing_yet"), message, "remove it")
     if case.extra_calls == "allow" and case.expect_no_calls:
         message = 'extra_calls = "allow" conflicts with expect_no_calls = true'
         yield warning((*place, "extra_calls"), message, "leave one of them out")

@@ -337,6 +337,7 @@ class Case(Frozen):
     disallowed: Items[ExpectedCall] = ()
     extra_calls: Literal["allow", "forbid"] | None = None
     expect_no_calls: bool = False
+    expect_nothing_yet: bool = False
     response_contains: Items[str] = ()
     response: Check | None = None
     steps: Items[Step] = ()
@@ -402,10 +403,27 @@ class Case(Frozen):
         return bool(self.ordered or self.unordered or self.steps or self.expect_no_calls)
 
     @property
+    def expects_nothing_yet(self) -> bool:
+        """Whether runs are not graded: the case says that it expects nothing yet, and expects nothing. In a chain that
+        says so, steps without a tool expect nothing either."""
+        return (
+            self.expect_nothing_yet
+            and not any(getattr(self, key) for key in EXPECTATIONS)
+            and all(step.tool is None for step in self.steps)
+        )
+
+    @property
     def why_no_expected_calls(self) -> str:
         """The reason of graders that need expected calls, for a case without any."""
         says_more = self.disallowed or self.response_contains or self.response is not None or self.extra_calls
         return "this case has no expected calls" if says_more else "this case expects nothing yet"
+
+
+EXPECTATIONS = (
+    *("ordered", "unordered", "disallowed", "extra_calls", "expect_no_calls"),
+    *("response_contains", "response"),
+)
+"""The keys by which a case that is no chain expects something."""
 
 
 def _all_expected_calls(case: Case) -> tuple[ExpectedCall, ...]:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.authoring.form.test_argument_schemas import LIGHTS
 from workbench.authoring.form.templates import (
     CaseKind,
     expected_call,
@@ -65,13 +64,13 @@ def test_where_nothing_is_required_or_known_the_arguments_do_not_matter() -> Non
 
 
 @pytest.mark.parametrize("kind", ["positive", "negative", "chain"])
-@pytest.mark.parametrize("tools", [(), (TOOL,), (TOOL, LIGHTS)])
-def test_a_new_case_in_a_new_suite_has_no_errors(kind: CaseKind, tools: tuple[ToolDefinition, ...]) -> None:
-    text = SuiteText.of(new_suite("Trains")).with_new_case(0, new_case(kind, "By night", tools))
+def test_a_new_case_in_a_new_suite_has_no_errors_and_expects_nothing_until_something_is_chosen(kind: CaseKind) -> None:
+    text = SuiteText.of(new_suite("Trains")).with_new_case(0, new_case(kind, "By night"))
     file = parse_suite(text.text, Path("trains.toml"))
     assert file.errors == ()
     assert file.suite is not None
     assert [case.name for case in file.suite.cases] == ["By night"]
+    assert file.suite.cases[0].expects_nothing_yet == (kind != "negative")
 
 
 def test_a_case_that_expects_a_tool_never_called_says_so() -> None:
@@ -80,7 +79,7 @@ def test_a_case_that_expects_a_tool_never_called_says_so() -> None:
 
 def test_messages_mocks_and_steps_are_sound_in_a_case() -> None:
     case = {
-        **new_case("positive", "By night", (TOOL,)),
+        **new_case("positive", "By night"),
         "messages": [new_message(), {**new_message("assistant"), "content": "Yes?"}],
         "mocks": [new_mock(TOOL), new_mock("other")],
     }

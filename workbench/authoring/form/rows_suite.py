@@ -92,6 +92,8 @@ def _rest(source: FormSource, written: list[str]) -> Iterator[FormRow]:
         yield field_row(table, (), Field("extra_calls", "choice", "allow", choices=("allow", "forbid")))
     if "expect_no_calls" in written:
         yield field_row(table, (), Field("expect_no_calls", "yes_no", "no"))
+    if "expect_nothing_yet" in table:
+        yield field_row(table, (), Field("expect_nothing_yet", "yes_no", "no"))
     if not source.is_chain and "stop_on_failure" in table:
         yield field_row(table, (), Field("stop_on_failure", "yes_no", "no"))
     yield field_row(table, (), Field("response_contains", "names"))

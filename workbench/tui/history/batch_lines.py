@@ -38,7 +38,7 @@ NAME_CELLS = 22
 ROOMY_CELLS = 64
 """From this width on, rows have full dates, suites and models."""
 
-_APART: Mapping[Status, str] = {"error": "in error", "skipped": "skipped"}
+_APART: Mapping[Status, str] = {"error": "in error", "skipped": "skipped", "not graded": "not graded"}
 """Statuses outside the pass rate, in words."""
 
 Settings = Mapping[str, JsonValue]

@@ -31,6 +31,7 @@ _SIGNS: tuple[tuple[str, Role, str], ...] = (
     (*STATUS_SIGNS["failed"], "failed: the model called tools wrongly"),
     (*STATUS_SIGNS["error"], "error: the infrastructure failed, never the model; a suite that cannot run"),
     (*STATUS_SIGNS["stopped"], "stopped by you: not graded"),
+    (*STATUS_SIGNS["not graded"], "not graded: the case expects nothing yet"),
     (GLYPHS.running, "running", "waiting or running"),
     (GLYPHS.held, "warned", "held: {step} steps to the next stop, {step.continue} continues, {step.held} goes there"),
     (GLYPHS.breakpoint, "failed", "a breakpoint holds runs here, {break.list} lists them all"),

@@ -18,6 +18,7 @@ class Glyphs:
     error: str = signs.STATUS_SIGNS["error"]
     skipped: str = signs.STATUS_SIGNS["skipped"]
     stopped: str = signs.STATUS_SIGNS["stopped"]
+    not_graded: str = signs.STATUS_SIGNS["not graded"]
     running: str = "…"
     never: str = "·"
     missing: str = "○"
@@ -52,5 +53,6 @@ STATUS_SIGNS: dict[Status, tuple[str, Role]] = {
     "error": (GLYPHS.error, "error"),
     "skipped": (GLYPHS.skipped, "muted"),
     "stopped": (GLYPHS.stopped, "muted"),
+    "not graded": (GLYPHS.not_graded, "muted"),
 }
 """The sign and role of each status."""

@@ -100,6 +100,8 @@ def why_not_graded(result: RunResult) -> str:
         return f"this case is skipped, so there is nothing to grade{f': {why}' if why else ''}"
     if result.status == "stopped":
         return "you stopped this run, so it is not graded"
+    if result.status == "not graded":
+        return f"this case {why}, so there is nothing to grade"
     finish = result.trajectory.finish
     if finish is None or finish.reason in ("error", "timed out"):
         return f"this run did not finish, so it is not graded: {why}"

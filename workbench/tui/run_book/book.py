@@ -285,7 +285,8 @@ class RunBook:
         """Count the latest runs of all cases."""
         self._count()
         asking = sum(run.asks for run in self._running.values())
-        return Counts(**self._counted.totals, asking=asking, held=len(self.held_runs))
+        totals = {name.replace(" ", "_"): count for name, count in self._counted.totals.items()}
+        return Counts(**totals, asking=asking, held=len(self.held_runs))
 
     @property
     def held_runs(self) -> list[RunRecord]:

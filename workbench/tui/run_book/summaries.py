@@ -150,6 +150,7 @@ class Counts:
     error: int = 0
     skipped: int = 0
     stopped: int = 0
+    not_graded: int = 0
     running: int = 0
     waiting: int = 0
     asking: int = 0

@@ -103,6 +103,7 @@ def _parts(
         (counts.error, GLYPHS.error, " error" if counts.error == 1 else " errors", "error"),
         (counts.skipped, "", "skipped", "muted"),
         (counts.stopped, "", "stopped", "muted"),
+        (counts.not_graded, "", "not graded", "muted"),
         (counts.running - counts.held, GLYPHS.running, " running", "running"),
         (counts.held, GLYPHS.held, " held", "warned"),
         (counts.asking, GLYPHS.asks, " asks" if counts.asking == 1 else " ask", "warned"),

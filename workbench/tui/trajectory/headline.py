@@ -150,7 +150,7 @@ def _verdict(result: RunResult) -> Line:
     grade = result.grade
     line: Line = (Span(f" {sign} {result.status}", role),)
     if grade is None:
-        return line
+        return (*line, Span(f": {result.error}", role)) if result.status == "not graded" else line
     if grade.score is not None:
         line = (*line, Span(f"  {score(grade.score)}", "strong"))
     named = grade.grader if grade.verdict != "not applicable" else f"not graded: {grade.reason}"

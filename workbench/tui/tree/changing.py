@@ -87,8 +87,7 @@ class StructureCommands:
 
         def make(wanted: NewCase | None) -> None:
             if wanted is not None and self._can_be_restructured(suite):
-                tools = self._known_tools.of(suite.document.table(HEAD), suite.path)
-                case = new_case(wanted.kind, wanted.name, tools)
+                case = new_case(wanted.kind, wanted.name)
                 if self._take(suite, lambda: with_new_case(suite, index_behind(suite, before), case)):
                     self._stage.announce(
                         f"New case {wanted.name}: {{edit}} edits it, {{run.case}} runs it, {{save}} saves the suite"

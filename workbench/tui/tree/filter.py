@@ -172,6 +172,7 @@ _TESTS: dict[str, _Test] = {
     "failed": lambda suite, case, summary: summary.status == "failed",
     "error": lambda suite, case, summary: summary.status == "error",
     "stopped": lambda suite, case, summary: summary.status == "stopped",
+    "ungraded": lambda suite, case, summary: summary.status == "not graded",
     "skipped": lambda suite, case, summary: case.skip is not None or summary.status == "skipped",
     "running": lambda suite, case, summary: summary.stage in ("waiting", "running"),
     "never": lambda suite, case, summary: summary.status is None and case.skip is None,

@@ -167,7 +167,7 @@ def _running(summary: CaseSummary | StepSummary) -> tuple[Span, Line]:
 
 
 def _result(status: Status, value: float | None, role: Role) -> Line:
-    if status in ("error", "stopped", "skipped") or value is None:
+    if status in ("error", "stopped", "skipped", "not graded") or value is None:
         return (Span(status, role),)
     return (Span(score(value), role),)
 

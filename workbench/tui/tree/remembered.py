@@ -93,7 +93,8 @@ class RememberedResults:
             good, ended = book.tally(suite, cases)
             before = [result for case in cases if (result := self.shown((suite, case), book)) is not None]
             good += sum(result.status in ("passed", "warned") for result in before)
-            known = self._tallies[suite] = (cases, revision, (good, ended + len(before)))
+            ended += sum(result.status != "not graded" for result in before)
+            known = self._tallies[suite] = (cases, revision, (good, ended))
         return known[2]
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from workbench.history.records import RunRow
     from workbench.tui.run_book.record import RunRecord
 
-_COUNTED: tuple[Status, ...] = ("passed", "warned", "failed", "error", "stopped")
+_COUNTED: tuple[Status, ...] = ("passed", "warned", "failed", "error", "stopped", "not graded")
 
 
 @dataclass
