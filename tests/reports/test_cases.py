@@ -15,7 +15,7 @@ from workbench.suite.settings import Grading
 
 def repeated(*runs: RunResult) -> list[RunResult]:
     grading = Grading(repeat_rule="majority")
-    return [replace(run, repeat=repeat, grading=grading) for repeat, run in enumerate(runs)]
+    return [replace(run, run_id=f"run-{repeat}", repeat=repeat, grading=grading) for repeat, run in enumerate(runs)]
 
 
 def lines_of(runs: list[RunResult], amount: Amount = "normal") -> list[str]:

@@ -62,6 +62,8 @@ EVENT_NAMES: dict[type[EventPayload], str] = {
 """The name of each event in a line."""
 
 _CLASSES = {name: cls for cls, name in EVENT_NAMES.items()}
+_LEFT_OUT_WHEN_EMPTY = {"server_outputs", "server_output"}
+"""Few runs have them, and lines of versions before them stay as they were."""
 _FIELDS = {cls: tuple((stored_name(field), field.name) for field in fields(cls)) for cls in EVENT_NAMES}
 
 
@@ -89,7 +91,9 @@ def event_to_line(event: Event) -> str:
         "ms": event.time_ms,
     }
     for key, name in _FIELDS[cls]:
-        line[key] = getattr(payload, name)
+        value = getattr(payload, name)
+        if value or name not in _LEFT_OUT_WHEN_EMPTY:
+            line[key] = value
     return compact_json(line)
 
 

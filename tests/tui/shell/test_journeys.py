@@ -80,6 +80,7 @@ def test_from_an_empty_folder_to_a_case_that_passes(tmp_path: Path, size: tuple[
         terminal.wait_for("New case Kitchen light")
         terminal.send(f"e{REQUEST}{ENTER}")
         terminal.wait_for("r run")
+        terminal.send(f"{DOWN * 2}nset_light{ENTER}")
         terminal.wait_for("state  is  off")
         terminal.send(HOME)  # wherever the form was scrolled to while it was typed in
         terminal.quiet(0.3)
