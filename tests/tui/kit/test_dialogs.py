@@ -1,4 +1,4 @@
-"""Dialogs do not cover what they ask about."""
+"""Dialogs and completions do not cover what they are about."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from textual.geometry import Region, Size
 
 from tests.tui.apps import SMART_HOME, opened, suites_in
+from workbench.authoring.form.completions import Completion
 from workbench.tui.kit.dialogs import Dialog, place_for
+from workbench.tui.kit.suggestions import CompletionList
 
 MANY_CASES = SMART_HOME + "".join(f'\n[[cases]]\nname = "Room {number}"\nuser = "On."\n' for number in range(40))
 
@@ -46,3 +48,17 @@ async def test_a_dialog_leaves_the_row_it_asks_about_visible(tmp_path: Path, siz
                 places.add(frame.y)
                 await app.press("escape")
         assert len(places) > 1
+
+
+@given(st.integers(1, 30), st.integers(3, 30), st.integers(0, 29), st.integers(1, 8))
+def test_completions_never_cover_their_field(count: int, height: int, y: int, lines: int) -> None:
+    pane = Region(0, 0, 40, height)
+    field = Region(5, min(y, height - 1), 20, lines).intersection(pane)
+    listed = CompletionList()
+    listed.found = tuple(Completion(f"tool_{at}", f"tool_{at}") for at in range(count))
+    listed.place(field, pane)
+    top, rows = listed.styles.offset.y.value, listed.styles.height
+    assert rows is not None
+    if field.height < height:
+        assert not Region(0, int(top), 40, int(rows.value)).overlaps(field)
+        assert top >= 0 and top + rows.value <= height
