@@ -248,3 +248,35 @@ def test_a_program_that_forgets_to_close_ends_without_a_hang_a_process_or_a_word
     done = subprocess.run(program, capture_output=True, text=True, timeout=30, check=False)
     assert done.stderr == ""
     assert group_is_gone(int(done.stdout))
+
+
+async def test_a_call_while_the_server_goes_down_says_how_it_ended(open_server: OpenServer, tmp_path: Path) -> None:
+    script = tmp_path / "brief.py"
+    script.write_text(
+        f"import os, sys, time\nsys.path.insert(0, {str(SERVERS)!r})\n"
+        "from plain import PlainServer\n"
+        "server = PlainServer('brief')\n"
+        "@server.tool()\n"
+        "def leave() -> str:\n"
+        "    'Closes its output, and ends a little later.'\n"
+        "    os.close(1)\n"
+        "    print('the disk is full', file=sys.stderr, flush=True)\n"
+        "    time.sleep(0.05)\n"
+        "    os._exit(5)\n"
+        "server.run()\ntime.sleep(5)\n"
+    )
+    server = open_server("python", str(script))
+    await server.start()
+
+    async def error() -> ServerError:
+        with pytest.raises(ServerError) as caught:
+            await server.call("leave", {})
+        return caught.value
+
+    first = asyncio.create_task(error())
+    while server._client is not None:  # noqa: ASYNC110 (the moment between the end of the connection and of the process)
+        await asyncio.sleep(0)
+    for found in (await error(), await first):
+        assert str(found).startswith("server 'bench' ended with exit code 5")
+        assert found.output is not None
+        assert found.output.lines == ("the disk is full",)

@@ -102,6 +102,8 @@ class McpServer:
         server is down, dies, or does not answer within its time limit."""
         client, connection = self._client, self._connection
         if client is None:
+            if not self._connecting:  # it may be going down just now; only then is it known why
+                await self._end()
             raise self._gone()
         if not _is_text(arguments):
             return ToolAnswer("The arguments hold text that is not valid Unicode.", is_error=True)

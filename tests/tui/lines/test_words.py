@@ -72,9 +72,9 @@ def test_what_starts_up_is_named_while_runs_wait_for_it() -> None:
         line = status_line("smart_home", "m", 23, Counts(waiting=4), Spend(), progress, 80)
         return plain(line), plain(progress_ends(progress)[0])
 
-    assert all("starting server weather and 1 other" in text for text in shown())
+    assert all("starting server weather … 0 s and 1 other" in text for text in shown())
     book.apply(StartUp(2, "model m", 700.0))
-    assert all("starting server weather  " in text for text in shown())
+    assert all("starting server weather … 0 s  " in text for text in shown())
     book.apply(StartUp(1, "server weather", 900.0))
     assert not any("starting" in text for text in shown())
 
