@@ -173,6 +173,20 @@ def _bytes_of(terminal: Terminal, key: str) -> int:
     return len(terminal.output) - before
 
 
+@pytest.mark.parametrize(
+    ("term", "used", "unknown"),
+    [("xterm-256color", rb"\b48;5;\d", rb"\b[34]8;2;"), ("xterm", rb"\b9[1-6]\b", rb"\b[34]8;[25];")],
+)
+def test_only_colours_that_the_terminal_has_are_written(tmp_path: Path, term: str, used: bytes, unknown: bytes) -> None:
+    fewer = {"TERM": term, "COLORTERM": ""}
+    with Terminal([str(twenty_cases(tmp_path))], tmp_path, environment=fewer) as terminal:
+        terminal.wait_for("Not run yet.")
+        terminal.wait_for(GLYPHS.audit)
+        written = b"\n".join(re.findall(rb"\x1b\[[\d;]*m", terminal.output))
+        assert re.search(used, written)
+        assert not re.search(unknown, written)
+
+
 def test_an_unknown_terminal_without_colours_can_be_used(tmp_path: Path) -> None:
     plain = {"TERM": "xterm", "COLORTERM": "", "NO_COLOR": "1"}
     with Terminal([str(suites_in(tmp_path, smart_home=SMART_HOME))], tmp_path, environment=plain) as terminal:

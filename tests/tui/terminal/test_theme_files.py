@@ -77,6 +77,15 @@ def test_with_256_colours_everything_can_be_read_and_what_differs_still_does(the
         assert (look.fg, look.bg) == (f"38;5;{FIXED[fitted[text]]}", f"48;5;{FIXED[fitted['cursor']]}")
 
 
+LEAST_CONTRAST_OF_DIM = 3.0
+
+
+def _dimmed(text: str, background: str) -> str:
+    """What terminals make of dim text: two thirds of its colour, one third of the background."""
+    parts = ((int(text[at : at + 2], 16) * 2 + int(background[at : at + 2], 16)) // 3 for at in (1, 3, 5))
+    return "#" + "".join(f"{part:02x}" for part in parts)
+
+
 _NAMES = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
 
 _ALL_NAMES = (*_NAMES, *(f"bright_{name}" for name in _NAMES))
@@ -106,6 +115,7 @@ def test_with_16_colours_everything_can_be_read(terminal: str, name: str, ground
     for role in TEXTS:
         found = contrast(has[colours[role]], background)
         assert found >= LEAST_CONTRAST, f"{role}, {colours[role]}: {found:.2f}"
+    assert contrast(_dimmed(has["ansi_default"], background), background) >= LEAST_CONTRAST_OF_DIM
     assert contrast(has[colours["on_accent"]], has[colours["accent"]]) >= LEAST_CONTRAST
     assert contrast(has["ansi_black"], has[colours["cursor"]]) >= LEAST_CONTRAST, "selected text"
     for alike in (("passed", "failed", "error", "warned"), ("key", "string", "number", "literal")):
