@@ -175,7 +175,7 @@ def _bytes_of(terminal: Terminal, key: str) -> int:
 
 @pytest.mark.parametrize(
     ("term", "used", "unknown"),
-    [("xterm-256color", rb"\b48;5;\d", rb"\b[34]8;2;"), ("xterm", rb"\b9[1-6]\b", rb"\b[34]8;[25];")],
+    [("xterm-256color", rb"\b48;5;\d", rb"\b[34]8;2;"), ("xterm", rb"\b9[1-6][;m]", rb"\b[34]8;[25];")],
 )
 def test_only_colours_that_the_terminal_has_are_written(tmp_path: Path, term: str, used: bytes, unknown: bytes) -> None:
     fewer = {"TERM": term, "COLORTERM": ""}
