@@ -15,6 +15,7 @@ from workbench.tui.kit.memory import MOST_PROJECTS, NOTHING, Memory, Place, Reme
 
 HOME = Place("/suites/home.toml", "movie-night", (("folder", "/suites/old"),), ("offline", "fast"))
 ALL = Remembered("paper", "form", "run", True).with_place("/suites", HOME).with_command("zoom").with_command("copy")
+ALL = replace(ALL, borders={"wide": (0.3, 0.6), "narrow": (0.4,)})
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
@@ -72,7 +73,7 @@ def test_a_place_that_cannot_be_written_is_no_failure(tmp_path: Path, caplog: py
     assert "cannot be written" in caplog.text
 
 
-LOOKS = st.dictionaries(st.sampled_from(["theme", "view", "right", "zoomed", "projects", "commands"]), JSON)
+LOOKS = st.dictionaries(st.sampled_from(["theme", "view", "right", "zoomed", "projects", "commands", "borders"]), JSON)
 PLACES = st.dictionaries(st.sampled_from(["suite", "case", "folded", "models", "x"]), JSON)
 
 

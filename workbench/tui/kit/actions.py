@@ -112,6 +112,10 @@ class MainSituation(Situation):
     gone: bool = False
     """Whether the file of the selected suite was deleted."""
     dirty_suites: int = 0
+    has_borders: bool = False
+    """Whether panes are shown side by side."""
+    moved_borders: bool = False
+    """Whether the user moved the borders between them."""
     view: View = "form"
     """The view in the case pane."""
     refused: bool = False

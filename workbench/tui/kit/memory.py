@@ -29,7 +29,11 @@ View = Literal["form", "toml"]
 Right = Literal["case", "run"]
 """The pane next to the tree if there is room for two."""
 
+Layout = Literal["wide", "narrow"]
+"""Three panes side by side, or two."""
+
 _NONE: Mapping[str, Place] = MappingProxyType({})
+_UNMOVED: Mapping[Layout, tuple[float, ...]] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -46,7 +50,8 @@ class Place:
 @dataclass(frozen=True)
 class Remembered:
     """Everything that is remembered. `projects` is keyed by the opened paths, the last one opened last. `commands` are
-    the ids of the actions chosen in the palette, the latest first."""
+    the ids of the actions chosen in the palette, the latest first. `borders` are those between the panes that were
+    moved, by layout, as shares of the width."""
 
     theme: str | None = None
     view: View | None = None
@@ -54,6 +59,7 @@ class Remembered:
     zoomed: bool = False
     projects: Mapping[str, Place] = field(default_factory=lambda: _NONE)
     commands: tuple[str, ...] = ()
+    borders: Mapping[Layout, tuple[float, ...]] = field(default_factory=lambda: _UNMOVED)
 
     def with_place(self, project: str, place: Place) -> Remembered:
         """Return a copy with a new position in a project, which becomes the last one."""
@@ -68,6 +74,9 @@ class Remembered:
 
 
 NOTHING = Remembered()
+
+_BORDERS: Mapping[Layout, int] = {"wide": 2, "narrow": 1}
+"""The number of borders of each layout."""
 
 
 class Memory:
@@ -127,6 +136,7 @@ def _document(remembered: Remembered) -> dict[str, object]:
             for project, place in remembered.projects.items()
         },
         **({"commands": list(remembered.commands)} if remembered.commands else {}),
+        **({"borders": {key: list(known) for key, known in remembered.borders.items()}} if remembered.borders else {}),
     }
 
 
@@ -140,7 +150,21 @@ def _remembered(document: Mapping[str, object]) -> Remembered:
         zoomed=document.get("zoomed") is True,
         projects=MappingProxyType(places),
         commands=_texts(document.get("commands"))[:MOST_COMMANDS],
+        borders=_borders(document.get("borders")),
     )
+
+
+def _borders(document: object) -> Mapping[Layout, tuple[float, ...]]:
+    known: dict[Layout, tuple[float, ...]] = {}
+    for layout, count in _BORDERS.items():
+        shares = document.get(layout) if isinstance(document, dict) else None
+        if isinstance(shares, list) and len(shares) == count and all(_is_share(share) for share in shares):
+            known[layout] = tuple(shares)
+    return MappingProxyType(known)
+
+
+def _is_share(share: object) -> bool:
+    return isinstance(share, float) and 0 < share < 1
 
 
 def _place(document: object) -> Place:

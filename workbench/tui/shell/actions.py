@@ -20,6 +20,14 @@ def _copy(now: MainSituation) -> str | None:
     return None if now.has_text else "there is nothing to copy here"
 
 
+def _border(now: MainSituation) -> str | None:
+    return None if now.has_borders else "only one pane is shown"
+
+
+def _moved_border(now: MainSituation) -> str | None:
+    return None if now.moved_borders else "the panes that are shown have their first widths"
+
+
 VIEWING_ACTIONS: tuple[Action, ...] = (
     Action("copy", "Copy what the cursor is on", ("y",), label="copy", why_not=_copy),
     Action("pane.suites", "Go to the suites", ("1",)),
@@ -28,6 +36,9 @@ VIEWING_ACTIONS: tuple[Action, ...] = (
     Action("pane.next", "Next pane", ("tab",)),
     Action("pane.previous", "Previous pane", ("shift+tab",)),
     Action("zoom", "Zoom the pane, or end the zoom", ("z",), label="zoom"),
+    Action("pane.narrower", "Make the pane narrower", ("less_than_sign",), why_not=_border),
+    Action("pane.wider", "Make the pane wider", ("greater_than_sign",), why_not=_border),
+    Action("pane.widths", "Give the panes their first widths again", (), why_not=_moved_border),
     Action("back", "Leave the filter, the zoom or the pane", ("escape",), listed=False),
 )
 

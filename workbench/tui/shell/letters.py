@@ -78,6 +78,7 @@ MEANINGS: tuple[Meaning, ...] = (
     _means("*", "the base of a comparison", "base"),
     _means("+ -", "switch all on, off", "switch all"),
     _means("( )", "into a group, out of it", "group"),
+    _means("< >", "make the pane narrower, wider", "narrower", "wider"),
     _means("] [", "the next, the previous: difference, run, round", "next", "previous"),
     _means("} {", "the next, the previous grader", "grader"),
 )

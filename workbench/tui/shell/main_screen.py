@@ -23,6 +23,7 @@ from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.spans import Role
 from workbench.tui.shell.bars import MainBars
+from workbench.tui.shell.borders import Splitter
 from workbench.tui.shell.messages import run_message
 from workbench.tui.shell.panes import PanesScreen
 from workbench.tui.shell.registry import ACTIONS, BY_ID
@@ -64,8 +65,8 @@ class MainScreen(PanesScreen):
             selection,
             SuiteTree(selection.tree, selection.book, "suites"),
             FilterBox(selection, self),
-            CasePane(stage, selection, known_tools, self, "case-pane", classes="beside"),
-            RunPane(stage, "run-pane", classes="beside"),
+            CasePane(stage, selection, known_tools, self, "case-pane"),
+            RunPane(stage, "run-pane"),
             editor,
         )
         self.open_suites = selection.open_suites
@@ -87,7 +88,9 @@ class MainScreen(PanesScreen):
                 yield PaneTitle("suites-title")
                 yield self.suite_tree
                 yield self.filter_box
+            yield Splitter(0)
             yield self.case_pane
+            yield Splitter(1)
             yield self.run_pane
         yield KeyBar("keys")
 

@@ -1,6 +1,8 @@
-"""The three panes of the main screen: which of them are visible, and which has the focus."""
+"""The three panes of the main screen: which of them are visible, how wide they are, and which has the focus."""
 
 from __future__ import annotations
+
+from itertools import pairwise
 
 from textual import events, on
 from textual.reactive import reactive
@@ -10,6 +12,8 @@ from textual.widget import Widget
 from workbench.tui.case.pane import CasePane
 from workbench.tui.kit.actions import PANES, Pane
 from workbench.tui.kit.bars import PaneTitle
+from workbench.tui.kit.memory import Layout
+from workbench.tui.shell.borders import STEP, Splitter, borders_at, layout_of, move_border
 from workbench.tui.shell.messages import panes_shown
 from workbench.tui.trajectory.pane import RunPane
 from workbench.tui.tree.selection import Selection
@@ -23,10 +27,6 @@ class PanesScreen(Screen[None]):
     PanesScreen { layout: vertical; background: $background; }
     #panes { height: 1fr; }
     #panes > Vertical { width: 1fr; height: 100%; }
-    #panes > #suites-pane { width: 26%; min-width: 28; max-width: 46; }
-    #panes > #run-pane { width: 1.2fr; }
-    #panes > .beside { border-left: solid $border; }
-    #panes > #suites-pane.alone { width: 1fr; max-width: 100%; }
     """
     # Textual would redraw the whole screen on every change of focus.
     focused: reactive[Widget | None] = reactive(None, repaint=False)
@@ -53,6 +53,8 @@ class PanesScreen(Screen[None]):
         self.pane: Pane = "suites"
         self.right: Pane = "case"
         self.zoomed = False
+        self.moved_borders: dict[Layout, tuple[float, ...]] = {}
+        """By layout, the borders that the user moved, as shares of the width."""
         self._shown: tuple[Pane, ...] = PANES
 
     def on_mount(self) -> None:
@@ -97,16 +99,59 @@ class PanesScreen(Screen[None]):
             self.refresh_bars()
 
     def place_panes(self) -> None:
-        """Show the panes that fit."""
-        shown = panes_shown(self.app.size.width, self.pane, self.right, self.zoomed)
-        if shown == self._shown:
-            return
-        self._shown = shown
-        for pane in (*shown, *(pane for pane in PANES if pane not in shown)):
+        """Show the panes that fit, with the widths that the user gave them."""
+        self._shown = shown = panes_shown(self.app.size.width, self.pane, self.right, self.zoomed)
+        starts = (-1, *self.borders)
+        widths = {pane: end - start - 1 for pane, (start, end) in zip(shown, pairwise(starts), strict=False)}
+        for pane in PANES:
             widget = self.query_one(f"#{pane}-pane")
             widget.display = pane in shown
-            widget.set_class(len(shown) == 1, "alone")
-            widget.set_class(pane != shown[0], "beside")
+            # The last one takes the rest. Textual lays out anew only for what differs.
+            widget.styles.width = widths.get(pane, "1fr")
+        for index in range(len(PANES) - 1):
+            self.query_one(f"#splitter-{index}").display = index < len(shown) - 1
+
+    @property
+    def borders(self) -> tuple[int, ...]:
+        """The columns of the borders between the visible panes."""
+        layout = layout_of(self._shown)
+        shares = self.moved_borders.get(layout, ()) if layout is not None else ()
+        return borders_at(shares, self._shown, self.app.size.width)
+
+    @property
+    def are_borders_moved(self) -> bool:
+        """Whether the user moved borders of the visible panes."""
+        return layout_of(self._shown) in self.moved_borders
+
+    def widen(self, sign: int) -> bool:
+        """Make the pane that has the focus wider (1) or narrower (-1): its right border moves, of the last pane the
+        left one. Returns whether there was room."""
+        at = self._shown.index(self.pane)
+        last = at == len(self._shown) - 1
+        index = at - 1 if last else at
+        return self._move_border(index, self.borders[index] + STEP * (-sign if last else sign))
+
+    def reset_borders(self) -> None:
+        """Move the borders of the visible panes back to where they were at first."""
+        layout = layout_of(self._shown)
+        if layout is not None:
+            self.moved_borders.pop(layout, None)
+            self.place_panes()
+
+    def _move_border(self, index: int, column: int) -> bool:
+        layout, before, width = layout_of(self._shown), self.borders, self.app.size.width
+        if layout is None or index >= len(before):
+            return False
+        after = move_border(before, index, column, self._shown, width)
+        if after == before:
+            return False
+        self.moved_borders[layout] = tuple(border / width for border in after)
+        self.place_panes()
+        return True
+
+    @on(Splitter.Dragged)
+    def _border_dragged(self, event: Splitter.Dragged) -> None:
+        self._move_border(event.index, event.column)
 
     def on_resize(self, event: events.Resize) -> None:
         self.place_panes()

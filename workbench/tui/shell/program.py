@@ -10,7 +10,7 @@ from pathlib import Path
 from workbench.config.logs import LOG_NAME
 from workbench.config.program import Program
 from workbench.suite.numerals import counted
-from workbench.tui.kit.actions import PANES
+from workbench.tui.kit.actions import PANE_TITLES, PANES
 from workbench.tui.kit.help import HelpScreen
 from workbench.tui.kit.painting import PaintedApp
 from workbench.tui.kit.stage import Stage
@@ -99,6 +99,9 @@ class ViewingCommands:
             "pane.run": lambda: self._main.go_to("run"),
             "pane.next": lambda: self._next_pane(1),
             "pane.previous": lambda: self._next_pane(-1),
+            "pane.narrower": lambda: self._widen(-1),
+            "pane.wider": lambda: self._widen(1),
+            "pane.widths": self._main.reset_borders,
             "zoom": self._zoom,
             "back": self._back,
         }
@@ -124,6 +127,11 @@ class ViewingCommands:
         if self._main.filter_box.typing:
             self._main.filter_box.end(keep=True)
         self._main.go_to(PANES[(PANES.index(self._main.pane) + step) % len(PANES)])
+
+    def _widen(self, sign: int) -> None:
+        if not self._main.widen(sign):
+            pane, way = PANE_TITLES[self._main.pane], "wider" if sign > 0 else "narrower"
+            self._stage.announce(f"{pane} cannot be {way}: each pane keeps a least width")
 
     def _zoom(self) -> None:
         self._main.zoomed = not self._main.zoomed

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from workbench.authoring.workspace import Workspace
@@ -54,6 +55,7 @@ def restore_position(remembered: Remembered, main: MainScreen) -> None:
         main.case_pane.view = remembered.view
     main.right = remembered.right or main.right
     main.zoomed = remembered.zoomed
+    main.moved_borders = dict(remembered.borders)
     place = remembered.projects.get(project_of(main.selection.open_suites.workspace))
     if place is not None:
         folded = (RowKey(_FOLDABLE[kind], Path(path)) for kind, path in place.folded if kind in _FOLDABLE)
@@ -83,5 +85,6 @@ def current_position(remembered: Remembered, main: MainScreen) -> Remembered:
         view=main.case_pane.view,
         right=main.right if main.right != "suites" else remembered.right,
         zoomed=main.zoomed,
+        borders=MappingProxyType(dict(main.moved_borders)),
     )
     return looks.with_place(project, place)

@@ -51,6 +51,8 @@ def situation_of(screen: PanesScreen) -> MainSituation:
         dirty=suite is not None and (suite.dirty or bool(suite.invalid_texts)),
         gone=suite is not None and suite.is_gone,
         dirty_suites=len(screen.selection.open_suites.dirty),
+        has_borders=bool(screen.borders),
+        moved_borders=screen.are_borders_moved,
         view=screen.case_pane.view,
         typing=_typing(screen),
         held=shown.paused.at if shown is not None and shown.paused and shown.paused.at != "permission" else None,

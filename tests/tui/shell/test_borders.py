@@ -1,0 +1,77 @@
+"""The borders between the panes: moved by keys and the mouse, remembered, and never so that a pane vanishes."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+from textual.events import MouseDown, MouseMove, MouseUp
+
+from tests.tui.apps import SMART_HOME, Opened, opened, suites_in
+from workbench.tui.kit.actions import Pane
+from workbench.tui.shell.borders import LEAST, borders_at, first_borders, move_border
+from workbench.tui.shell.messages import panes_shown
+
+SHARES = st.floats(0, 1, exclude_min=True, exclude_max=True)
+RIGHT = st.sampled_from(["case", "run"])
+
+
+@given(st.integers(80, 400), RIGHT, st.tuples(SHARES, SHARES), st.integers(-50, 500), st.integers(0, 1))
+def test_no_pane_vanishes(width: int, right: Pane, shares: tuple[float, float], column: int, index: int) -> None:
+    panes = panes_shown(width, "suites", right, False)
+    at = borders_at(shares[: len(panes) - 1], panes, width)
+    moved = move_border(at, min(index, len(at) - 1), column, panes, width)
+    for borders in (first_borders(panes, width), at, moved):
+        edges = (-1, *borders, width)
+        widths = [end - start - 1 for start, end in pairwise(edges)]
+        assert all(LEAST[pane] <= cells for pane, cells in zip(panes, widths, strict=True))
+    assert borders_at([border / width for border in moved], panes, width) == moved, "the same width shows the same"
+
+
+def _widths(app: Opened) -> list[int]:
+    return [app.app.main.query_one(f"#{pane}-pane").region.width for pane in app.app.main.panes_in_sight]
+
+
+async def _drag(app: Opened, splitter: str, column: int) -> None:
+    """Drag a border over the screen. The mouse leaves the border at once."""
+    begin = app.app.main.query_one(splitter).region.x
+    for kind, x in ((MouseDown, begin), (MouseMove, (begin + column) // 2), (MouseMove, column), (MouseUp, column)):
+        app.app.screen._forward_event(kind(None, x, 5, 0, 0, 1, False, False, False, screen_x=x, screen_y=5))
+        await app.settle()
+
+
+async def test_borders_are_moved_by_keys_and_mouse_and_stand_there_the_next_time(tmp_path: Path) -> None:
+    suites = suites_in(tmp_path, one=SMART_HOME)
+    async with opened(suites) as app:
+        assert _widths(app) == [31, 39, 48]
+        await app.press(">", ">", "2", "<", "3", "<")
+        assert _widths(app) == [35, 35, 48]
+        await _drag(app, "#splitter-1", 80)
+        assert _widths(app) == [35, 44, 39]
+        await _drag(app, "#splitter-0", 119)
+        assert _widths(app) == [58, LEAST["case"], LEAST["run"]], "the border pushes the other one"
+        await app.press("1", ">")
+        assert "Suites cannot be wider" in app.screen
+        await _drag(app, "#splitter-0", 40)
+        wide = _widths(app)
+        await app.press("z", "<")
+        assert "Only one pane is shown" in app.screen
+        await app.press("z")
+        assert _widths(app) == wide == [40, 48, 30]
+        app.app.remember()
+    async with opened(suites, size=(80, 24)) as app:
+        assert _widths(app) == [28, 51], "each layout has its own"
+        await app.press("3", ">", "q")
+        await app.until(lambda: not app.app.is_running)
+    async with opened(suites, size=(80, 24)) as app:
+        assert _widths(app) == [26, 53]
+        await app.pilot.resize_terminal(120, 36)
+        await app.settle()
+        assert _widths(app) == wide
+        await app.press("ctrl+p", *"firstwidths", "enter")
+        assert _widths(app) == [31, 39, 48]
+        await app.pilot.resize_terminal(160, 48)
+        await app.settle()
+        assert _widths(app) == [49, 49, 60]
