@@ -143,7 +143,7 @@ async def test_what_changes_nothing_or_cannot_be_seen_is_said(tmp_path: Path) ->
         await app.press("a")
         app.app.screen.query_one("#breakpoints-line").post_message(events.Paste(f"{LIGHTS}\nround 2"))
         await app.settle()
-        assert "only the first line was pasted" in app.screen
+        assert "Pasted the first of 2 lines: this field takes one line" in app.screen
         await app.press("enter")
         assert lines(app) == [LIGHTS]
 

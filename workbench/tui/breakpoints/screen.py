@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from textual import events, on
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
@@ -63,7 +63,7 @@ class _Points:
 
 
 class _LineField(SafeInput):
-    """The input of one breakpoint. Up and down select a completion. Only the first line of a paste is used."""
+    """The input of one breakpoint. Up and down select a completion."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "choose(-1)", show=False),
@@ -73,12 +73,6 @@ class _LineField(SafeInput):
     def __init__(self, widget_id: str, choose: Callable[[int], object]) -> None:
         super().__init__(placeholder="a breakpoint", widget_id=widget_id, select_on_focus=False)
         self._choose = choose
-        self.left_out = False
-        """Whether part of a paste was dropped, because it had several lines."""
-
-    def on_paste(self, event: events.Paste) -> None:
-        """Remember whether Textual's field drops part of the paste."""
-        self.left_out = len(event.text.split()) > len((event.text.splitlines() or [""])[0].split())
 
     def action_choose(self, by: int) -> None:
         """Mark a different completion."""
@@ -260,8 +254,7 @@ class BreakpointsScreen(SearchedScreen[None]):
     @on(Input.Changed)
     def _changed(self) -> None:
         if self._typing:
-            cut, self._field.left_out = self._field.left_out, False
-            self._mistake = "A breakpoint is one line: only the first line was pasted" if cut else None
+            self._mistake = None
             self._offer()
 
     @on(Input.Submitted)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import ClassVar, TypeVar
 
-from textual import events
+from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
@@ -14,8 +14,10 @@ from textual.layout import WidgetPlacement
 from textual.message import Message
 from textual.screen import ModalScreen
 from textual.strip import Strip
+from textual.widgets import Input
 
 from workbench.dataclasses import dataclass
+from workbench.tui.kit.fields import PasteChanged
 from workbench.tui.kit.line_view import LineView
 from workbench.tui.kit.painting import Bar
 from workbench.tui.kit.stage import ClosesOnce
@@ -167,6 +169,9 @@ class Dialog(ClosesOnce[_Answer], ModalScreen[_Answer]):
     def __init__(self, keys: Line) -> None:
         super().__init__()
         self._keys = keys
+        self._below: Line = EMPTY
+        """The keys that were last shown, which a notice covers until the text of a field changes."""
+        self._covered = False
         if self.HAS_SUBJECT:
             # `process_layout` places the frame.
             self.styles.align = ("left", "top")
@@ -207,7 +212,20 @@ class Dialog(ClosesOnce[_Answer], ModalScreen[_Answer]):
 
     def say_keys(self, keys: Line) -> None:
         """Replace the keys."""
+        self._below, self._covered = keys, False
         self.query_one("#keys", Bar).say(lambda _: keys)
+
+    @on(PasteChanged)
+    def _paste_changed(self, event: PasteChanged) -> None:
+        event.stop()
+        notice: Line = (Span(f" {GLYPHS.warned} {event.notice}", "warned"),)
+        self.query_one("#keys", Bar).say(lambda _: notice)
+        self._covered = True
+
+    @on(Input.Changed)
+    def _end_notice(self) -> None:
+        if self._covered:
+            self.say_keys(self._below)
 
     def on_resize(self, event: events.Resize) -> None:
         self._make_room(event.size.height)

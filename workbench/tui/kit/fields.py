@@ -11,6 +11,7 @@ from typing import Literal
 
 from textual import events
 from textual.geometry import Size
+from textual.message import Message
 from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widget import Widget
@@ -18,9 +19,20 @@ from textual.widgets import Input
 
 from workbench.tui.kit.painting import safe_strip
 
+ONE_LINE = "this field takes one line"
+
+
+class PasteChanged(Message, verbose=True):
+    """Reports that a field did not take a pasted text as it was. `notice` says what it took."""
+
+    def __init__(self, notice: str) -> None:
+        super().__init__()
+        self.notice = notice
+
 
 class SafeInput(Input):
-    """An input that shows each control character as a sign of one cell."""
+    """An input that shows each control character as a sign of one cell. Of a paste of several lines, it takes the first
+    one that is not blank, and reports that."""
 
     def __init__(
         self,
@@ -45,6 +57,20 @@ class SafeInput(Input):
 
     def render_line(self, y: int) -> Strip:
         return safe_strip(super().render_line(y))
+
+    def _on_paste(self, event: events.Paste) -> None:
+        taken(event)
+        pasted = event.text.splitlines()
+        lines = [line for line in pasted if line.strip()] or pasted[:1]
+        if not lines:
+            return
+        start, end = sorted(self.selection)
+        if self.max_length and len(self.value) - (end - start) + len(lines[0]) > self.max_length:
+            self.post_message(PasteChanged(f"Not pasted: this field takes at most {self.max_length} characters"))
+            return
+        self.replace(lines[0], start, end)
+        if len(lines) > 1:
+            self.post_message(PasteChanged(f"Pasted the first of {len(lines):,} lines: {ONE_LINE}"))
 
 
 class FilterField(SafeInput):
@@ -111,6 +137,14 @@ class LineField(SafeInput):
         if "\n" in event.text.strip("\n"):
             taken(event)
             self._break(event.text)
+
+    def take_joined(self, pasted: str) -> None:
+        """Insert several lines as one, joined with blanks, and report that."""
+        lines = pasted.splitlines()
+        if lines:
+            self.replace(" ".join(lines), *sorted(self.selection))
+        if len(lines) > 1:
+            self.post_message(PasteChanged(f"Pasted {len(lines):,} lines as one: {ONE_LINE}"))
 
     def on_click(self, event: events.Click) -> None:
         event.stop()

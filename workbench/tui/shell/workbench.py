@@ -30,6 +30,7 @@ from workbench.suite.numerals import counted
 from workbench.tools.listings import Listings
 from workbench.tui.breakpoints.project import Breakpoints
 from workbench.tui.kit.actions import Action
+from workbench.tui.kit.fields import PasteChanged
 from workbench.tui.kit.keymap import FILE_NAME as KEYS_FILE
 from workbench.tui.kit.keymap import load_keymap
 from workbench.tui.kit.memory import NOTHING, Memory
@@ -363,6 +364,9 @@ class Workbench(PaintedApp):
         end = "its end, since it is too long" if event.was_cut else ""
         text = f"Not pasted: {' and '.join(filter(None, (lost, end)))}{way}"
         self.announce(text, "warned", GLYPHS.warned)
+
+    def on_paste_changed(self, event: PasteChanged) -> None:
+        self.announce(event.notice, "warned", GLYPHS.warned)
 
     def on_paste_refused(self, event: PasteRefused) -> None:
         self.announce(f"{counted(event.length, 'character')} are too many to paste here", "warned", GLYPHS.warned)

@@ -120,7 +120,7 @@ class CallView(LineView):
 
     def _line_break(self, text: str) -> None:
         r"""Pasted text stays on one line, since a text contains line breaks as `\n` in quotes."""
-        self.query_one(LineField).insert_text_at_cursor(" ".join(text.split("\n")))
+        self.query_one(LineField).take_joined(text)
 
     def _place_field(self) -> None:
         if self._typed is None or self._typed not in self._picture.fields:

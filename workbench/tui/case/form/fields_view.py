@@ -216,11 +216,11 @@ class FormFields(FormRows):
         """Handle more than one line: switch to a field of several lines if the cell allows it, otherwise join them with
         blanks."""
         line = self.query_one(LineField)
+        if self._over is None or self._over[2].kind not in _SEVERAL_LINES:
+            line.take_joined(pasted)
+            return
         start, end = sorted(line.selection) if pasted else (line.cursor_position,) * 2
         before, after = line.value[:start], line.value[end:]
-        if self._over is None or self._over[2].kind not in _SEVERAL_LINES:
-            line.replace(" ".join(pasted.splitlines()), start, end)
-            return
         line.remove_class("open")
         self.several = True
         text = before + (pasted or "\n") + after
