@@ -6,7 +6,7 @@ from pathlib import Path
 
 from workbench.authoring.document import HEAD, Document
 from workbench.authoring.known_tools import KnownTools
-from workbench.authoring.open_suite import OpenSuite
+from workbench.authoring.open_suite import CellKey, InvalidText, OpenSuite
 from workbench.authoring.open_suites import OpenSuites
 from workbench.authoring.workspace import Workspace
 from workbench.suite.loading import SuiteFile, load_suite, parse_suite
@@ -143,3 +143,39 @@ def test_a_name_that_no_listed_tool_has_is_a_problem_of_its_case(tmp_path: Path)
         9,
         "warning",
     )
+
+
+def test_an_invalid_text_follows_its_cell_and_is_forgotten_with_it() -> None:
+    cases = [
+        '[[cases]]\nname = "A"\nuser = "a"\n',
+        '[[cases]]\nname = "B"\nuser = "b"\n',
+        '[[cases.ordered]]\ntool = "one"\n[cases.ordered.args]\nlevel = 1\n',
+        '[[cases.ordered]]\ntool = "two"\n[cases.ordered.args]\nlevel = 2\n',
+    ]
+    suite = OpenSuite(read("\n".join([TEXT, *cases])))
+
+    def texts(*parts: str) -> dict[CellKey, str]:
+        suite.change(Document.of("\n".join([TEXT, *parts])), "Changed")
+        return {cell: one.text for cell, one in suite.invalid_texts.items()}
+
+    def level(case: str, call: int, name: str = "level") -> CellKey:
+        return case, ("expected", ("ordered", call, "args", name), "")
+
+    key_of_b = suite.cases[1].key
+    suite.invalid_texts = {
+        level(key_of_b, 0): InvalidText("first", "level", "?"),
+        level(key_of_b, 1): InvalidText("second", "level", "?"),
+        (suite.cases[0].key, ("number", ("timeout",), "")): InvalidText("absent", "timeout", "?"),
+    }
+    absent = {("a", ("number", ("timeout",), "")): "absent"}
+    assert texts(*cases, "# a remark") == {level("b", 0): "first", level("b", 1): "second"} | absent
+    assert texts(cases[0], cases[1], cases[3], cases[2]) == {level("b", 1): "first", level("b", 0): "second"} | absent
+    suite.undo()
+    assert texts(cases[0], "[[cases") == {level("b", 0): "first", level("b", 1): "second"} | absent, "not TOML"
+    assert texts(*cases[:2], cases[3]) == {level("b", 0): "second"} | absent, "the first call is gone"
+    assert texts(*cases[1:2], cases[3]) == {level("b", 0): "second"}, "the first case is gone"
+    renamed = [cases[1].replace('"B"', '"C"'), cases[3]]
+    assert texts(*renamed) == {level("c", 0): "second"}
+    renamed[1] = renamed[1].replace("level", "rank")
+    assert texts(*renamed) == {level("c", 0, "rank"): "second"}
+    assert texts(renamed[0], '[[cases.ordered]]\ntool = "two"\n') == {}

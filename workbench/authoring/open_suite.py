@@ -8,9 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from workbench.authoring.document import HEAD, CaseOutline, Document, outline_of, with_unparsed
+from workbench.authoring.form.tables import place_in
 from workbench.dataclasses import dataclass
 from workbench.suite.loading import SuiteFile, parse_suite
-from workbench.suite.problems import Problem, written
+from workbench.suite.problems import Place, Problem, written
 from workbench.suite.rereading import reread
 from workbench.suite.saving import FileState
 from workbench.suite.splice import SuiteText
@@ -42,7 +43,10 @@ class InvalidText:
     why: str
 
 
-CellKey = tuple[str | None, Hashable]
+CellId = tuple[str, Place, str]
+"""A cell of a form regardless of its content: its kind, place and option."""
+
+CellKey = tuple[str | None, CellId]
 """The key of a case (`None`: the suite's settings) and a cell of its form."""
 
 
@@ -62,6 +66,8 @@ class OpenSuite:
         """Adds problems that can only be found with the tools of the suite's servers."""
         self.invalid_texts: dict[CellKey, InvalidText] = {}
         """Invalid text in fields of the form, which is not part of any document."""
+        self._places_of: Document | None = None
+        """The document that has the cells of the invalid texts, while the current one is not TOML."""
         self._history: list[Change] = []
         self._at = 0
         self._made_here = False
@@ -156,11 +162,30 @@ class OpenSuite:
         more = f" and {others} other field{'s' if others > 1 else ''}" if others else ""
         return f"the invalid text in `{first.cell}`{more}. {first.why[:1].upper()}{first.why[1:]}"
 
-    def rename_invalid_texts(self, case: str | None, key: str | None) -> None:
-        """Move invalid text to the new key of a case."""
-        if case != key:
-            for of, cell in [about for about in self.invalid_texts if about[0] == case]:
-                self.invalid_texts[key, cell] = self.invalid_texts.pop((of, cell))
+    def _follow_cells(self, before: Document) -> None:
+        """Move the invalid texts to where their cells are now, and forget those whose cell is gone. The dictionary
+        stays the same, because a form holds it."""
+        if not self.invalid_texts:
+            return
+        before, after = self._places_of or before, self.document
+        if before.parts is None or after.parts is None:
+            self._places_of = before
+            return
+        self._places_of = None
+        indices = {case.key: case.index for case in before.cases}
+        cases_before, cases_after = list(before.parts.cases), list(after.parts.cases)
+        texts = list(self.invalid_texts.items())
+        self.invalid_texts.clear()
+        for (key, (kind, place, option)), text in texts:
+            if key is None:
+                moved = place_in(after.table(HEAD), before.table(HEAD), place)
+                if moved is not None:
+                    self.invalid_texts[None, (kind, moved, option)] = text
+            elif key in indices:
+                moved = place_in(cases_after, cases_before, (indices[key], *place))
+                if moved is not None:
+                    index = int(moved[0])
+                    self.invalid_texts[after.cases[index].key, (kind, moved[1:], option)] = text
 
     @property
     def is_gone(self) -> bool:
@@ -238,6 +263,7 @@ class OpenSuite:
         else:
             self._history.append(Change(document, summary, group, case, top.readings))
             self._at += 1
+        self._follow_cells(now)
         return True
 
     def end_group(self) -> None:
@@ -280,14 +306,17 @@ class OpenSuite:
         undone = self._history[self._at]
         self._at -= 1
         self.end_group()
+        self._follow_cells(undone.document)
         return undone
 
     def redo(self) -> Change | None:
         """Go forward one step. Returns the change that was redone."""
         if self.redoable is None:
             return None
+        before = self.document
         self._at += 1
         self.end_group()
+        self._follow_cells(before)
         return self._history[self._at]
 
     def saved(self, state: FileState) -> None:

@@ -178,6 +178,34 @@ async def test_a_text_that_a_cell_refuses_is_there_again_with_its_reason(tmp_pat
         assert "half" in suite.document.text
 
 
+async def test_a_text_that_a_cell_refuses_follows_its_cell_and_goes_with_it(tmp_path: Path) -> None:
+    suites = suites_in(tmp_path, home=SCHEMA)
+    async with opened(suites, size=(160, 48)) as app:
+        main = app.app.main
+        form, suite = await begin_schema(app), main.open_suites.suites[0]
+        place = form.page.rows[form.page.row].place
+        assert place == ("tools", 0, "parameters")
+        await app.press("escape")
+        other = '[[tools]]\nname = "first"\ndescription = "Another."\nparameters = { type = "object" }\n\n'
+        (suites / "home.toml").write_text(SCHEMA.replace("[[tools]]", other + "[[tools]]", 1))
+        app.app.services.reader.read_soon()
+        await app.until(lambda: "first" in suite.document.text)
+        await begin(app, *place)
+        assert "half" not in str(form.field.value if not form.several else form.field.text)  # type: ignore[union-attr]
+        await app.press("escape")
+        await begin(app, "tools", 1, "parameters")
+        assert form.field.text.endswith('"required": ["half')  # type: ignore[union-attr]
+        await app.press("escape")
+        form.go_to(("tools", 1))
+        await app.press("delete")
+        assert "set_lights" not in suite.document.text[: suite.document.text.index("[[cases]]")]
+        await app.press("ctrl+s")
+        await app.until(lambda: not suite.dirty)
+        assert "invalid text" not in app.screen
+        await app.pilot.press("ctrl+q")
+        await app.until(lambda: app.app._exit)
+
+
 async def test_quitting_asks_about_a_text_that_a_cell_refuses(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, home=SCHEMA), size=(160, 48)) as app:
         await begin_schema(app)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from workbench.suite.model import ANY_TOOL
 from workbench.suite.problems import Place
 from workbench.suite.render import Table
-from workbench.suite.sameness import same
+from workbench.suite.sameness import partners, same
 
 ABSENT = object()
 """Stands for the value of a key that is not written."""
@@ -50,6 +50,29 @@ def first_change(before: object, after: object) -> Place:
         return ()
     place = (changed[0],)
     return (*place, *first_change(value_at(before, place), value_at(after, place)))
+
+
+def place_in(after: object, before: object, place: Place) -> Place | None:
+    """Return where the element at a place of `before` is in `after`, `None` if it is gone. A key that was not written
+    stays at its place as long as what it belongs to is there."""
+    if not place:
+        return ()
+    old = value_at(before, place[:1])
+    part: str | int | None = place[0]
+    if isinstance(before, list) and isinstance(after, list):
+        pairs = partners(before, after)
+        part = pairs.index(place[0]) if place[0] in pairs else None
+    elif isinstance(before, dict) and isinstance(after, dict):
+        if old is ABSENT:
+            return place
+        if part not in after:  # a key may have been renamed
+            part = next((key for key in after if key not in before and same(after[key], old)), None)
+    else:
+        return None
+    if part is None:
+        return None
+    rest = place_in(value_at(after, (part,)), old, place[1:])
+    return (part, *rest) if rest is not None else None
 
 
 def with_value(table: Table, place: Place, value: object) -> Table:

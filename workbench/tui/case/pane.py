@@ -173,7 +173,6 @@ class CasePane(Vertical):
             document = with_table(suite.document, index, table)
         except SpliceError as error:
             return str(error)
-        suite.rename_invalid_texts(case, document.cases[index].key if index != HEAD else None)
         self._open_suites.change(suite, document, summary, group=group, case=case, index=index)
         return None
 

@@ -16,7 +16,7 @@ from workbench.authoring.form.completions import CHOSEN, suggestions
 from workbench.authoring.form.edits import Edit, edited, with_id
 from workbench.authoring.form.row import Cell, FormRow, FormSource
 from workbench.authoring.form.typed import CellError
-from workbench.authoring.open_suite import CellKey, InvalidText
+from workbench.authoring.open_suite import CellId, CellKey, InvalidText
 from workbench.suite.problems import Place
 from workbench.suite.render import Table
 from workbench.suite.sameness import same
@@ -418,6 +418,6 @@ class FormFields(FormRows):
         self.query_one(CompletionList).place(place, Region(0, 0, self.size.width, self.size.height))
 
 
-def _which(cell: Cell) -> Hashable:
+def _which(cell: Cell) -> CellId:
     """Identify a cell of a form, regardless of its content."""
     return cell.kind, cell.place, cell.option
