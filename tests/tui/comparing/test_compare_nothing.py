@@ -37,6 +37,7 @@ async def test_of_a_suite_that_cannot_run_it_says_that_it_has_errors(tmp_path: P
 async def test_of_several_that_cannot_run_it_says_so_of_all(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, one=BROKEN, two=BROKEN)) as app:
         app.app.main.selection.tree.move_to(0)
+        assert "the suite, or a case of it, whose change you want to undo" in await said(app, "u")
         await comparing(app, "home")
         said_of_all = "The suites cannot run yet: they have errors; Esc, then e edits them"
         assert said_of_all in app.screen
@@ -47,6 +48,7 @@ async def test_a_suite_without_cases_says_that_it_has_none(tmp_path: Path, key: 
     async with opened(suites_in(tmp_path, a_empty=EMPTY, home=SMART_HOME), size=(80, 24)) as app:
         screen = await comparing(app, "home", "down")
         assert screen.state.cases == ()
+        assert app.screen.splitlines()[1].startswith("  case")
         none = "There is no case here yet; Esc, then n makes one"
         assert f"{none}." in app.screen
         assert await said(app, key) == none

@@ -158,6 +158,8 @@ async def test_a_suite_that_never_was_on_the_disk_is_offered_too(tmp_path: Path)
     async with opened(suites) as app:
         app.app.main.open_suites.add(OpenSuite.new(suites / "new.toml", MINE))
     async with opened(suites) as app:
+        await app.until(lambda: isinstance(app.app.screen, LeftScreen) and "does not exist yet" in app.screen)
+        assert app.screen.count("never saved") == 1
         await answer(app, LeftScreen, "1")
         await app.until(lambda: bool(app.app.main.open_suites.dirty))
         await app.press("ctrl+s")

@@ -47,11 +47,17 @@ def _edit_held(now: MainSituation) -> str | None:
 
 
 def _undo(now: MainSituation) -> str | None:
-    return None if now.undoable or now.refused else "there is nothing to undo in this suite"
+    return None if now.undoable or now.refused else _no_change(now, "undo")
 
 
 def _redo(now: MainSituation) -> str | None:
-    return None if now.redoable or now.refused else "there is nothing to redo in this suite"
+    return None if now.redoable or now.refused else _no_change(now, "redo")
+
+
+def _no_change(now: MainSituation, verb: str) -> str:
+    if not now.has_file:
+        return f"put the cursor on the suite, or a case of it, whose change you want to {verb}"
+    return f"there is nothing to {verb} in this suite"
 
 
 def _open_in_editor(now: MainSituation) -> str | None:

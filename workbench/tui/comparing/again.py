@@ -14,13 +14,13 @@ from workbench.tui.lines.spans import EMPTY, Line
 
 
 def expected(estimate: Estimate) -> str:
-    """Return what runs will probably take: `about 1,200 tokens and $0.0034`."""
-    runs = estimate.runs
+    """Return what runs will probably take: `about 1,200 tokens and $0.0034, cost unknown for 2 runs`. Runs that cost
+    nothing are no price for those of unknown cost."""
+    runs, unpriced = estimate.runs, estimate.without_cost
     tokens = "" if estimate.without_tokens == runs else f"about {estimate.tokens:,} tokens"
-    cost = "cost unknown" if estimate.without_cost == runs else f"about {cost_text(estimate.cost_usd)}"
-    partly = estimate.without_cost if estimate.without_cost < runs else 0
-    rest = f", and the unknown cost of {counted(partly, 'run')}" if partly else ""
-    return f"{tokens}{' and ' if tokens and cost != 'cost unknown' else ', ' if tokens else ''}{cost}{rest}"
+    cost = "" if unpriced and not estimate.cost_usd else f"about {cost_text(estimate.cost_usd)}"
+    unknown = "cost unknown" if unpriced == runs else f"cost unknown for {counted(unpriced, 'run')}" if unpriced else ""
+    return ", ".join(filter(None, (" and ".join(filter(None, (tokens, cost))), unknown)))
 
 
 class AgainScreen(AskScreen[Literal["run", "no"]]):

@@ -24,6 +24,9 @@ from workbench.tui.lines.words import model_label, score
 GAP = 2
 """The cells before each column. The second one can hold a mark for the cell after it."""
 
+NAMES_HEAD = "  case"
+"""The heading of the first column."""
+
 NAMES_MIN = 10
 NAMES_SHARE = 1 / 3
 """The minimum width of the first column, and the share of the width that it may take if space is short, reduced so that
@@ -125,7 +128,7 @@ def columns_of(
         for model, head, length in zip(state.models, heads, lengths, strict=True)
     )
     left = width - sum(widths) - GAP * len(widths)
-    names = max(names, floors.get(None, 0) + 3)
+    names = max(names, floors.get(None, 0) + 3, len(NAMES_HEAD))
     if names <= left:
         widths = _widened(widths, heads, left - names)
     elif left >= _names_room(widths, width):
@@ -177,7 +180,7 @@ def _name(case: ComparedCase, with_suite: bool) -> str:
 def header_line(state: CompareState, columns: Columns, heads: Sequence[Head]) -> Line:
     """Return the models' names above their cells, and the number of hidden columns."""
     more = f" {GLYPHS.result}{columns.first}" if columns.first else ""
-    line = [Span(padded("  case", columns.names - cell_len(more)) + more, "muted")]
+    line = [Span(padded(NAMES_HEAD, columns.names - cell_len(more)) + more, "muted")]
     for at in range(columns.first, columns.end):
         role: Role = "badge" if at == state.column else "heading"
         line += [Span(" " * GAP), Span(heads[at].padded(columns.widths[at]), role)]
