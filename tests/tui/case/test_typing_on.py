@@ -185,11 +185,12 @@ async def test_a_text_that_a_cell_refuses_follows_its_cell_and_goes_with_it(tmp_
         form, suite = await begin_schema(app), main.open_suites.suites[0]
         place = form.page.rows[form.page.row].place
         assert place == ("tools", 0, "parameters")
-        await app.press("escape")
         other = '[[tools]]\nname = "first"\ndescription = "Another."\nparameters = { type = "object" }\n\n'
         (suites / "home.toml").write_text(SCHEMA.replace("[[tools]]", other + "[[tools]]", 1))
         app.app.services.reader.read_soon()
         await app.until(lambda: "first" in suite.document.text)
+        assert form.typing and form.page.rows[form.page.row].place == ("tools", 1, "parameters")
+        await app.press("escape")
         await begin(app, *place)
         assert "half" not in str(form.field.value if not form.several else form.field.text)  # type: ignore[union-attr]
         await app.press("escape")
@@ -202,6 +203,12 @@ async def test_a_text_that_a_cell_refuses_follows_its_cell_and_goes_with_it(tmp_
         await app.press("ctrl+s")
         await app.until(lambda: not suite.dirty)
         assert "invalid text" not in app.screen
+        await begin(app, "tools", 0, "parameters")
+        await app.press(*"[")
+        (suites / "home.toml").write_text(SCHEMA[: SCHEMA.index("[[tools]]")] + SCHEMA[SCHEMA.index("[[cases]]") :])
+        app.app.services.reader.read_soon()
+        await app.until(lambda: "its cell no longer exists" in app.screen)
+        assert not form.typing and not suite.invalid_texts
         await app.pilot.press("ctrl+q")
         await app.until(lambda: app.app._exit)
 

@@ -53,18 +53,18 @@ def first_change(before: object, after: object) -> Place:
 
 
 def place_in(after: object, before: object, place: Place) -> Place | None:
-    """Return where the element at a place of `before` is in `after`, `None` if it is gone. A key that was not written
-    stays at its place as long as what it belongs to is there."""
+    """Return where the element at a place of `before` is in `after`, `None` if it is gone. What was not written stays
+    at its place as long as what it belongs to is there."""
     if not place:
         return ()
     old = value_at(before, place[:1])
     part: str | int | None = place[0]
+    if old is ABSENT and isinstance(after, type(before)):
+        return place
     if isinstance(before, list) and isinstance(after, list):
         pairs = partners(before, after)
         part = pairs.index(place[0]) if place[0] in pairs else None
     elif isinstance(before, dict) and isinstance(after, dict):
-        if old is ABSENT:
-            return place
         if part not in after:  # a key may have been renamed
             part = next((key for key in after if key not in before and same(after[key], old)), None)
     else:

@@ -15,6 +15,7 @@ from textual.widgets import Input
 from workbench.authoring.form.completions import CHOSEN, suggestions
 from workbench.authoring.form.edits import Edit, edited, with_id
 from workbench.authoring.form.row import Cell, FormRow, FormSource
+from workbench.authoring.form.tables import place_in
 from workbench.authoring.form.typed import CellError
 from workbench.authoring.open_suite import CellId, CellKey, InvalidText
 from workbench.suite.problems import Place
@@ -119,19 +120,28 @@ class FormFields(FormRows):
         opened, over = self.page.opened, self._over
         assert opened is not None and over is not None
         self.page.opened = None
-        self.page.show(source, over[1].place)
+        row_place, cell_place = (self._place_now(source, one.place) for one in over[1:])
+        self.page.show(source, row_place)
         row = self.page.current
-        cells = row.cells if row is not None and row.place == over[1].place else ()
-        at = next((at for at, cell in enumerate(cells) if _which(cell) == _which(over[2])), None)
+        cells = row.cells if row is not None and row.place == row_place else ()
+        kind, _, option = _which(over[2])
+        at = next((at for at, cell in enumerate(cells) if _which(cell) == (kind, cell_place, option)), None)
         if row is None or at is None:
             self.page.opened = opened
-            self._report_invalid_text()
+            self._report_invalid_text(is_gone=row_place is None)
             self._close()
             return
         self.page.cell = at
         text = self._text if opened.refused else cells[at].text
         self._put_field(source, row, cells[at], text, opened.refused)
         self.query_one(CompletionList).close()
+
+    def _place_now(self, source: FormSource, place: Place) -> Place | None:
+        """Return where a place of the edited form is in one that changed elsewhere, `None` if the element of a list
+        that it belongs to is gone. A key may be unwritten and still have a row."""
+        end = next((at for at in range(len(place), 0, -1) if isinstance(place[at - 1], int)), 0)
+        element = place_in(source.table, self._made, place[:end])
+        return (*element, *place[end:]) if element is not None else None
 
     def scroll_lines(self, delta: int) -> None:
         super().scroll_lines(delta)
@@ -279,10 +289,11 @@ class FormFields(FormRows):
         else:
             self.invalid_texts.pop((self.case, _which(cell)), None)
 
-    def _report_invalid_text(self) -> None:
+    def _report_invalid_text(self, *, is_gone: bool = False) -> None:
         refused = self.page.opened.refused if self.page.opened is not None else ""
         if refused and self.page.adding is None:
-            self._tell(f"the text is invalid and was not applied: {refused}; Enter in its cell shows it again")
+            end = "its cell no longer exists" if is_gone else "Enter in its cell shows it again"
+            self._tell(f"the text is invalid and was not applied: {refused}; {end}")
 
     def _suggest(self, typed: str) -> None:
         assert self._over is not None
