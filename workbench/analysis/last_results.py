@@ -37,6 +37,12 @@ class LastResult:
         return min((cell.status for cell in self.cells), key=WORST_FIRST.index)
 
     @property
+    def worst_run(self) -> RunRow:
+        """The first run with the worst status."""
+        finished = [(WORST_FIRST.index(run.figures.status), run) for run in self.runs if run.figures is not None]
+        return min(finished, key=lambda ranked: ranked[0])[1]
+
+    @property
     def score(self) -> float | None:
         """The lowest score among the models."""
         return min((cell.score for cell in self.cells if cell.score is not None), default=None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from contextlib import closing
 from datetime import timedelta
@@ -11,6 +12,8 @@ import pytest
 
 from tests.tui.apps import SMART_HOME, Opened, opened, suites_in
 from tests.tui.histories import BEGAN, Made, well, write_history
+from workbench.tui.grades.screen import GradesScreen
+from workbench.tui.trajectory.screen import TrajectoryScreen
 
 BATCHES = (Made(well("Movie night", "Lights off")), Made(well("Movie night"), models=("offline", "silent")))
 """The last one was made on the second day."""
@@ -58,6 +61,36 @@ async def test_the_tree_shows_results_of_before_with_their_age_until_a_run_repla
         await app.until(lambda: app.app.main.book.progress().done == 1)
         assert " h" not in rows(app)["Movie night"] and rows(app)["Lights off"] == "✓ 1.00 5 h"
         assert "Last run" not in app.screen
+
+
+async def test_the_last_run_of_before_and_its_grades_are_opened_from_the_run_pane(tmp_path: Path) -> None:
+    suites, history = before(tmp_path)
+    async with opened(suites, size=(160, 24), live=True, history=history) as app:
+        await app.press("3")
+        assert "Enter  opens the worst of its runs" in app.screen
+        assert re.search(r"= grades   Enter open", app.screen.splitlines()[-1])
+        await app.press("Y")
+        assert "This case has not been run in this session; r runs it" in app.screen
+        await app.press("enter")
+        await app.until(lambda: isinstance(app.app.screen, TrajectoryScreen))
+        assert "batch #2" in app.screen and "Movie night" in app.screen and "failed" in app.screen
+        await app.press("escape", "equals_sign")
+        await app.until(lambda: isinstance(app.app.screen, GradesScreen))
+        assert "Movie night" in app.screen
+        await app.press("escape")
+        app.app.main.selection.select(suites / "home.toml")
+        await app.settle()
+        assert "Enter expand" in app.screen.splitlines()[-1]
+        for key in ("enter", "equals_sign", "Y"):
+            await app.press(key)
+            assert "Put the cursor on a case that was run" in app.screen
+        app.app.main.selection.select(suites / "home.toml", "lights-off")
+        await app.settle()
+        assert "Enter  opens the worst of its runs" in app.screen
+        history.unlink()
+        await app.press("enter")
+        await app.until(lambda: "history" in app.screen.splitlines()[-1])
+        assert app.app.screen is app.app.main
 
 
 async def test_a_case_that_is_edited_here_or_on_the_disk_says_so(tmp_path: Path) -> None:

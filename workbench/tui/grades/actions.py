@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from workbench.dataclasses import dataclass
-from workbench.tui.kit.actions import Action, Feature, MainSituation, Situation, search_actions
+from workbench.tui.kit.actions import Action, Feature, MainSituation, Situation, search_actions, why_no_run
 
 
 @dataclass(frozen=True)
@@ -14,10 +14,10 @@ class GradesNow(Situation):
 
 
 def _grades(now: MainSituation) -> str | None:
-    if now.graded:
+    if now.graded or now.ran_before:
         return None
     if now.shown == "nothing":
-        return "this case has not been run; {run.case} runs it"
+        return why_no_run(now)
     if now.shown == "a run":
         return "this run is not finished yet"
     return now.why_not_graded

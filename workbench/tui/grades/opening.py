@@ -18,17 +18,19 @@ if TYPE_CHECKING:
 class GradesCommands:
     """Opens the screen of grades."""
 
-    def __init__(self, stage: Stage, selection: Selection) -> None:
+    def __init__(self, stage: Stage, selection: Selection, *, show_last: Callable[[], object]) -> None:
         self._stage = stage
         self._selection = selection
+        self._show_last = show_last
         self.methods: dict[str, Callable[[], object]] = {"grades": self._open}
 
     def _open(self) -> None:
         from workbench.tui.grades.screen import GradesScreen
 
         run = self._selection.run
-        result = run.shown_result if run is not None else None
-        if run is not None and result is not None and result.grades:
+        if run is None:
+            self._show_last()
+        elif (result := run.shown_result) is not None and result.grades:
             state = self._state_of(run.shown_case, result)
             self._stage.show(GradesScreen(self._stage, state, self._other_run))
 

@@ -13,6 +13,7 @@ from workbench.reports.history_list import called
 from workbench.trajectory.recording import RecordingError
 from workbench.tui.kit.stage import Stage, in_background
 from workbench.tui.lines.glyphs import GLYPHS
+from workbench.tui.lines.words import why_not_graded
 from workbench.tui.tree.selection import Selection
 
 if TYPE_CHECKING:
@@ -187,6 +188,40 @@ class HistoryCommands:
             return self._runs.of(records[0], wanted[0][0])
         left, right = records
         return await self._pairs.of(left, right, tuple(f"#{run.batch}" for _, run, _ in wanted))
+
+    def open_last_run(self) -> None:
+        """Show the run that decides the last result of the selected case, by its latest grades."""
+
+        async def made() -> SideScreen[None]:
+            record = await in_background(read)
+            return self._runs.of(record, f"batch #{run.batch}")
+
+        if (last := self._selection.last_result) is not None:
+            run, read = last.worst_run, self._reader_of(last.worst_run)
+            self._show_from(None, made)
+
+    def show_last_grades(self) -> None:
+        """Show the grades of the run that decides the last result of the selected case."""
+
+        async def made() -> SideScreen[None]:
+            from workbench.tui.grades.screen import GradesScreen
+            from workbench.tui.grades.state import GradesState
+
+            record = await in_background(read)
+            result = record.shown_result
+            if result is None or not result.grades:
+                raise RecordingError(why_not_graded(result) if result is not None else "this run has no result")
+            return GradesScreen(self._stage, GradesState(record.shown_case, result))
+
+        if (last := self._selection.last_result) is not None:
+            read = self._reader_of(last.worst_run)
+            self._show_from(None, made)
+
+    def _reader_of(self, run: RunRow) -> Callable[[], RunRecord]:
+        """Return what reads a run with its latest grades."""
+        from workbench.tui.run_book.stored import read_latest, record_of
+
+        return lambda: record_of(read_latest(self._file, run))
 
     # One case over time
 

@@ -79,6 +79,8 @@ class MainSituation(Situation):
     cases: int = 0
     """The number of cases in the tree."""
     shown: Shown = "nothing"
+    ran_before: bool = False
+    """Whether the selected case has no run of this session, but one in the history."""
     graded: bool = False
     """Whether the displayed run has grades."""
     why_not_graded: str = ""
@@ -134,6 +136,13 @@ Why = Callable[[Any], str | None]
 def always(_: Situation) -> str | None:
     """Return that an action is always available."""
     return None
+
+
+def why_no_run(now: MainSituation) -> str:
+    """Return why no run is displayed."""
+    if now.row != "case":
+        return "put the cursor on a case that was run"
+    return f"this case has not been run{' in this session' if now.ran_before else ''}; {{run.case}} runs it"
 
 
 HELD_AT: Mapping[str, str] = {"request": "before a request", "call": "before a call", "result": "after a result"}

@@ -112,6 +112,12 @@ def read_recording(file: Path, run: RunRow, grading: Regrade | None = None) -> R
         return history.recording(run, grading)
 
 
+def read_latest(file: Path, run: RunRow) -> Recording:
+    """Read one run with all its events, by its latest grades."""
+    with opened(file) as history:
+        return history.recording(run, next(iter(history.gradings(run.batch)[-1:]), None))
+
+
 def main_causes(file: Path | None, failed: Sequence[RunRow | RunRecord]) -> dict[str, Cause]:
     """Find out the main causes of failed runs, by the ids of runs of this session, and by #id of rows of the history in
     `file`. Those that cannot be read have none."""

@@ -30,6 +30,7 @@ from workbench.tui.shell.actions import PROGRAM, VIEWING
 from workbench.tui.stepping import actions as stepping
 from workbench.tui.tools.actions import FEATURE as TOOLS
 from workbench.tui.trajectory.actions import FEATURE as TRAJECTORY
+from workbench.tui.trajectory.actions import OF_STORED_RUN
 from workbench.tui.tree.actions import FEATURE as TREE
 from workbench.tui.two_runs.actions import FEATURE as TWO_RUNS
 
@@ -132,13 +133,15 @@ def shown_keys(now: MainSituation) -> list[tuple[Action, bool]]:
     wanted = {
         "save": now.dirty,
         "accept": now.pane == "run" and now.shown == "a finished run",
-        "grades": now.pane == "run" and now.graded,
+        "grades": now.pane == "run" and (now.graded or now.ran_before),
     }
     next_up = [action for action in rest if wanted.get(action.id)]
     names = _FIRST if now.held is None else _HELD
     first = [action for name in names for action in (*own, *rest) if action.id == name]
     others = sorted(rest, key=lambda action: _rank(action, now))
     ordered = {action.id: action for action in (*first, *next_up, *own, *others)}
+    if now.ran_before and "run.expand" in ordered:
+        ordered["run.expand"] = OF_STORED_RUN
     return [(action, action.why_not(now) is None) for action in ordered.values()]
 
 

@@ -34,6 +34,7 @@ def situation_of(screen: PanesScreen) -> MainSituation:
         failed="failed" in screen.book.endings,
         cases=screen.selection.tree.case_count,
         shown=_what_is_shown(shown),
+        ran_before=screen.selection.last_result is not None,
         graded=shown is not None and shown.result is not None and bool(shown.result.grades),
         why_not_graded=_why_not_graded(shown),
         broke_off=shown is not None and shown.result is not None and shown.result.status in BROKEN_OFF,
@@ -97,9 +98,7 @@ def _other_call(screen: PanesScreen, run: RunRecord | None) -> str | None:
 def _why_not_taken(screen: PanesScreen, *, answered: bool) -> str | None:
     """Return why the selected call cannot be put into the case, with its result if `answered`."""
     suite, run, call_id = screen.selection.suite, screen.selection.run, screen.run_pane.call_meant
-    if run is None:
-        return "this case has not been run; r runs it"
-    if call_id is None:
+    if run is None or call_id is None:
         return "put the cursor on a call or its result"
     if answered and not run.view.is_answered(call_id):
         return "this call has no answer yet: s steps to it"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.tui.kit.actions import ANSWERS, HELD_AT, Action, Feature, MainSituation, while_held
+from workbench.tui.kit.actions import ANSWERS, HELD_AT, Action, Feature, MainSituation, while_held, why_no_run
 from workbench.tui.runs.actions import why_not_run
 
 
@@ -27,11 +27,11 @@ def _go(now: MainSituation) -> str | None:
 
 
 def _mock(now: MainSituation) -> str | None:
-    return now.not_mockable
+    return why_no_run(now) if now.shown == "nothing" else now.not_mockable
 
 
 def _expect(now: MainSituation) -> str | None:
-    return now.not_expectable
+    return why_no_run(now) if now.shown == "nothing" else now.not_expectable
 
 
 _anywhere = while_held(HELD_AT, "")

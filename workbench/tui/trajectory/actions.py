@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from workbench.dataclasses import dataclass
-from workbench.tui.kit.actions import Action, Feature, MainSituation, Shown, Situation
+from workbench.tui.kit.actions import Action, Feature, MainSituation, Shown, Situation, why_no_run
 
 
 @dataclass(frozen=True)
@@ -15,11 +15,17 @@ class TrajectoryNow(Situation):
 
 
 def _other_run(now: MainSituation) -> str | None:
+    if not now.runs:
+        return why_no_run(now)
     return None if now.runs > 1 else "this case has only one run to show; {models} chooses more models"
 
 
+def _open(now: MainSituation) -> str | None:
+    return None if now.ran_before else _item(now)
+
+
 def _item(now: MainSituation) -> str | None:
-    return None if now.runs else "this case has not been run; {run.case} runs it"
+    return None if now.runs else why_no_run(now)
 
 
 def _save_run(now: MainSituation) -> str | None:
@@ -29,12 +35,12 @@ def _save_run(now: MainSituation) -> str | None:
         return "this run is a recording already"
     if now.shown == "a run":
         return "this run is not finished yet; {step} holds it, and then what there is can be saved"
-    return "this case has no run to save; {run.case} runs it"
+    return why_no_run(now)
 
 
 def _fork(now: MainSituation) -> str | None:
     if now.shown == "nothing":
-        return "this case has not been run; {run.case} runs it"
+        return why_no_run(now)
     if now.shown == "a run" and now.held is None:
         return "this run is under way: {step} holds it at its next stop, and then it can be forked"
     return None
@@ -42,7 +48,7 @@ def _fork(now: MainSituation) -> str | None:
 
 def _accept(now: MainSituation) -> str | None:
     if now.shown == "nothing":
-        return "this case has not been run; {run.case} runs it"
+        return why_no_run(now)
     if now.shown == "a run":
         return "this run is not finished yet"
     if now.broke_off:
@@ -51,7 +57,7 @@ def _accept(now: MainSituation) -> str | None:
 
 
 ACTIONS: tuple[Action, ...] = (
-    Action("run.expand", "Show all of a value, or fold it", ("enter",), "run", "expand", _item, listed=False),
+    Action("run.expand", "Show all of a value, or fold it", ("enter",), "run", "expand", _open, listed=False),
     Action("run.find", "Search the run", (), why_not=_item),
     Action("run.find_next", "Next match of the search", ("ctrl+g",), "run", why_not=_item, listed=False),
     Action("run.previous", "Previous model or repeat", ("left",), "run", why_not=_other_run),
@@ -83,6 +89,9 @@ def _save(now: TrajectoryNow) -> str | None:
 def _copy(now: Situation) -> str | None:
     return None if now.has_text else "nothing has happened in this run yet"
 
+
+OF_STORED_RUN = Action("run.expand", "Open the last run, from the history", ("enter",), "run", "open")
+"""What the key does while the pane names a run of the history, for the key bar."""
 
 TRAJECTORY_ACTIONS: tuple[Action, ...] = (
     Action("trajectory.expand", "Show all of a value, or fold it", ("enter",), "trajectory", "expand", listed=False),

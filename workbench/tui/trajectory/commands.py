@@ -14,20 +14,37 @@ from workbench.tui.tree.selection import Selection
 class RunPaneCommands:
     """Handles the keys of the run pane."""
 
-    def __init__(self, stage: Stage, selection: Selection, panes: Panes, pane: RunPane, saver: RunSaver) -> None:
+    def __init__(
+        self,
+        stage: Stage,
+        selection: Selection,
+        panes: Panes,
+        pane: RunPane,
+        saver: RunSaver,
+        *,
+        open_last: Callable[[], object],
+    ) -> None:
         self._stage = stage
         self._selection = selection
         self._panes = panes
         self._pane = pane
         self._saver = saver
+        self._open_last = open_last
         self.methods: dict[str, Callable[[], object]] = {
-            "run.expand": lambda: pane.run_list.toggle(),
+            "run.expand": self._expand,
             "run.find": self._find,
             "run.find_next": partial(pane.find, 1),
             "run.previous": partial(self._choose_run, -1),
             "run.next": partial(self._choose_run, 1),
             "run.save": self._save,
         }
+
+    def _expand(self) -> None:
+        """Expand or fold the item under the cursor, or open the last run of the case from the history."""
+        if self._selection.run is not None:
+            self._pane.run_list.toggle()
+        else:
+            self._open_last()
 
     def _find(self) -> None:
         self._panes.go_to("run")

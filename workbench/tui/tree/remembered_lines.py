@@ -32,6 +32,9 @@ def last_result_message(row: Row, last: LastResult, now: datetime) -> Message:
         *edited,
         ("", "text"),
         *(part for cell in last.cells for part in _cell(cell)),
+        ("", "text"),
+        (f"Enter  opens {'it' if len(last.runs) == 1 else 'the worst of its runs'}", "text"),
+        ("=  shows its grades", "text"),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from workbench.authoring.case_list import CaseKey
 from workbench.authoring.document import CaseOutline
@@ -17,6 +17,9 @@ from workbench.tui.run_book.book import RunBook
 from workbench.tui.run_book.record import RunRecord
 from workbench.tui.run_book.summaries import deciding_run
 from workbench.tui.tree.state import Row, TreeState
+
+if TYPE_CHECKING:
+    from workbench.analysis.last_results import LastResult
 
 
 def runnable_below(tree: TreeState, row: Row, book: RunBook) -> list[tuple[OpenSuite, tuple[str, ...]]]:
@@ -103,6 +106,14 @@ class Selection:
         """The key of the selected case for its runs."""
         row = self.row
         return (row.key.path, row.case.id) if row is not None and row.case is not None else None
+
+    @property
+    def last_result(self) -> LastResult | None:
+        """The last result of the selected case in the history, if it has no run of this session."""
+        row = self.row
+        if row is None or row.case is None:
+            return None
+        return self.tree.remembered.shown((row.key.path, row.case.key), self.book)
 
     @property
     def title(self) -> str:
