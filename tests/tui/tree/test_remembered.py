@@ -12,7 +12,11 @@ import pytest
 
 from tests.tui.apps import SMART_HOME, Opened, opened, suites_in
 from tests.tui.histories import BEGAN, Made, well, write_history
+from tests.tui.saving.test_saving import answer
+from workbench.authoring.document import Document
+from workbench.authoring.open_suite import OpenSuite
 from workbench.tui.grades.screen import GradesScreen
+from workbench.tui.saving.dialogs import LeftScreen
 from workbench.tui.trajectory.screen import TrajectoryScreen
 
 BATCHES = (Made(well("Movie night", "Lights off")), Made(well("Movie night"), models=("offline", "silent")))
@@ -107,6 +111,29 @@ async def test_a_case_that_is_edited_here_or_on_the_disk_says_so(tmp_path: Path)
         await app.app.services.reader.catch_up()
         await app.settle()
         assert rows(app)["Lights off"] == "✓ 1.00 5 h"
+
+
+async def test_results_of_a_suite_that_was_never_saved_are_there_again_with_its_draft(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(LeftScreen, "REST_S", 0.0)
+    suites, history = suites_in(tmp_path, other=SMART_HOME), tmp_path / "history.sqlite3"
+    draft = suites / "draft.toml"
+    async with opened(suites, live=True, history=history) as app:
+        app.app.main.open_suites.add(OpenSuite.new(draft, SMART_HOME))
+        app.app.main.selection.select(draft, "lights-off")
+        await app.press("r")
+        await app.until(lambda: app.app.main.book.progress().done == 1)
+    async with opened(suites, size=(160, 40), live=True, history=history) as app:
+        await answer(app, LeftScreen, "1")
+        app.app.main.selection.select(draft, "lights-off")
+        await app.until(lambda: "batch #1" in app.screen)
+        assert "Not run yet" not in app.screen and "edited" not in app.screen
+        suite = app.app.main.selection.suite
+        assert suite is not None
+        other = SMART_HOME.replace("brightness = 0 }", "brightness = 1 }")
+        app.app.main.open_suites.change(suite, Document.of(other), "Other brightness")
+        await app.until(lambda: "The case was edited since." in app.screen)
 
 
 async def test_a_suite_sums_up_its_last_runs_of_this_session_and_before_it(tmp_path: Path) -> None:

@@ -99,8 +99,9 @@ class RememberedResults:
 
 
 class HistoryReader:
-    """Reads the last results of all open cases on a thread: after the first screen, and when suites were saved or read
-    again. `shown` is called once for each reading that brought something new."""
+    """Reads the last results of all open cases on a thread: after the first screen, when suites were saved or read
+    again, and when one that was never saved changed. `shown` is called once for each reading that brought something
+    new."""
 
     def __init__(
         self,
@@ -134,7 +135,9 @@ class HistoryReader:
             self._read_changed()
 
     def _read_changed(self) -> None:
-        files = [suite.disk for suite in self._suites() if not suite.is_recording and suite.disk.hash]
+        # The history knows the runs of a suite that was never saved by the path and the text of its draft.
+        suites = [suite for suite in self._suites() if not suite.is_recording]
+        files = [file for suite in suites if (file := suite.file if suite.is_new else suite.disk).hash]
         hashes = {file.path: file.hash for file in files}
         if self._file is not None and hashes != self._read:
             self._read = hashes

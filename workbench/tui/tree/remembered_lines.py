@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 def is_edited_since(row: Row, last: LastResult) -> bool:
     """Return whether a case was edited since its last result, on disk or here."""
-    return last.edited or (row.open is not None and row.case is not None and row.open.is_changed(row.case.index))
+    if last.edited or row.open is None or row.case is None or row.open.is_new:
+        return last.edited
+    return row.open.is_changed(row.case.index)
 
 
 def last_result_message(row: Row, last: LastResult, now: datetime) -> Message:
