@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tests.tui.apps import Opened, opened, suites_in
 from workbench.tui.case.form.view import FormView
+from workbench.tui.tools.log_screen import LogScreen
 
 SERVERS = Path(__file__).parents[2] / "tools" / "servers"
 SERVER = f"""
@@ -106,6 +107,13 @@ async def test_what_a_dying_server_wrote_is_in_the_run_and_on_the_screen_of_tool
 
         await app.press("t", "home")
         await app.until(lambda: "shop  down" in app.screen and shows_the_end_of(app, "call"))
+        await app.press("down", "i", "r")
+        await app.until(lambda: "No answer" in app.screen and shows_the_end_of(app, "call"))
+        assert "ended with exit code 4" in app.screen
+        assert "l log" in app.screen.splitlines()[-1]
+        await app.press("l")
+        await app.until(lambda: isinstance(app.app.screen, LogScreen) and "call line 12" in app.screen)
+        await app.press("escape", "escape")
         (suites / "more").touch()
         await app.press("r")
         await app.until(lambda: "✓ shop runs: 2 tools" in app.screen)

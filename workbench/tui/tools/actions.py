@@ -115,6 +115,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("call.mock", "Make the call a mock of the case", ("M",), "call", "use as mock", _answered, listed=False),
     Action("call.expect", "Make it an expected call of the case", ("C",), "call", "expect it", _answered, listed=False),
     Action("call.copy", "Copy the answer, or the arguments", ("y",), "call", "copy", listed=False),
+    Action("call.log", "Log of the server, which follows it", ("l",), "call", "log", listed=False),
     Action("call.type", "Type the argument", ("enter",), "call", "type", listed=False),
     Action("call.previous", "The value before, of those that the schema lists", ("left",), "call", listed=False),
     Action("call.next", "The next value, of those that the schema lists", ("right", "space"), "call", listed=False),

@@ -16,11 +16,13 @@ from workbench.dataclasses import dataclass
 from workbench.reports.visible import one_line
 from workbench.tools.argument_check import BrokenSchemaError, argument_problems
 from workbench.tools.by_hand import Executed
+from workbench.trajectory.events import ServerOutput
 from workbench.trajectory.messages import JsonValue, ToolDefinition
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.json_lines import JsonLines
 from workbench.tui.lines.laid_out import DISPLAY_LIMIT, safe_lines
 from workbench.tui.lines.prose import indented, signed
+from workbench.tui.lines.server_output import server_output_lines
 from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, cut, cut_line, padded, wrap
 from workbench.tui.lines.values import value_line
 from workbench.tui.lines.words import duration
@@ -128,11 +130,13 @@ INDENT = 2
 
 @dataclass(frozen=True)
 class CallOutcome:
-    """The state of the last call: none yet, `running`, answered, or an `error` without an answer."""
+    """The state of the last call: none yet, `running`, answered, or an `error` without an answer. `output` is the end of
+    what a server that failed wrote to standard error."""
 
     running: bool = False
     executed: Executed | None = None
     error: str | None = None
+    output: ServerOutput | None = None
 
 
 class CallPicture(NamedTuple):
@@ -212,6 +216,7 @@ def _answer(outcome: CallOutcome, width: int) -> list[Line]:
         return [
             (Span(" No answer", "heading"),),
             *signed(GLYPHS.error, outcome.error, "error", width, INDENT),
+            *(server_output_lines(outcome.output, width, INDENT) if outcome.output is not None else ()),
         ]
     if outcome.executed is None:
         return []

@@ -20,14 +20,14 @@ from workbench.reports.visible import one_line
 from workbench.suite.numerals import counted
 from workbench.suite.render import Table
 from workbench.suite.splice import SpliceError
-from workbench.tools.answer import ToolsError
+from workbench.tools.answer import ServerError, ToolsError
 from workbench.tools.by_hand import Executed
 from workbench.trajectory.messages import JsonValue
 from workbench.tui.kit.actions import Action, bindings_for
 from workbench.tui.kit.bars import KeyBar
 from workbench.tui.kit.line_search import SearchedScreen
 from workbench.tui.kit.painting import Bar
-from workbench.tui.kit.stage import Stage
+from workbench.tui.kit.stage import Announce, Stage
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.prose import title_line
 from workbench.tui.lines.spans import Line, Role, Span
@@ -51,7 +51,8 @@ case. Raises NotInCaseError, and whatever changing a case raises."""
 
 
 class CallScreen(SearchedScreen[None]):
-    """The form of one tool. `grant` asks for trust and returns `None` if the server may not be started."""
+    """The form of one tool. `grant` asks for trust and returns `None` if the server may not be started; `show_log` shows
+    the log of the server."""
 
     FEATURE = FEATURE
     NAME = "call"
@@ -68,6 +69,7 @@ class CallScreen(SearchedScreen[None]):
         secrets: Secrets,
         grant: Callable[[], Awaitable[Grant | None]],
         into_case: IntoCase,
+        show_log: Callable[[Announce], None],
     ) -> None:
         super().__init__(stage)
         self._form = form
@@ -76,6 +78,7 @@ class CallScreen(SearchedScreen[None]):
         self._secrets = secrets
         self._grant = grant
         self._into_case = into_case
+        self._show_log = show_log
         self._outcome = CallOutcome()
         self._sent: dict[str, JsonValue] = {}
         self._calling: Future[Executed] | None = None
@@ -168,6 +171,8 @@ class CallScreen(SearchedScreen[None]):
         try:
             executed = await asyncio.wrap_future(calling)
             self._show(CallOutcome(executed=executed))
+        except ServerError as error:
+            self._show(CallOutcome(error=str(error), output=error.output))
         except ToolsError as error:
             self._show(CallOutcome(error=str(error)))
         except asyncio.CancelledError:
@@ -196,6 +201,10 @@ class CallScreen(SearchedScreen[None]):
         else:
             text, what = json.dumps(self._form.arguments, ensure_ascii=False, indent=2), "the arguments"
         self.stage.copy(text, what, self.announce)
+
+    def do_log(self) -> None:
+        """Show the log of the server."""
+        self._show_log(self.announce)
 
     # Using the answer
 

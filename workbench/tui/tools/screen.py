@@ -288,6 +288,7 @@ class ToolsScreen(ListScreen[None, ToolShelves]):
             secrets=self._known.secrets,
             grant=partial(self._grant, row.shelf.file),
             into_case=self._ways.change_case,
+            show_log=partial(self._ways.show_log, server.suite_file, server.server),
         )
         self.stage.show(screen, lambda _: self._called(row.shelf))
 
