@@ -118,6 +118,14 @@ async def test_undo_while_typing_leaves_the_field_open_with_the_text_before(tmp_
         await app.press(*"abc", "ctrl+z", "d")
         suite = app.app.main.open_suites.suites[0]
         assert [case.name for case in suite.cases] == ["Movie nightd", "Lights off", "Nothing to do"]
+        app.app.main.announce("The suites were read again")
+        await app.settle()
+        *_, notice, keys = app.screen.splitlines()
+        assert "The suites were read again" in notice
+        assert "Enter done" in keys and "Esc close" in keys
+        assert app.app.main.case_pane.typing == "a line"
+        await app.press("X")
+        assert suite.cases[0].name == "Movie nightdX"
 
 
 @pytest.mark.parametrize("view", ["form", "toml"])

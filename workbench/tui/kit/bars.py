@@ -69,17 +69,18 @@ class PaneTitle(Bar):
 
 
 class KeyBar(Bar):
-    """The keys that fit. A notice replaces them until the next key, with up to a few rows."""
+    """The keys that fit. A notice replaces them until the next key, with up to a few rows; keys that stay are below."""
 
     def __init__(self, widget_id: str | None = None) -> None:
         super().__init__(widget_id)
         self._keys: Sequence[tuple[Action, bool]] = ()
+        self._stay = False
         self._notice: Line = EMPTY
         self._rows: list[Line] = [EMPTY]
 
-    def offer(self, keys: Sequence[tuple[Action, bool]]) -> None:
-        """Set the keys, most important first."""
-        self._keys = keys
+    def offer(self, keys: Sequence[tuple[Action, bool]], *, stay: bool = False) -> None:
+        """Set the keys, most important first, and whether they `stay` below a notice."""
+        self._keys, self._stay = keys, stay
         self._say()
 
     def announce(self, notice: Line) -> None:
@@ -113,8 +114,13 @@ class KeyBar(Bar):
     def _say(self) -> None:
         most = min(max(self.app.size.height // 3, 1), NOTICE_ROWS)
         before = len(self._rows)
-        self._rows = notice_rows(self._notice, self.size.width, most) if self._notice else [EMPTY]
-        notice, keys, keymap = self._rows[0], self._keys, keymap_of(self)
+        keys, keymap = self._keys, keymap_of(self)
+        self._rows = [EMPTY]
+        if self._notice:
+            self._rows = notice_rows(self._notice, self.size.width, max(most - self._stay, 1))
+            if self._stay:
+                self._rows.append(key_line(keys, self.size.width, keymap))
+        notice = self._rows[0]
         self.say(lambda width: notice or key_line(keys, width, keymap))
         if len(self._rows) != before:
             self.styles.height = len(self._rows)

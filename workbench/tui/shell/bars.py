@@ -35,7 +35,9 @@ class MainBars:
         self.show_status()
         # Below a dialog, the keys of the main screen do nothing.
         shown = self._screen.app.screen is self._screen
-        self._keys.offer(shown_keys(situation_of(self._screen)) if shown else ())
+        now = situation_of(self._screen)
+        # In a field of the form, no other key does what its hints say.
+        self._keys.offer(shown_keys(now) if shown else (), stay=now.typing in ("a line", "a text"))
 
     def offer_no_keys(self) -> None:
         """Show no keys, because something else has the focus."""

@@ -130,8 +130,8 @@ INDENT = 2
 
 @dataclass(frozen=True)
 class CallOutcome:
-    """The state of the last call: none yet, `running`, answered, or an `error` without an answer. `output` is the end of
-    what a server that failed wrote to standard error."""
+    """The state of the last call: none yet, `running`, answered, or an `error` without an answer. `output` is the end
+    of what a server that failed wrote to standard error."""
 
     running: bool = False
     executed: Executed | None = None

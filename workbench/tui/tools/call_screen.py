@@ -51,8 +51,8 @@ case. Raises NotInCaseError, and whatever changing a case raises."""
 
 
 class CallScreen(SearchedScreen[None]):
-    """The form of one tool. `grant` asks for trust and returns `None` if the server may not be started; `show_log` shows
-    the log of the server."""
+    """The form of one tool. `grant` asks for trust and returns `None` if the server may not be started; `show_log`
+    shows the log of the server."""
 
     FEATURE = FEATURE
     NAME = "call"
