@@ -19,7 +19,6 @@ from workbench.config.secrets import NO_SECRETS
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import RunResult, Status, disagree
 from workbench.grading.run_summary import RunSummary, summary_of
-from workbench.providers.model import HttpRequest
 from workbench.suite.model import Case
 from workbench.trajectory.events import Event, Paused, Resumed, RetryScheduled, StepStarted
 from workbench.trajectory.fold import fold
@@ -33,6 +32,7 @@ from workbench.tui.run_book.shown.view import RunView
 if TYPE_CHECKING:
     from workbench.analysis.divergence import Difference
     from workbench.engine.permission import ExecutionQuestion
+    from workbench.providers.model import HttpRequest
 
 
 class RunKind(NamedTuple):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from workbench.providers.model import HttpRequest
 from workbench.reports.grade_text import issue_text
 from workbench.trajectory.messages import JsonValue
 from workbench.tui.lines.json_lines import TOO_DEEP
@@ -28,6 +28,9 @@ from workbench.tui.run_book.shown.items import (
 )
 from workbench.tui.trajectory.item_lines import lines_of
 
+if TYPE_CHECKING:
+    from workbench.providers.model import HttpRequest
+
 _UNBROKEN = 200
 """The width in which short items fit on one line."""
 
@@ -44,7 +47,7 @@ def copied_text(item: Item) -> tuple[str, str]:
         case StepItem():
             return _shown(item), "the step"
         case HoldItem():
-            if isinstance(item.request, HttpRequest):
+            if item.request is not None and not isinstance(item.request, str):
                 return _request_text(item.request), "the request"
             return item.why or "", "why the run is held"
         case ForkItem():

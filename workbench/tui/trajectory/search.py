@@ -10,9 +10,9 @@ import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import accumulate
+from typing import TYPE_CHECKING
 
 from workbench.dataclasses import dataclass
-from workbench.providers.model import HttpRequest
 from workbench.reports.by_hand import fork_text
 from workbench.reports.grade_text import issue_note, issue_text
 from workbench.reports.visible import visible
@@ -36,6 +36,9 @@ from workbench.tui.run_book.shown.items import (
     ToolsItem,
 )
 from workbench.tui.trajectory.call_lines import LARGEST
+
+if TYPE_CHECKING:
+    from workbench.providers.model import HttpRequest
 
 _BROKEN_ROW = r"(?:\n *)?"
 """A value may continue on the next row wherever the pane wraps it."""

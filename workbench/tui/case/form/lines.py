@@ -98,7 +98,7 @@ class _Page:
         role: Role = "muted" if row.absent else roles.get(row.kind, "key")
         if row.label:
             # In a narrow pane, values matter more than their column: longer labels stick out of it.
-            column = min(row.label_cells, self.width * 9 // 20)
+            column = min(row.label_cells, self.width // 3)
             label = cut_middle(one_line(row.label), max(self.width // 2, 8))
             self._add(padded(label, max(column, cell_len(label))), role)
             self._add(" " if row.kind == "item" else "  ", "text")

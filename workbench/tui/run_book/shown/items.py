@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import ArgumentVerdict, Issue, RunResult, StepGrade
-from workbench.providers.model import HttpRequest
 from workbench.trajectory.events import (
     ExecutionProgress,
     Forked,
@@ -19,6 +19,9 @@ from workbench.trajectory.events import (
 )
 from workbench.trajectory.messages import JsonValue, ToolCall, ToolDefinition
 from workbench.tui.lines.laid_out import GrowingText
+
+if TYPE_CHECKING:
+    from workbench.providers.model import HttpRequest
 
 
 @dataclass(slots=True)

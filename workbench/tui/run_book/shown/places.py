@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from workbench.dataclasses import dataclass
-from workbench.providers.model import HttpRequest
 from workbench.trajectory.events import Paused, Regenerated, ResultEdited
 from workbench.tui.run_book.shown.item_list import RunItems
 from workbench.tui.run_book.shown.items import (
@@ -20,6 +20,9 @@ from workbench.tui.run_book.shown.items import (
     SetAsideItem,
     StepItem,
 )
+
+if TYPE_CHECKING:
+    from workbench.providers.model import HttpRequest
 
 
 def hold(run: RunItems, paused: Paused) -> None:

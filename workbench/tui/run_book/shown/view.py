@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from workbench.grading.grade import RunResult
-from workbench.providers.model import HttpRequest
 from workbench.trajectory.events import (
     CallArgumentsDelta,
     CallEdited,
@@ -61,6 +61,9 @@ from workbench.tui.run_book.shown.places import (
     put_request,
     set_aside,
 )
+
+if TYPE_CHECKING:
+    from workbench.providers.model import HttpRequest
 
 
 class RunView:
