@@ -261,7 +261,7 @@ def test_in_a_terminal_the_app_opens_on_the_comparison_and_leaves_its_sum_behind
         ) as terminal,
     ):
         terminal.wait_for("This suite wants to ask models")
-        terminal.send("o")
+        terminal.send("1")
         terminal.wait_for(lambda: all(said in terminal.screen for said in ("Compare", "50.0%", "100.0%")))
         terminal.wait_for(lambda: not any(said in terminal.screen for said in ("…", "No call")))
         terminal.wipe()

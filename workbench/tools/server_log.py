@@ -68,9 +68,9 @@ class ServerLog:
         self._append(f"{beginning}{self._secrets.redact(text.rstrip())[:limit]}\n")
 
     def note(self, text: str) -> None:
-        """Append a line about the server. It is not among the last lines."""
+        """Append a line about the server, without secrets. It is not among the last lines."""
         begin = "" if not self._last or self._last.endswith("\n") else "\n"
-        self._write(f"{begin}[workbench] {text}\n")
+        self._write(f"{begin}[workbench] {self._secrets.redact(text)}\n")
 
     def last_lines(self) -> tuple[tuple[str, ...], int]:
         """Returns the last lines of the server, and how many came before them."""

@@ -34,7 +34,7 @@ async def saved(app: Opened) -> Path:
 async def test_a_finished_run_is_saved_beside_its_suite(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME), size=(160, 36)) as app:
         await app.press("w")
-        assert "This case has no run to save" in app.screen
+        assert "This case has not been run; r runs it" in app.screen
         file = await saved(app)
         shown = app.app.main.selection.run
         assert shown is not None and shown.result is not None

@@ -15,6 +15,8 @@ from workbench.tui.lines.prose import signed
 from workbench.tui.lines.spans import Line, Role, Span, cells, cut, cut_line, cut_middle, padded, plain, wrap, wrap_line
 from workbench.tui.lines.values import value_line
 
+NARROW_COLUMN = 11
+"""Cells of the labels in a narrow pane: enough for those that most cases have."""
 MOST_LINES = 8
 """The maximum lines of one value. A field over it shows everything."""
 
@@ -97,8 +99,8 @@ class _Page:
         roles: dict[str, Role] = {"section": "heading", "item": "muted", "more": "accent"}
         role: Role = "muted" if row.absent else roles.get(row.kind, "key")
         if row.label:
-            # In a narrow pane, values matter more than their column: longer labels stick out of it.
-            column = min(row.label_cells, self.width // 3)
+            # Where there is little room, values matter more than their column: longer labels stick out of it.
+            column = row.label_cells if self.width >= 4 * row.label_cells else min(row.label_cells, NARROW_COLUMN)
             label = cut_middle(one_line(row.label), max(self.width // 2, 8))
             self._add(padded(label, max(column, cell_len(label))), role)
             self._add(" " if row.kind == "item" else "  ", "text")
