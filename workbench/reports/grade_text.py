@@ -16,14 +16,23 @@ from workbench.suite.numerals import counted
 def issue_text(issue: Issue) -> str:
     """Returns `kind: where: expected …, got … (why)`, safe to show; parts that an issue lacks are left out."""
     parts = [issue.kind, *filter(None, [issue_place(issue), issue_facts(issue)])]
-    decides = "; this alone fails the case" if issue.decides else ""
-    return one_line(f"{': '.join(parts)} ({issue.why}{decides})")
+    return one_line(": ".join(parts) + _remark(_why(issue), "this alone fails the case" if issue.decides else ""))
 
 
 def issue_note(issue: Issue) -> str:
     """Returns an issue as `issue_text` does, for places where the call and the argument are visible."""
     parts = [issue.kind, *filter(None, [issue_facts(issue)])]
-    return one_line(f"{': '.join(parts)} ({issue.why})")
+    return one_line(": ".join(parts) + _remark(_why(issue)))
+
+
+def _why(issue: Issue) -> str:
+    """Returns the reason, empty where the kind and both calls already say it."""
+    return "" if issue.kind == "wrong tool" and issue.expected and issue.got else issue.why
+
+
+def _remark(*parts: str) -> str:
+    text = "; ".join(filter(None, parts))
+    return f" ({text})" if text else ""
 
 
 def issue_place(issue: Issue) -> str:

@@ -81,7 +81,7 @@ def test_a_call_that_is_right_for_another_step_is_wrong_where_it_was_made() -> N
         "selection: 'task' called where 'weather' was expected",
         "→ task",
         'title  "Pack"',
-        '! wrong tool: expected weather(city="Oslo"), got task(title="Pack") (another tool was expected)',
+        '! wrong tool: expected weather(city="Oslo"), got task(title="Pack")',
         '← step mock · 1 ms  {"ok": true}',
     ]
     assert not [line for line in shown if line.endswith('" ✓')]
