@@ -85,7 +85,7 @@ async def test_a_recording_opens_with_its_case_its_run_and_its_grade(tmp_path: P
         assert "▾ elsewhere" in app.screen
         assert "✗ Movie night" in app.screen
         assert "Lights off" not in app.screen
-        assert "user         Start movie night." in app.screen
+        assert "Start movie night." in app.screen
         assert "set_tv  expected, never called" in app.screen
         assert "recorded" in app.screen
         await app.press("w")
