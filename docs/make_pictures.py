@@ -90,7 +90,7 @@ async def _grades(app: Workbench, pilot: Pilot[int]) -> None:
     """A run about which the graders disagree, and how one of them came to its score."""
     await _everything_run(app, pilot)
     await _named(app, pilot, "Weather in Tokyo, exact units")
-    await pilot.press("g", "n", "enter", "tab", "tab")
+    await pilot.press("equals_sign", "right_curly_bracket", "enter", "tab", "tab")
 
 
 async def _failures(app: Workbench, pilot: Pilot[int]) -> None:
@@ -124,7 +124,7 @@ async def _fork(app: Workbench, pilot: Pilot[int]) -> None:
     await pilot.press("3", "home")
     while not isinstance(app.main.run_pane.run_list.item, ResultItem):
         await pilot.press("down")
-    await pilot.press("k", *["down"] * 3, "enter", "f7", *"51", "escape", *["up"] * 3, "enter")
+    await pilot.press("Y", *["down"] * 3, "enter", "f7", *"51", "escape", *["up"] * 3, "enter")
     await _until(pilot, lambda: len(app.main.selection.runs) > 1 and not app.main.book.under_way())
 
 
@@ -151,7 +151,7 @@ async def _chain(app: Workbench, pilot: Pilot[int]) -> None:
 
 async def _audit(app: Workbench, pilot: Pilot[int]) -> None:
     """What the audit finds in all suites."""
-    await pilot.press("home", "u")
+    await pilot.press("home", "exclamation_mark")
     await _until(pilot, lambda: isinstance(app.screen, AuditScreen) and app.screen.is_done)
 
 
@@ -167,7 +167,7 @@ async def _compare(app: Workbench, pilot: Pilot[int]) -> None:
         await _named(app, pilot, "Movie night")
         await pilot.press("v", "R")
         await _until(pilot, lambda: app.main.book.progress().total > 0 and not app.main.book.progress().under_way)
-        await pilot.press(*["down"] * 4, "b", "right")
+        await pilot.press(*["down"] * 4, "asterisk", "right")
         await pilot.pause(0.5)
 
 
