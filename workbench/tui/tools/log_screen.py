@@ -24,6 +24,7 @@ LOOK_EVERY_S = 0.5
 """How often an open log is looked at. Nothing is drawn while it stays the same."""
 
 LONGEST_LINE = 4_000
+"""Characters that are shown of a line; a longer one is cut, and copied whole."""
 
 
 class LogView(LineView):
@@ -44,7 +45,7 @@ class LogView(LineView):
             self._rows = [
                 (Span(f" {row}", "muted" if text.startswith(("== ", "[workbench] ")) else "text"),)
                 for text in self._lines
-                for row in wrap(one_line(text[:LONGEST_LINE]), room)
+                for row in wrap(one_line(text[:LONGEST_LINE]) + "…" * (len(text) > LONGEST_LINE), room)
             ]
         return self._rows
 

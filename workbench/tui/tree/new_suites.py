@@ -93,7 +93,8 @@ class NewSuites:
         """Open a new suite at a path, and say where it will be saved."""
         self.add(OpenSuite.new(path, new_suite(suite_name(path), servers)))
         where = one_line(str(resolved(path)))
-        self._stage.announce(f"New suite {one_line(path.name)}: n makes its first case, Ctrl+S saves it as {where}")
+        name = one_line(path.name)
+        self._stage.announce(f"New suite {name}: {{tree.new}} makes its first case, {{save}} saves it as {where}")
 
     def add(self, suite: OpenSuite) -> None:
         """Open a suite that is not on disk, and select it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -141,7 +142,7 @@ class HistoryReader:
         hashes = {file.path: file.hash for file in files}
         if self._file is not None and hashes != self._read:
             self._read = hashes
-            self._stage.work(self._read_them(self._file, files), "remembered", exclusive=True)
+            self._stage.work(partial(self._read_them, self._file, files), "remembered", exclusive=True)
 
     def explain_soon(self, failed: Iterable[RunRow | RunRecord]) -> None:
         """Find out on a thread why these runs failed."""
