@@ -149,8 +149,12 @@ class Terminal:
         holds = condition if callable(condition) else lambda: condition in self.screen
         deadline = time.monotonic() + DEADLINE_S
         while not holds():
-            assert time.monotonic() < deadline, f"waited for {condition!r}, saw:\n{self.screen}"
+            assert time.monotonic() < deadline, f"waited for {condition!r}, saw:\n{self._seen}"
             self.read(0.05)
+
+    @property
+    def _seen(self) -> str:
+        return self.screen if self._shows else repr(bytes(self.output[-2000:]))
 
     def wait_for_more(self, *, than: int) -> None:
         """Read until more than so many bytes were written in all."""
