@@ -7,6 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from textual import events
+from textual._compositor import Compositor, ReflowResult
+from textual.geometry import Size
+from textual.widget import Widget
 
 from tests.tui.apps import BROKEN, NEEDY, SMART_HOME, opened, suites_in
 from tests.tui.in_terminal import Terminal
@@ -278,3 +282,25 @@ async def test_only_the_suite_that_is_shown_is_taken_apart_for_editing(tmp_path:
 async def test_few_widgets_are_on_the_first_screen(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
         assert len(app.app.main.walk_children()) <= FIRST_SCREEN_WIDGETS
+
+
+async def test_sizes_that_come_while_frames_are_held_back_do_not_bring_each_other_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    layouts = 0
+    reflow = Compositor.reflow
+
+    def counted(compositor: Compositor, parent: Widget, size: Size) -> ReflowResult:
+        nonlocal layouts
+        layouts += 1
+        assert layouts < 50, "it lays out for ever"
+        return reflow(compositor, parent, size)
+
+    async with opened(suites_in(tmp_path, home=SMART_HOME), size=(100, 30)) as app:
+        monkeypatch.setattr(Compositor, "reflow", counted)
+        with app.app.batch_update():
+            for size in (Size(80, 24), Size(120, 36), Size(80, 24)):
+                app.app.main.post_message(events.Resize(size, size))
+                app.app.main.call_later(lambda: None)  # two sizes that follow each other are one
+            await app.pilot.pause()
+        assert app.app.main.size == (100, 30)

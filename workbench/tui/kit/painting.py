@@ -10,6 +10,7 @@ from rich.segment import Segment
 from textual import events
 from textual.app import App
 from textual.dom import DOMNode
+from textual.geometry import Size
 from textual.screen import Screen
 from textual.strip import Strip
 from textual.widget import Widget
@@ -74,6 +75,21 @@ class PaintedApp(KeyQueueApp):
         if focused is not None and focused.check_consume_key(event.key, event.character):
             event.prevent_default()
             focused.post_message(events.Key(event.key, event.character))
+
+
+_screen_resized = Screen._screen_resized
+
+
+def _resized_as_app(self: Screen[Any], _: Size) -> None:
+    """Lay a screen out for the size that the terminal has now, not for the one that a message tells.
+
+    A layout for another size than the last one sends its own screen that size again. While frames are held back, two
+    such messages do not become one: each would bring the other back, and the event loop would do nothing else any more.
+    """
+    _screen_resized(self, self.app.size)
+
+
+Screen._screen_resized = _resized_as_app  # type: ignore[assignment, method-assign]
 
 
 def keymap_of(node: DOMNode) -> Keymap:
