@@ -16,11 +16,13 @@ from pathlib import Path
 from workbench.batches.events import BatchDone, BatchEvent, RunDone, RunEvent
 from workbench.batches.plan import Execution, PlannedRun
 from workbench.batches.redacting import RunDoor, SuiteParts, redacted_suite_text
+from workbench.batches.shards import PlannedShard
 from workbench.batches.specs import Specs
 from workbench.config.models import ConfigError, ModelSpec
-from workbench.config.project import project_folder
+from workbench.config.project import path_in, project_folder
 from workbench.config.secrets import Secrets
-from workbench.history.records import DoneRun, NewBatch, NewRun
+from workbench.history.outline import Outline, OutlinedRun
+from workbench.history.records import DoneRun, NewBatch, NewRun, NewShard
 from workbench.history.writing import MOST_AT_ONCE, BatchHandle, HistoryWriter
 from workbench.suite.loading import SuiteFile, parse_suite
 from workbench.suite.model import Case
@@ -45,10 +47,11 @@ class HistoryRecorder:
         *,
         home: Path | None,
         going_on: BatchHandle | None = None,
+        shard: PlannedShard | None = None,
         now_ms: Callable[[], float] = lambda: time.time() * 1000,
     ) -> None:
-        """`going_on` is the batch that is resumed, if one is. Raises HistoryError when it is going on elsewhere,
-        or cannot be written."""
+        """`going_on` is the batch that is resumed, if one is; `shard` the plan of which these are some
+        runs. Raises HistoryError when it is going on elsewhere, or cannot be written."""
         runs = tuple(runs)
         self._writer = writer
         self._now_ms = now_ms
@@ -57,7 +60,7 @@ class HistoryRecorder:
         self._given: deque[Future[None]] = deque()
         """Runs that may not be stored yet, the oldest first."""
         if going_on is None:
-            self.handle = writer.begin(_new_batch(runs, settings, secrets, home, self._now()), door)
+            self.handle = writer.begin(_new_batch(runs, settings, secrets, home, self._now(), shard), door)
         else:
             self.handle = going_on
             writer.resume(going_on, door)
@@ -179,35 +182,77 @@ def _reached(spec: ModelSpec) -> dict[str, JsonValue]:
 
 
 def _new_batch(
-    runs: tuple[PlannedRun, ...], settings: Mapping[str, JsonValue], secrets: Secrets, home: Path | None, now: str
+    runs: tuple[PlannedRun, ...],
+    settings: Mapping[str, JsonValue],
+    secrets: Secrets,
+    home: Path | None,
+    now: str,
+    shard: PlannedShard | None,
 ) -> NewBatch:
-    as_they_are = {run.file.path: run.file for run in runs}
+    whole = shard.whole if shard is not None else runs
+    as_they_are = {run.file.path: run.file for run in whole}
     files = {path: _without_secrets(file, secrets) for path, file in as_they_are.items()}
     ids = {
         path: {case.id: kept.id for case, kept in zip(_cases(file), _cases(files[path]), strict=True)}
         for path, file in as_they_are.items()
     }
-    return NewBatch(
-        kind="fork" if any(run.fork is not None for run in runs) else "runs",
-        started_at=now,
-        program=__version__,
-        settings=secrets.redacted(settings),
-        runs=tuple(
-            NewRun(
-                run_id=run.run_id,
-                file=files[run.file.path],
-                case_id=ids[run.file.path][run.case.id],
-                case_name=secrets.redact(run.case.name),
-                model=secrets.redact(run.model),
-                repeat=run.repeat,
+
+    def new_run(run: PlannedRun) -> NewRun:
+        return NewRun(
+            run_id=run.run_id,
+            file=files[run.file.path],
+            case_id=ids[run.file.path][run.case.id],
+            case_name=secrets.redact(run.case.name),
+            model=secrets.redact(run.model),
+            repeat=run.repeat,
+            model_of_suite=run.model_of_suite,
+            by=run.by,
+            is_fork=run.fork is not None,
+        )
+
+    settings = secrets.redacted(settings)
+    projects = {path: project_folder(path.parent, home) for path in files}
+    is_fork = any(run.fork is not None for run in runs)
+    outline = uid = None
+    if not is_fork:
+        numbers = {path: number for number, path in enumerate(files)}
+        outlined = (
+            OutlinedRun(
+                suite=numbers[run.file.path],
+                case_id=run.case_id,
+                case_name=run.case_name,
+                model=run.model,
                 model_of_suite=run.model_of_suite,
                 by=run.by,
-                is_fork=run.fork is not None,
+                repeat=run.repeat,
             )
-            for run in runs
-        ),
-        projects={path: project_folder(path.parent, home) for path in files},
+            for run in map(new_run, whole)
+        )
+        outline = Outline.of(outlined, ((path_in(projects[path], path), file.hash) for path, file in files.items()))
+        uid = outline.uid(_asked(settings), shard.plan_id if shard is not None else None)
+    return NewBatch(
+        kind="fork" if is_fork else "runs",
+        started_at=now,
+        program=__version__,
+        settings=settings,
+        runs=tuple(map(new_run, runs)),
+        projects=projects,
+        uid=uid,
+        shard=NewShard(shard.places, outline, tuple(files.values())) if shard is not None and outline else None,
     )
+
+
+def _asked(settings: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    """What of the settings of a batch decides what is asked, the same on all machines."""
+    reached: dict[str, JsonValue] = {}
+    for kind in ("models", "judges"):
+        each = settings.get(kind)
+        reached[kind] = {
+            name: {key: value for key, value in one.items() if key in REACHED_BY}
+            for name, one in (each.items() if isinstance(each, dict) else ())
+            if isinstance(one, dict)
+        }
+    return {**reached, **{key: settings.get(key) for key in ("execute", "execute_all")}}
 
 
 def cases_as_stored(file: SuiteFile, secrets: Secrets) -> dict[str, Case]:

@@ -11,6 +11,7 @@ from typing import Literal
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import RunResult, Status
 from workbench.grading.run_summary import RunSummary
+from workbench.history.outline import Outline
 from workbench.suite.loading import SuiteFile
 from workbench.trajectory.events import Event
 from workbench.trajectory.messages import JsonValue
@@ -61,9 +62,20 @@ def resumed_by(settings: Mapping[str, JsonValue]) -> ResumedBy:
 
 
 @dataclass(frozen=True)
+class NewShard:
+    """What a batch knows of the plan of which it is one shard: the places of its runs there, all runs of the plan, and
+    its suites in the order of the outline."""
+
+    places: tuple[int, ...]
+    outline: Outline
+    files: tuple[SuiteFile, ...]
+
+
+@dataclass(frozen=True)
 class NewBatch:
     """A new batch. `started_at` is ISO 8601; `settings` are those it was started with, without secrets. `projects`
-    gives the folder of the project that each suite's file belongs to."""
+    gives the folder of the project that each suite's file belongs to. `uid` identifies the plan of which it is `shard`,
+    or the whole."""
 
     kind: Kind
     started_at: str
@@ -71,6 +83,13 @@ class NewBatch:
     settings: Mapping[str, JsonValue]
     runs: tuple[NewRun, ...]
     projects: Mapping[Path, Path]
+    uid: str | None = None
+    shard: NewShard | None = None
+
+    @property
+    def places(self) -> Iterable[int]:
+        """The place of each of its runs in the plan."""
+        return self.shard.places if self.shard is not None else range(len(self.runs))
 
 
 @dataclass(frozen=True)

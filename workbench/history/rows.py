@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 from workbench.config.history_file import stored_folder
 from workbench.config.project import path_in
 from workbench.history.columns import stored
+from workbench.history.outline import Outline
 from workbench.history.packing import packed, packed_blocks
 from workbench.history.records import NewBatch, count_name
 from workbench.history.run_packing import PackedRun, SharedText
@@ -21,14 +23,18 @@ from workbench.trajectory.typed_json import compact_json
 def begin_batch(connection: sqlite3.Connection, history: Path, batch: NewBatch) -> int:
     """Write the plan of a batch into the file `history`. Returns the batch's number."""
     number = connection.execute(
-        "INSERT INTO batches (kind, started_at, program, settings, planned) VALUES (?, ?, ?, ?, ?)",
-        (batch.kind, batch.started_at, batch.program, compact_json(batch.settings), len(batch.runs)),
+        "INSERT INTO batches (kind, started_at, program, settings, planned, uid) VALUES (?, ?, ?, ?, ?, ?)",
+        (batch.kind, batch.started_at, batch.program, compact_json(batch.settings), len(batch.runs), batch.uid),
     ).lastrowid
     assert number is not None
     files = {run.file.path: run.file for run in batch.runs}
-    suites = {path: _suite(connection, history, file, batch.projects[path]) for path, file in files.items()}
     planned = Counter((run.file.path, run.model) for run in batch.runs)
     cases = Counter((path, model) for path, model, _ in {(run.file.path, run.model, run.case_id) for run in batch.runs})
+    if batch.shard is not None:
+        files |= {file.path: file for file in batch.shard.files}
+        for suite, model in batch.shard.outline.parts:
+            planned.setdefault((batch.shard.files[suite].path, model), 0)
+    suites = {path: _suite(connection, history, file, batch.projects[path]) for path, file in files.items()}
     connection.executemany(
         "INSERT INTO parts (batch, suite, model, planned, cases) VALUES (?, ?, ?, ?, ?)",
         [(number, suites[path], stored(model), runs, cases[path, model]) for (path, model), runs in planned.items()],
@@ -36,15 +42,26 @@ def begin_batch(connection: sqlite3.Connection, history: Path, batch: NewBatch) 
     connection.executemany(
         "INSERT INTO runs (batch, place, suite, case_id, case_name, model, model_of_suite, repeat, decided_by, is_fork,"
         " run_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        [
+        (
             (
                 *(number, place, suites[run.file.path], stored(run.case_id), stored(run.case_name)),
                 *(stored(run.model), run.model_of_suite, run.repeat, run.by, run.is_fork, run.run_id),
             )
-            for place, run in enumerate(batch.runs)
-        ],
+            for place, run in zip(batch.places, batch.runs, strict=True)
+        ),
     )
+    if batch.shard is not None:
+        of_plan = [suites[file.path] for file in batch.shard.files]
+        write_plan(connection, number, of_plan, batch.shard.outline)
     return number
+
+
+def write_plan(connection: sqlite3.Connection, batch: int, suites: Sequence[int], outline: Outline) -> None:
+    """Write the whole plan of a shard; `suites` are the ids of those of the outline."""
+    connection.execute(
+        "INSERT INTO plans (batch, suites, outline) VALUES (?, ?, ?)",
+        (batch, compact_json(suites), packed(outline.text)),
+    )
 
 
 def reopen_batch(connection: sqlite3.Connection, number: int) -> str:

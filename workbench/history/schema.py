@@ -124,6 +124,16 @@ _NOT_GRADED = "ALTER TABLE parts ADD COLUMN not_graded INTEGER NOT NULL DEFAULT 
 # JSON {name: value} of the named checks of answers; NULL where there are none.
 _METRICS = "ALTER TABLE runs ADD COLUMN metrics TEXT;\nALTER TABLE regrades ADD COLUMN metrics TEXT"
 
-MIGRATIONS: tuple[str, ...] = (_FIRST, _GRADINGS, _LOOP_TIME, _SHARED, _NOT_GRADED, _METRICS)
+# A batch's uid is the same wherever parts of the same plan are run; NULL in earlier batches and in forks.
+_SHARDS = """
+ALTER TABLE batches ADD COLUMN uid TEXT;
+CREATE TABLE plans (            -- of batches that are shards, or merged from some
+    batch INTEGER PRIMARY KEY REFERENCES batches ON DELETE CASCADE,
+    suites TEXT NOT NULL,       -- JSON [id, ...]: those of the outline, in its order
+    outline BLOB NOT NULL       -- zlib of JSON: all runs of the plan
+);
+"""
+
+MIGRATIONS: tuple[str, ...] = (_FIRST, _GRADINGS, _LOOP_TIME, _SHARED, _NOT_GRADED, _METRICS, _SHARDS)
 """Each version's migration from the one before; the first one from nothing. A file's version is its `PRAGMA
 user_version`. Published entries never change, because histories made with them exist."""

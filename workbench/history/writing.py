@@ -85,7 +85,7 @@ class HistoryWriter:
 
     def begin(self, batch: NewBatch, door: RunDoor | None = None) -> BatchHandle:
         """Record a new batch: its plan is written at once. Its runs pass the `door`, on the writer's thread."""
-        places = {run.run_id: place for place, run in enumerate(batch.runs)}
+        places = {run.run_id: place for place, run in zip(batch.places, batch.runs, strict=True)}
         handle = BatchHandle(places=places, started_at=batch.started_at, resumed_by=resumed_by(batch.settings))
         self._runs_given[handle] = 0
         self._packers[handle] = RunPacker(door)
