@@ -35,6 +35,7 @@ from workbench.history.records import (
     SuiteRef,
     count_name,
 )
+from workbench.history.run_table import RunTable
 from workbench.suite.excerpt import cut_out
 from workbench.suite.model import Gate
 from workbench.trajectory.fold import TrajectoryError, fold
@@ -152,7 +153,7 @@ class History:
             raise DamagedError(f"batch {batch.number} in {self.file} is damaged: {batch.damage}; {removes_it}")
         return batch
 
-    def runs(self, batch: int, grading: Regrade | None = None) -> list[RunRow]:
+    def runs(self, batch: int, grading: Regrade | None = None) -> RunTable:
         """Returns the runs of a batch in the order of its plan; with `grading`, as that regrade graded them."""
         if grading is None:
             return self._runs(f"{_RUN} WHERE batch = ? ORDER BY place", (batch,))
@@ -165,7 +166,7 @@ class History:
         rows = self._rows(f"batch {batch}", found, "SELECT run_id FROM runs WHERE batch = ?", (batch,))
         return frozenset(run_id for (run_id,) in rows)
 
-    def runs_of_case(self, suite: str, case_id: str, limit: int, damaged: Say) -> list[RunRow]:
+    def runs_of_case(self, suite: str, case_id: str, limit: int, damaged: Say) -> Sequence[RunRow]:
         """Returns the latest runs of a case, the newest first; `suite` is a `SuiteRef.key`. Damaged ones are left out
         and reported to `damaged`."""
         with self._at_one_moment():
@@ -174,7 +175,7 @@ class History:
             statement = f"{_RUN} WHERE case_id = ? AND suite IN ({ids}) ORDER BY id DESC LIMIT ?"
             return self._runs(statement, (case_id, limit), damaged)
 
-    def last_runs(self, cases: Mapping[str, Collection[str]], damaged: Say) -> list[RunRow]:
+    def last_runs(self, cases: Mapping[str, Collection[str]], damaged: Say) -> Sequence[RunRow]:
         """Returns the finished runs of each case in the last batch in which it has any, with their latest grades, the
         oldest first; `cases` are ids by `SuiteRef.key`. Forks do not count. Damaged ones are left out and reported to
         `damaged`."""
@@ -334,11 +335,11 @@ class History:
         _, suite, model, planned, cases, *counts = columns.read(columns.PART, row)
         return BatchPart(self._suite(suite), model, planned, cases, dict(zip(COUNTED, counts, strict=True)))
 
-    def _runs(self, statement: str, values: tuple[Any, ...], damaged: Say | None = None) -> list[RunRow]:
-        """Yields runs. Damaged ones are reported to `damaged`; without it, raises DamagedError."""
-        runs = []
+    def _runs(self, statement: str, values: tuple[Any, ...], damaged: Say | None = None) -> RunTable:
+        """Returns runs. Damaged ones are reported to `damaged`; without it, raises DamagedError."""
+        runs = RunTable()
         with self._at_one_moment():
-            for row in self._stored(statement, values):
+            for row in self._each(statement, values):
                 try:
                     with self._damage_of(f"a run of batch {row[1]}"):
                         runs.append(self._run(columns.read(columns.RUN, row)))
@@ -394,11 +395,15 @@ class History:
             return [columns.read(wanted, row) for row in found]
 
     def _stored(self, statement: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+        return list(self._each(statement, values))
+
+    def _each(self, statement: str, values: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+        """Yields rows one by one."""
         if self._connection is None:
-            return []
+            return
         bound = [columns.stored(value) if isinstance(value, str) else value for value in values]
         with as_history_errors(self.file):
-            return self._connection.execute(statement, bound).fetchall()
+            yield from self._connection.execute(statement, bound)
 
     @contextmanager
     def _at_one_moment(self) -> Iterator[None]:
