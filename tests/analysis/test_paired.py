@@ -75,7 +75,7 @@ def test_scores_are_compared_where_both_have_one() -> None:
     without = replace(first[0].runs[0], score=None)
     infinite = replace(second[1].runs[0], score=math.inf)
     found = paired([cell_of([without]), *first[1:]], [second[0], cell_of([infinite]), second[2]])
-    assert (found.differences, found.mean_difference, found.better) == ((0.0,), 0.0, 2)
+    assert (tuple(found.differences), found.mean_difference, found.better) == ((0.0,), 0.0, 2)
 
 
 def test_nothing_to_compare_has_no_p() -> None:

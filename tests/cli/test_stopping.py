@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import signal
+from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -140,7 +141,7 @@ def test_cases_of_one_cluster_decide_as_one(program: Program) -> None:
     assert len(runs) == len(set(runs)) == CASES // 6
 
 
-def stored(program: Program, batch: int) -> list[RunRow]:
+def stored(program: Program, batch: int) -> Sequence[RunRow]:
     (file,) = program.folder.rglob("*.sqlite3")
     with History(file) as history:
         return history.runs(batch)

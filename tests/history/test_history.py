@@ -164,7 +164,7 @@ def test_what_is_removed_while_it_is_read_is_there_as_a_whole_or_not_at_all(
         else:
             assert [run.figures is not None for run in history.runs(1)] == [True, True]
         assert removed
-        assert (history.batches(), history.runs(1)) == ([], [])
+        assert (history.batches(), list(history.runs(1))) == ([], [])
         with pytest.raises(HistoryError, match="there is no batch '1'"):
             history.batch("1")
 

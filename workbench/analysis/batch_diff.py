@@ -20,11 +20,12 @@ or stopped now: it is `left_out`.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from operator import itemgetter
 from types import MappingProxyType
 from typing import Literal
 
-from workbench.analysis.comparison import Cell, CellKey, cells_of, scores_differ
-from workbench.analysis.deciders import DecidedBy, cases_by_deciders
+from workbench.analysis.comparison import Cell, CellKey, placed_cells, runs_of_models, scores_differ
+from workbench.analysis.deciders import CasesByDeciders, DecidedBy
 from workbench.dataclasses import dataclass
 from workbench.grading.run_summary import RunSummary
 from workbench.history.records import SameSuites
@@ -96,10 +97,11 @@ def batch_diff(
     """Compare two batches by the summaries of their runs; forks are left out.
 
     `unfinished` are the cases that the earlier and the later batch planned but never finished: they are neither new nor
-    gone, but left out. `same` maps suites of the earlier batch to those of the later one where their keys differ.
+    gone, but left out. `same` maps suites of the earlier batch to those of the later one where their keys differ. Of
+    the runs, those of one suite with one model are in memory at a time.
     """
-    earlier, later = cells_of(before), cells_of(after)
-    then, now = _models((*earlier, *unfinished[0])), _models((*later, *unfinished[1]))
+    earlier, later = runs_of_models(before, by_suite=True), runs_of_models(after, by_suite=True)
+    then, now = _models(earlier, unfinished[0]), _models(later, unfinished[1])
     across = (min(then), min(now)) if len(then) == len(now) == 1 and then != now else None
     models = now if across is not None else then & now
 
@@ -107,44 +109,53 @@ def batch_diff(
         suite, case_id, model = key
         return same.get(suite, suite), case_id, across[1] if across is not None else model
 
-    earlier = {in_later(key): cell for key, cell in earlier.items()}
+    as_later = {
+        (same.get(str(suite), suite), across[1] if across is not None else model): indices
+        for (suite, model), indices in earlier.items()
+    }
     planned = {*map(in_later, unfinished[0]), *unfinished[1]}
-    changes: list[CaseChange] = []
-    graded: dict[CellKey, tuple[Cell, Cell]] = {}
-    left_out = 0
-    for key in dict.fromkeys((*later, *earlier)):
-        if key[2] not in models:
+    changes: list[tuple[tuple[int, int], CaseChange]] = []
+    decided, cases, compared, left_out = CasesByDeciders(), set[tuple[str, str]](), 0, 0
+    for part in dict.fromkeys((*later, *as_later)):
+        if part[1] not in models:
             continue
-        one, other = earlier.get(key), later.get(key)
-        if one is None or other is None:
-            if key in planned:
-                left_out += 1
+        old = {in_later(key): placed for key, placed in placed_cells(before, as_later.get(part, ())).items()}
+        new = placed_cells(after, later.get(part, ()))
+        for key in dict.fromkeys((*new, *old)):
+            # Those of the earlier batch alone come behind all others.
+            place = new[key][0] if key in new else len(after) + old[key][0]
+            one, other = (side[key][1] if key in side else None for side in (old, new))
+            found: tuple[CaseChange, ...]
+            if one is None or other is None:
+                found = () if key in planned else (_only_once(key, one, other),)
+                left_out += key in planned
             else:
-                changes.append(_only_once(key, one, other))
-            continue
-        kinds = tuple(_kinds(one, other))
-        both = one.is_graded and other.is_graded
-        if both:
-            graded[key] = one, other
-        left_out += not both and not kinds
-        changes += (_change(kind, key, one, other) for kind in kinds)
-    changes.sort(key=lambda change: KINDS.index(change.kind))
+                kinds = tuple(_kinds(one, other))
+                found = tuple(_change(kind, key, one, other) for kind in kinds)
+                if one.is_graded and other.is_graded:
+                    compared += 1
+                    cases.add(key[:2])
+                    decided.add(place, key[:2], one, other)
+                elif not kinds:
+                    left_out += 1
+            changes += (((KINDS.index(change.kind), place), change) for change in found)
+    changes.sort(key=itemgetter(0))
     only_before, only_after = ((), ()) if across is not None else (tuple(sorted(then - now)), tuple(sorted(now - then)))
     return BatchDiff(
-        tuple(changes),
-        len(graded),
+        tuple(change for _, change in changes),
+        compared,
         left_out,
-        len({key[:2] for key in graded}),
+        len(cases),
         models,
         only_before,
         only_after,
         across,
-        cases_by_deciders(graded),
+        decided.found(),
     )
 
 
-def _models(planned: Iterable[CellKey]) -> frozenset[str]:
-    return frozenset(model for _, _, model in planned)
+def _models(runs: Iterable[tuple[str | None, str]], unfinished: Iterable[CellKey]) -> frozenset[str]:
+    return frozenset((*(model for _, model in runs), *(model for _, _, model in unfinished)))
 
 
 def _kinds(before: Cell, after: Cell) -> Iterable[ChangeKind]:

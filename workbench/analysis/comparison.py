@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from array import array
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import cached_property
 from types import MappingProxyType
@@ -187,6 +188,35 @@ def cells_of(figures: Iterable[RunSummary]) -> dict[CellKey, Cell]:
         if not run.is_fork:
             runs.setdefault((run.suite, run.case_id, run.model), {})[run.repeat] = run
     return {key: cell_of(list(of_cell.values())) for key, of_cell in runs.items()}
+
+
+def runs_of_models(
+    figures: Sequence[RunSummary], *, by_suite: bool = False
+) -> dict[tuple[str | None, str], Sequence[int]]:
+    """Returns the indices of the runs of each model, or of each suite with each model, in the order of their first
+    runs. Forks are left out. No cell spans two of these: the cells of one are all that need be in memory at a time."""
+    found: dict[tuple[str | None, str], array[int]] = {}
+    for index, run in enumerate(figures):
+        if not run.is_fork:
+            key = run.suite if by_suite else None, run.model
+            indices = found.get(key)
+            if indices is None:
+                indices = found[key] = array("L")
+            indices.append(index)
+    return {**found}
+
+
+def placed_cells(figures: Sequence[RunSummary], indices: Iterable[int]) -> dict[CellKey, tuple[int, Cell]]:
+    """Returns the cells of those of the runs, as `cells_of` does, each with the index of its first run."""
+    first: dict[CellKey, int] = {}
+
+    def runs() -> Iterator[RunSummary]:
+        for index in indices:
+            run = figures[index]
+            first.setdefault((run.suite, run.case_id, run.model), index)
+            yield run
+
+    return {key: (first[key], cell) for key, cell in cells_of(runs()).items()}
 
 
 def cell_of(runs: Sequence[RunSummary]) -> Cell:

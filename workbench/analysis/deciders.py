@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
-from workbench.analysis.comparison import Cell, CellKey
+from workbench.analysis.comparison import Cell
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import GRADED
 from workbench.grading.run_summary import RunSummary
@@ -33,10 +33,18 @@ def deciders_of(runs: Iterable[RunSummary]) -> Deciders:
     return tuple(sorted({by for run in runs if (by := decider_of(run)) is not None}))
 
 
-def cases_by_deciders(pairs: Mapping[CellKey, tuple[Cell, Cell]]) -> tuple[DecidedBy, ...]:
-    """Returns the cases that were graded both times, grouped by the deciding graders."""
-    cases: dict[tuple[Deciders, Deciders], dict[tuple[str, str], None]] = {}
-    for (suite, case_id, _), (before, after) in pairs.items():
-        deciders = deciders_of(before.runs), deciders_of(after.runs)
-        cases.setdefault(deciders, {})[suite, case_id] = None
-    return tuple(DecidedBy(*deciders, tuple(found)) for deciders, found in cases.items())
+class CasesByDeciders:
+    """The cases that were graded both times, grouped by the deciding graders, as they are added."""
+
+    def __init__(self) -> None:
+        self._cases: dict[tuple[Deciders, Deciders], dict[tuple[str, str], int]] = {}
+
+    def add(self, place: int, case: tuple[str, str], before: Cell, after: Cell) -> None:
+        """Add a case, by suite and id, with one model. `place` tells where it comes in order."""
+        places = self._cases.setdefault((deciders_of(before.runs), deciders_of(after.runs)), {})
+        places[case] = min(place, places.get(case, place))
+
+    def found(self) -> tuple[DecidedBy, ...]:
+        """Returns the groups and the cases of each, in their order."""
+        groups = sorted(self._cases.items(), key=lambda group: min(group[1].values()))
+        return tuple(DecidedBy(*deciders, tuple(sorted(places, key=places.__getitem__))) for deciders, places in groups)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from array import array
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import cached_property
@@ -42,6 +43,29 @@ _ALWAYS_ASKED = 50
 """Fewer discordant pairs are too few for an approximation."""
 
 
+@dataclass(frozen=True, slots=True)
+class PairNumbers:
+    """What the tests need of pairs, in their order. `apart` says of each whether it is good with B alone (1), with A
+    alone (-1), or with both or neither (0). `differences` are those of the scores, where there are two, `clusters`
+    those of all pairs and of the ones with two scores. `other_scores` are as in `Paired`."""
+
+    apart: array[int]
+    differences: array[float]
+    clusters: Sequence[Hashable] | None
+    clusters_scored: Sequence[Hashable] | None
+    both_good: int
+    other_scores: int
+    primary: ComparedBy
+
+    @property
+    def better(self) -> int:
+        return self.apart.count(1)
+
+    @property
+    def worse(self) -> int:
+        return self.apart.count(-1)
+
+
 @dataclass(frozen=True)
 class Paired:
     """B against A on the cases that were graded with both, each of which counts once, by the joined result of its
@@ -59,52 +83,64 @@ class Paired:
     """What was known of them while the batch went on that stopped early: then no other test holds."""
     among: Sequence[Paired] = field(default=(), repr=False, compare=False)
 
+    numbers: PairNumbers | None = field(default=None, repr=False, compare=False)
+    """What the tests need of the pairs, where these are no longer there."""
+
     @cached_property
+    def _numbers(self) -> PairNumbers:
+        return self.numbers if self.numbers is not None else _numbers_of(self.pairs)
+
+    @property
+    def in_numbers(self) -> Paired:
+        """The same without its pairs: some bytes for each of them."""
+        return replace(self, pairs=(), numbers=self._numbers)
+
+    @property
+    def count(self) -> int:
+        """How many pairs there are."""
+        return len(self._numbers.apart)
+
+    @property
     def better(self) -> int:
         """Cases that are good (passed or warned) with B alone."""
-        return sum(b.is_good and not a.is_good for a, b in self.pairs)
+        return self._numbers.better
 
-    @cached_property
+    @property
     def worse(self) -> int:
         """Cases that are good with A alone."""
-        return sum(a.is_good and not b.is_good for a, b in self.pairs)
+        return self._numbers.worse
 
-    @cached_property
+    @property
     def both_good(self) -> int:
-        return sum(a.is_good and b.is_good for a, b in self.pairs)
+        return self._numbers.both_good
 
     @property
     def both_bad(self) -> int:
-        return len(self.pairs) - self.better - self.worse - self.both_good
+        return self.count - self.better - self.worse - self.both_good
 
     @property
     def discordant(self) -> list[Pair]:
         """The cases that are good with one of the two alone, the largest difference in score first."""
         return list(self.pairs[: self.better + self.worse])
 
-    @cached_property
-    def _scored(self) -> tuple[tuple[Pair, float], ...]:
-        return tuple((pair, apart) for pair in self.pairs if (apart := _difference(pair)) is not None)
-
-    @cached_property
-    def differences(self) -> tuple[float, ...]:
+    @property
+    def differences(self) -> Sequence[float]:
         """B's score minus A's, for the cases that have one with both."""
-        return tuple(apart for _, apart in self._scored)
+        return self._numbers.differences
 
     @property
     def primary(self) -> ComparedBy:
         """The question that decides: pass and fail, unless all cases say that it is the score."""
-        asked = {cell.runs[-1].grading.compare_by for _, cell in self.pairs}
-        return "score" if asked == {"score"} else "status"
+        return self._numbers.primary
 
-    @cached_property
-    def _clusters(self) -> list[Hashable] | None:
+    @property
+    def _clusters(self) -> Sequence[Hashable] | None:
         """The cluster of each pair; `None` where each is one by itself."""
-        return _clusters(self.pairs)
+        return self._numbers.clusters
 
-    @cached_property
-    def _clusters_scored(self) -> list[Hashable] | None:
-        return _clusters([pair for pair, _ in self._scored])
+    @property
+    def _clusters_scored(self) -> Sequence[Hashable] | None:
+        return self._numbers.clusters_scored
 
     @property
     def clusters(self) -> int | None:
@@ -113,21 +149,21 @@ class Paired:
 
     @cached_property
     def _effect(self) -> float:
-        return design_effect([float(b.is_good) - float(a.is_good) for a, b in self.pairs], self._clusters)
+        return design_effect(list(map(float, self._numbers.apart)), self._clusters)
 
     @property
     def rate_difference(self) -> float | None:
         """B's pass rate on the pairs minus A's."""
-        return (self.better - self.worse) / len(self.pairs) if self.pairs else None
+        return (self.better - self.worse) / self.count if self.count else None
 
     @cached_property
     def rate_interval(self) -> Interval | None:
         """The 95 % interval of `rate_difference`; `None` without pairs, with a single cluster, or where runs may have
         stopped early, for which it does not hold. So for the others."""
-        if not self.pairs or self.clusters == 1 or self.watched is not None:
+        if not self.count or self.clusters == 1 or self.watched is not None:
             return None
         z = Z_95 if self.clusters is None else student(self.clusters - 1)
-        return paired_shares_interval(self.better, self.worse, len(self.pairs), self._effect, z)
+        return paired_shares_interval(self.better, self.worse, self.count, self._effect, z)
 
     @cached_property
     def score_interval(self) -> Interval | None:
@@ -143,9 +179,9 @@ class Paired:
     def detectable_rate(self) -> float | None:
         """About the smallest difference in pass rates that as many cases show four times in five."""
         level = LEVEL / max(1, len(self._all_status))
-        if self.watched is not None or (self.clusters or len(self.pairs)) < LEAST_CLUSTERS:
+        if self.watched is not None or (self.clusters or self.count) < LEAST_CLUSTERS:
             return None
-        return detectable_share(self.better, self.worse, len(self.pairs), level, self._effect)
+        return detectable_share(self.better, self.worse, self.count, level, self._effect)
 
     @property
     def detectable_score(self) -> float | None:
@@ -166,8 +202,8 @@ class Paired:
         if self.watched is not None:
             return None
         if self._clusters is not None:
-            return permutation([b.is_good - a.is_good for a, b in self.pairs], clusters=self._clusters)
-        return mcnemar(self.better, self.worse) if self.pairs else None
+            return permutation(self._numbers.apart, clusters=self._clusters)
+        return mcnemar(self.better, self.worse) if self.count else None
 
     @property
     def holm_status(self) -> float | None:
@@ -204,7 +240,7 @@ class Paired:
         """
         if self.better == self.worse or self.clusters is not None or self.watched is not None:
             return None
-        pairs, level = len(self.pairs), LEVEL / max(1, len(self._all_status))
+        pairs, level = self.count, LEVEL / max(1, len(self._all_status))
         least = 0.97 * NormalDist().inv_cdf(1 - level / 2) ** 2
         for more in range(MOST_MORE_CASES + 1):
             better, worse = (_rounded(count * (pairs + more), pairs) for count in (self.better, self.worse))
@@ -217,14 +253,13 @@ class Paired:
     @property
     def other_scores(self) -> int:
         """Cases that are good with both, or with neither, and whose scores look different to a person."""
-        scores = ((a.score, b.score) for a, b in self.pairs[self.better + self.worse :])
-        return sum(a is not None and b is not None and scores_differ(a, b) for a, b in scores)
+        return self._numbers.other_scores
 
     def sentences(self, name_a: str, name_b: str) -> tuple[str, ...]:
         """The results of both tests, that of the question that decides first, and the sizes of the differences in
         sentences; where there is nothing to compare, one sentence."""
         sentence = self.sentence(name_a, name_b)
-        if not self.pairs:
+        if not self.count:
             return (sentence,)
         both = sentence, self.score_sentence(name_a, name_b)
         return (*(reversed(both) if self.primary == "score" and self.watched is None else both), *self.sizes())
@@ -244,13 +279,13 @@ class Paired:
 
     def sentence(self, name_a: str, name_b: str) -> str:
         """The result of the test on pass and fail in one plain sentence, with the number of cases it does not use."""
-        if self.watched is not None and self.pairs:
+        if self.watched is not None and self.count:
             return self.watched.sentence(name_a, name_b)
         if self.p_status is None or self.holm_status is None:
             return f"nothing to compare: no case was graded with both {name_a} and {name_b}"
         left_out = f" ({_cases(self.left_out)} without a verdict from both left out)" if self.left_out else ""
         if not self.better + self.worse:
-            alike = _cases(len(self.pairs))
+            alike = _cases(self.count)
             return f"{name_a} and {name_b} agree on {alike}: nothing tells them apart{left_out}"
         told = _told(self.p_status, self.holm_status, len(self._all_status), self.primary == "status")
         if self.clusters is not None:
@@ -277,6 +312,22 @@ class Paired:
         if not float(apart):
             return f"{name_b} scores about the same on the mean of {over}, {told}"
         return f"{name_b} scores {float(apart):+.3f} on the mean of {over}, {told}"
+
+
+def _numbers_of(pairs: Sequence[Pair]) -> PairNumbers:
+    scored = [(pair, difference) for pair in pairs if (difference := _difference(pair)) is not None]
+    apart = array("b", (b.is_good - a.is_good for a, b in pairs))
+    alike = ((a.score, b.score) for (a, b), differ in zip(pairs, apart, strict=True) if not differ)
+    asked = {cell.runs[-1].grading.compare_by for _, cell in pairs}
+    return PairNumbers(
+        apart,
+        array("d", (difference for _, difference in scored)),
+        _clusters(pairs),
+        _clusters([pair for pair, _ in scored]),
+        sum(a.is_good and b.is_good for a, b in pairs),
+        sum(a is not None and b is not None and scores_differ(a, b) for a, b in alike),
+        "score" if asked == {"score"} else "status",
+    )
 
 
 def paired(first: Iterable[Cell], second: Iterable[Cell], watched: PairWatched | None = None) -> Paired:

@@ -3,12 +3,13 @@ cases."""
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from workbench.analysis.aggregates import SLACK, AggregateResult
-from workbench.analysis.demanded import RunOfModel, runs_per
+from workbench.analysis.demanded import RunOfModel
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import GRADED, RunResult, Status
 from workbench.grading.repeats import CaseResult, case_results, path_of_suite
@@ -122,15 +123,57 @@ class GatedRun(RunOfModel, Scored, Protocol):
 def gates_of(suite: str | None, gate: Gate, runs: Iterable[GatedRun]) -> Iterator[GateResult]:
     """Returns what the runs of a suite reach of its gate, for each model or for all together. Those in quarantine do
     not count."""
-    runs = [run for run in runs if not run.grading.quarantined]
-    if gate.min_score is None and gate.min_pass_rate is None:
-        return
-    for model, own in runs_per(gate.per, runs).items():
-        graded = [run for run in own if run.status in GRADED]
-        if gate.min_score is not None:
-            scores = [score for run in graded if (score := counted_score(run)) is not None]
-            zeros = sum(map(counts_zero, graded))
-            yield GateResult(suite, "mean score", gate.min_score, mean(scores) if scores else None, model, zeros)
-        if gate.min_pass_rate is not None:
-            rate = sum(run.status != "failed" for run in graded) / len(graded) if graded else None
-            yield GateResult(suite, "pass rate", gate.min_pass_rate, rate, model)
+    fold = GateFold(suite, gate)
+    for run in runs:
+        fold.add(run)
+    return fold.results()
+
+
+class _Reached:
+    """What the runs of a model, or of all models, reach of a gate."""
+
+    def __init__(self) -> None:
+        self.counts = False
+        self.graded = self.good = self.zeros = 0
+        self.scores = array("d")
+
+    def add(self, run: GatedRun) -> None:
+        """Add a run."""
+        self.counts = self.counts or run.status not in ("skipped", "not graded")
+        if run.status not in GRADED:
+            return
+        self.graded += 1
+        self.good += run.status != "failed"
+        self.zeros += counts_zero(run)
+        if (score := counted_score(run)) is not None:
+            self.scores.append(score)
+
+
+class GateFold:
+    """What runs reach of the gate of their suite, as `gates_of`, added one by one."""
+
+    def __init__(self, suite: str | None, gate: Gate) -> None:
+        self._suite = suite
+        self._gate = gate
+        self._asks = gate.min_score is not None or gate.min_pass_rate is not None
+        self._reached: dict[str | None, _Reached] = {None: _Reached()} if gate.per == "batch" else {}
+
+    def add(self, run: GatedRun) -> None:
+        """Add a run."""
+        if self._asks and not run.grading.quarantined:
+            model = None if self._gate.per == "batch" else run.model
+            (self._reached.get(model) or self._reached.setdefault(model, _Reached())).add(run)
+
+    def results(self) -> Iterator[GateResult]:
+        """Yields what was reached. A model none of whose runs could be graded is left out, unless there is no other."""
+        gate = self._gate
+        if not self._asks:
+            return
+        of_models = {model: own for model, own in self._reached.items() if own.counts} or self._reached
+        for model, own in of_models.items():
+            if gate.min_score is not None:
+                score = mean(own.scores) if own.scores else None
+                yield GateResult(self._suite, "mean score", gate.min_score, score, model, own.zeros)
+            if gate.min_pass_rate is not None:
+                rate = own.good / own.graded if own.graded else None
+                yield GateResult(self._suite, "pass rate", gate.min_pass_rate, rate, model)

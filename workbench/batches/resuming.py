@@ -103,7 +103,7 @@ def resumable(
     again. Raises HistoryError when nothing is missing, or when what
     is missing cannot be run as it was meant to be.
     """
-    rows = history.runs(batch.number)
+    rows: Sequence[RunRow] = history.runs(batch.number)
     missing = [row for row in rows if row.missing and not row.is_fork]
     if not missing:
         forks = "a fork cannot be resumed" if batch.missing else "all of its runs are finished"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from workbench.analysis.batch_diff import batch_diff
@@ -19,6 +20,7 @@ from workbench.evaluation.tool_changes import notes_on_tools, offered_in
 from workbench.grading.run_summary import RunSummary
 from workbench.history.history import History
 from workbench.history.records import BatchRow, HistoryError, Regrade, RunRow, same_suites
+from workbench.history.run_table import RunTable
 from workbench.reports.batch_diff import (
     change_lines,
     counts_text,
@@ -42,11 +44,11 @@ class _Side:
 
     batch: BatchRow
     grading: Regrade | None
-    runs: Sequence[RunRow]
+    runs: RunTable
 
-    @property
-    def figures(self) -> list[RunSummary]:
-        return [run.figures for run in self.runs if run.figures is not None]
+    @cached_property
+    def figures(self) -> Sequence[RunSummary]:
+        return self.runs.figures
 
     @property
     def unfinished(self) -> set[CellKey]:
@@ -83,8 +85,8 @@ def execute(options: Options, command: HistoryCommand) -> int:
     by_grader = [] if options.by is None else [f"all runs as {options.by} grades them"]
     notes = by_grader + list(notes_between(diff, before, after, same, history_option(command.file)))
     with command.history() as history:
-        earlier = offered_in(history, before.runs, same, diff.across)
-        notes += map(one_line, notes_on_tools(diff, earlier, offered_in(history, after.runs)))
+        earlier = offered_in(history, before.runs, diff, same)
+        notes += map(one_line, notes_on_tools(diff, earlier, offered_in(history, after.runs, diff)))
     suites = {suite.key: suite for side in (before, after) for suite in side.batch.suites}
     with_model = len(diff.models) > 1
     tests_text = list(test_lines(tests, *names_of(before, after)))
@@ -143,15 +145,15 @@ def _side(
     if by is not None:
         from workbench.evaluation.stored_report import as_graded_by, result_of_row
 
-        places = {}
-        for run, recording in history.recordings(
-            (run for run in runs if run.figures is not None), grading, damaged.append
-        ):
-            result = as_graded_by(result_of_row(run, recording), by)
-            assert run.figures is not None
-            figures = replace(run.figures, status=result.status, score=result.score, reason=result.reason)
-            places[run.place] = replace(figures, is_broken=result.is_broken, grading=result.grading)
-        runs = [replace(run, figures=places.get(run.place)) for run in runs]
+        def graded_by_it(run: RunRow) -> RunRow:
+            for _, recording in history.recordings((run,), grading, damaged.append) if run.figures is not None else ():
+                result = as_graded_by(result_of_row(run, recording), by)
+                assert run.figures is not None
+                figures = replace(run.figures, status=result.status, score=result.score, reason=result.reason)
+                return replace(run, figures=replace(figures, is_broken=result.is_broken, grading=result.grading))
+            return replace(run, figures=None)
+
+        runs = RunTable(map(graded_by_it, runs))
     return _Side(batch, grading, runs)
 
 

@@ -67,7 +67,7 @@ class Baseline:
         notes: tuple[str, ...] = ()
         if diff.of("broke"):
             with History(self.file) as history:
-                earlier = offered_in(history, self.runs, self.same, diff.across)
+                earlier = offered_in(history, self.runs, diff, self.same)
                 notes = tuple(map(one_line, notes_on_tools(diff, earlier, lambda key: _offered_to(now.get(key)))))
         return AgainstBaseline(self.batch, self.grading, diff, tests, suites, self.fail_on, notes)
 

@@ -24,11 +24,10 @@ that is not known."""
 
 def notes_on_tools(diff: BatchDiff, before: Offered, after: Offered) -> Iterator[str]:
     """Yields which definitions changed in how many of the cases that broke; nothing where none did."""
-    broke = diff.of("broke")[:_LOOKED_AT_MAX]
+    broke = looked_at(diff)
     found: Counter[str] = Counter()
     cases = 0
-    for change in broke:
-        key = change.suite, change.case_id, change.model
+    for key in broke:
         then, now = before(key), after(key)
         changed = _changes(then, now) if then and now else []
         found.update(changed)
@@ -40,16 +39,22 @@ def notes_on_tools(diff: BatchDiff, before: Offered, after: Offered) -> Iterator
         yield f"offered other tools in {of}: {named}{more}"
 
 
-def offered_in(
-    history: History, runs: Iterable[RunRow], same: SameSuites | None = None, across: tuple[str, str] | None = None
-) -> Offered:
-    """Return what tells the tools of the runs of a batch; `same` and `across` are for those of the earlier one, as in
-    `batch_diff`."""
-    first: dict[CellKey, RunRow] = {}
-    for run in runs:
+def looked_at(diff: BatchDiff) -> dict[CellKey, None]:
+    """Return the cases that broke whose tools are looked at."""
+    return dict.fromkeys((each.suite, each.case_id, each.model) for each in diff.of("broke")[:_LOOKED_AT_MAX])
+
+
+def offered_in(history: History, runs: Iterable[RunRow], diff: BatchDiff, earlier: SameSuites | None = None) -> Offered:
+    """Return what tells the tools of those runs of a batch that are looked at; of the earlier one, `earlier` has its
+    suites in the later one."""
+    wanted, first = looked_at(diff), dict[CellKey, RunRow]()
+    for run in runs if wanted else ():
         if run.figures is not None:
-            model = across[1] if across is not None and run.model == across[0] else run.model
-            first.setdefault(((same or {}).get(run.suite.key, run.suite.key), run.case_id, model), run)
+            across = diff.across is not None and earlier is not None and run.model == diff.across[0]
+            model = diff.across[1] if across and diff.across is not None else run.model
+            key = (earlier or {}).get(run.suite.key, run.suite.key), run.case_id, model
+            if key in wanted:
+                first.setdefault(key, run)
 
     def offered(key: CellKey) -> Sequence[ToolDefinition] | None:
         if key not in first:

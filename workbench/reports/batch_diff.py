@@ -145,7 +145,7 @@ def test_lines(tests: Mapping[str, Paired], before: str, after: str) -> Iterator
     """Yields the results of the paired tests of some models in plain sentences; `before` and `after` name the
     batches."""
     for model, test in tests.items():
-        if test.pairs:
+        if test.count:
             of_model = f"{one_line(model)}: " if len(tests) > 1 else ""
             alike = () if any(test.differences) else (test.score_sentence(before, after),)
             yield from (f"{of_model}{told}" for told in test.sentences(before, after) if told not in alike)

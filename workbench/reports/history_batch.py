@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 
 from rich.cells import cell_len
 
-from workbench.analysis.comparison import Cell, ModelTotals, cells_of, model_totals
+from workbench.analysis.comparison import ModelTotals, cells_of, model_totals
 from workbench.analysis.deciders import decider_of
-from workbench.analysis.quality import GateResult, as_watched, gates_of
+from workbench.analysis.quality import GateFold, GateResult, as_watched, gates_of
 from workbench.analysis.stopping import stored_watch
 from workbench.analysis.totals import Latency
 from workbench.analysis.watched import Until
-from workbench.grading.run_summary import RunSummary
 from workbench.history.records import BatchRow, Regrade, RunRow, SuiteRef
 from workbench.reports.case_titles import Title, cut_titles, cut_what
 from workbench.reports.history_list import called, missing_text
@@ -26,6 +27,9 @@ from workbench.suite.model import Gate
 from workbench.suite.numerals import counted, decimals
 from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.typed_json import json_text
+
+LINES_MAX = 10_000
+"""Runs that a text lists; a list that is longer nobody reads, and every other form has all of them."""
 
 _TITLE_MIN = 12
 _MODEL_MAX = 24
@@ -115,42 +119,43 @@ def _facts(settings: Mapping[str, JsonValue]) -> Iterator[str]:
 
 def totals_lines(batch: BatchRow, runs: Sequence[RunRow], paint: Paint) -> Iterator[str]:
     """Yields the totals of each suite with each model."""
-    by_suite: dict[SuiteRef, list[RunSummary]] = {}
-    for run in runs:
+    parts: dict[tuple[SuiteRef, str], array[int]] = {}
+    for index, run in enumerate(runs):
         if run.figures is not None:
-            by_suite.setdefault(run.suite, []).append(run.figures)
+            parts.setdefault((run.suite, run.model), array("L")).append(index)
     for suite in batch.suites:
         yield f"{paint(one_line(suite.name), 'strong')}  {paint(one_line(suite.path), 'quiet')}"
-        cells: dict[str, list[Cell]] = {}
-        for cell in cells_of(by_suite.get(suite, ())).values():
-            cells.setdefault(cell.model, []).append(cell)
         for part in batch.parts:
             if part.suite != suite:
                 continue
             some = f", {counted(part.cases, 'case')} of {suite.cases:,}" if not part.whole else ""
-            if part.model in cells:
-                yield from _model_lines(model_totals(part.model, cells[part.model]), some, paint)
+            # The cells of one suite with one model are in memory at a time.
+            over = (runs[index].figures for index in parts.get((suite, part.model), ()))
+            if cells := cells_of(figures for figures in over if figures is not None):
+                yield from _model_lines(model_totals(part.model, cells.values()), some, paint)
             else:
                 yield f"  {one_line(part.model)}: no run is finished{some}"
 
 
-def gates_reached(batch: BatchRow, gates: Mapping[str, Gate], runs: Iterable[RunRow]) -> Iterator[GateResult]:
+def gates_reached(batch: BatchRow, gates: Mapping[str, Gate], runs: Sequence[RunRow]) -> Iterator[GateResult]:
     """Returns what the runs of a batch reach of its suites' gates, or of the one that it was made with; `gates` are by
     the suites' keys. Forks do not count."""
-    runs = tuple(runs)
     watch = stored_watch(batch, runs, {str(suite.file): gates.get(suite.key, Gate()) for suite in batch.suites})
     watched = {(each.suite, each.model): each for each in watch.gates} if watch is not None else {}
     of_batch = next((each for each in watched.values() if each.suite is None), None)
     if of_batch is not None:
-        figures = [run.figures for run in runs if run.figures is not None and not run.is_fork]
+        figures = (run.figures for run in runs if run.figures is not None and not run.is_fork)
         yield from as_watched(gates_of(None, Gate(min_pass_rate=of_batch.gate), figures), watched)
         return
-    by_suite: dict[SuiteRef, list[RunSummary]] = {}
+    reached: dict[SuiteRef, GateFold] = {}
     for run in runs:
         if run.figures is not None and not run.is_fork:
-            by_suite.setdefault(run.suite, []).append(run.figures)
-    for suite, figures in by_suite.items():
-        yield from as_watched(gates_of(str(suite.file), gates.get(suite.key, Gate()), figures), watched)
+            if (fold := reached.get(run.suite)) is None:
+                gate = gates.get(run.suite.key, Gate())
+                fold = reached[run.suite] = GateFold(str(run.suite.file), gate)
+            fold.add(run.figures)
+    for fold in reached.values():
+        yield from as_watched(fold.results(), watched)
 
 
 def _model_lines(totals: ModelTotals, some: str, paint: Paint) -> Iterator[str]:
@@ -198,8 +203,9 @@ def _latency(title: str, times: Latency | None) -> str:
 
 def runs_lines(runs: Sequence[RunRow], width: int | None, paint: Paint, *, every: bool) -> Iterator[str]:
     """Yields a line for each run, with its place in the batch and why it did not pass; without `every`, only for those
-    that did not. Without `width`, nothing is cut."""
-    shown = [run for run in runs if every or run.figures is None or run.figures.status not in ("passed", "skipped")]
+    that did not. Without `width`, no line is cut; of more than `LINES_MAX` runs, the first ones have a line."""
+    listed = (run for run in runs if every or run.figures is None or run.figures.status not in ("passed", "skipped"))
+    shown = list(islice(listed, LINES_MAX))
     if not shown:
         yield "every run passed" if runs else "no run"
         return
@@ -217,6 +223,8 @@ def runs_lines(runs: Sequence[RunRow], width: int | None, paint: Paint, *, every
         room = width - (place + 2 + 2 + cell_len(title) + 2 + model + 2 + 4 + 2) if width is not None else None
         why = (figures.reason or "") if figures is not None else "never finished"
         yield f"{lead}  {cut_what(why, room)}".rstrip()
+    if more := sum(1 for _ in listed):
+        yield f"and {counted(more, 'other run')}: --format records has a line for each"
 
 
 def run_title(run: RunRow) -> str:

@@ -86,7 +86,7 @@ class PairedReport(ReportModel):
 def paired_fields(found: Paired, first: str, second: str) -> dict[str, object]:
     """Returns the values of a `PairedReport`; `first` and `second` name the columns in its sentences."""
     return {
-        "pairs": len(found.pairs),
+        "pairs": found.count,
         "better": found.better,
         "worse": found.worse,
         "both_good": found.both_good,

@@ -97,7 +97,7 @@ def read_gradings(file: Path, number: int) -> list[tuple[Regrade, tuple[RunRow, 
 
 def read_case(
     file: Path, suite: str, case_id: str
-) -> tuple[list[RunRow], Mapping[int, str], Mapping[int, int], Sequence[str]]:
+) -> tuple[Sequence[RunRow], Mapping[int, str], Mapping[int, int], Sequence[str]]:
     """Read the latest runs of a case, the newest first. Also returns the names of batches, how often each batch was
     regraded, and a message for each damaged run. `suite` is a key."""
     damaged: list[str] = []
