@@ -131,7 +131,7 @@ def _show_run(
     options: Options,
     command: HistoryCommand,
 ) -> None:
-    run = next((run for run in history.runs(batch.number, grading) if run.place == number - 1), None)
+    run = history.run_at(batch.number, number - 1, grading)
     if run is None:
         raise HistoryError(f"batch {batch.number} has {batch.planned:,} runs: there is no run {number}")
     recording = history.recording(run, grading)

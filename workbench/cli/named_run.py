@@ -54,7 +54,7 @@ def named_run(arguments: argparse.Namespace, program: Program) -> NamedRun:
     else:
         with History(history_to_read(arguments, ())) as history:
             batch = history.batch(name)
-            row = next((run for run in history.runs(batch.number) if run.place == arguments.number - 1), None)
+            row = history.run_at(batch.number, arguments.number - 1)
             if row is None:
                 raise HistoryError(
                     f"batch {batch.number} has {batch.planned:,} runs: there is no run {arguments.number}"

@@ -164,6 +164,7 @@ PART: Mapping[str, Reader] = {
     "cases": count,
     **dict.fromkeys(map(count_name, COUNTED), count),
 }
+ENDED: Reader = one_of(*COUNTED)
 RUN: Mapping[str, Reader] = {
     "id": whole,
     "batch": whole,
@@ -176,7 +177,7 @@ RUN: Mapping[str, Reader] = {
     "repeat": count,
     "decided_by": optional(text),
     "is_fork": whole,
-    "status": optional(one_of(*COUNTED)),
+    "status": optional(ENDED),
     "score": optional(score),
     "reason": optional(text),
     "broken": optional(whole),

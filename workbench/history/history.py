@@ -4,26 +4,17 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
-from workbench.config.history_file import folder_of_stored, history_option
+from workbench.config.history_file import history_option
 from workbench.grading.result_json import outcome_from_json
-from workbench.grading.run_summary import RunSummary
 from workbench.history import columns
-from workbench.history.database import Say, as_history_errors, open_for_reading
-from workbench.history.packing import (
-    grading_from,
-    unpacked,
-    unpacked_blocks,
-    unpacked_bytes,
-    unpacked_events,
-    unpacked_outcome,
-)
+from workbench.history.database import Say
+from workbench.history.packing import unpacked, unpacked_blocks, unpacked_events, unpacked_outcome
+from workbench.history.reading import DAMAGE, StoredRows
 from workbench.history.records import (
     COUNTED,
     BatchPart,
@@ -36,9 +27,8 @@ from workbench.history.records import (
     count_name,
 )
 from workbench.history.run_table import RunTable
-from workbench.suite.excerpt import cut_out
 from workbench.suite.model import Gate
-from workbench.trajectory.fold import TrajectoryError, fold
+from workbench.trajectory.fold import fold
 from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.recording import Header, RecordedSuite, Recording
 from workbench.trajectory.trajectory import Trajectory
@@ -58,6 +48,11 @@ _REGRADED = _RUN.replace(
     iif(regrades.run, regrades.reason, runs.reason), coalesce(regrades.broken, runs.broken),
     iif(regrades.run, regrades.options, runs.options)""",
 ).replace("runs.metrics", "iif(regrades.run, regrades.metrics, runs.metrics)")
+
+_COUNTED_AGAIN = """
+SELECT suite, model, coalesce(regrades.status, runs.status) AS ended, count(*)
+FROM runs LEFT JOIN regrades ON regrades.run = runs.id AND grading = ?
+WHERE batch = ? AND runs.status IS NOT NULL GROUP BY suite, model, ended"""
 
 _COUNTS = "status IN ('passed', 'warned', 'failed', 'error', 'not graded') AND NOT is_fork"
 _LAST = f"""
@@ -89,45 +84,23 @@ def _gate_in(text: str) -> Gate:
         return Gate()
 
 
-def _shared_text(id_: int | None, packed: bytes | None) -> bytes | None:
-    """Returns a text that several runs share; `id_` is how a run refers to it. Raises ValueError when it is missing."""
-    if id_ is None:
-        return None
-    if packed is None:
-        raise ValueError("what it shares with other runs is missing")
-    return unpacked_bytes(packed)
+def _of_batch(batch: int, grading: Regrade | None, rest: str, *values: int) -> tuple[str, tuple[int, ...]]:
+    """Returns a statement that reads runs of a batch, and its values."""
+    if grading is None:
+        return f"{_RUN} WHERE batch = ? {rest}", (batch, *values)
+    joined = f"{_REGRADED} LEFT JOIN regrades ON regrades.run = runs.id AND grading = ?"
+    return f"{joined} WHERE batch = ? {rest}", (grading.id, batch, *values)
 
+
+PAGE = 1_000
+"""So many runs are read at once."""
 
 _NAMED = {"id": columns.whole, "name": columns.text}
-_DAMAGE = (
-    *(ValueError, TypeError, AttributeError, LookupError, ArithmeticError),
-    *(RecursionError, TrajectoryError),
-)
-"""The errors that reading damaged values raises."""
 
 
-class History:
+class History(StoredRows):
     """An existing history. Use it on one thread; every method raises HistoryError. One that was never written is
     empty."""
-
-    def __init__(self, file: Path) -> None:
-        self.file = file
-        self._connection = open_for_reading(file)
-        self._suites: dict[int, SuiteRef] = {}
-        self._damaged_suites: dict[Any, str] = {}
-        """Why some of them cannot be read, by their ids."""
-
-    def __enter__(self) -> History:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close the file."""
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
 
     def batches(self) -> list[BatchRow]:
         """All batches that are not damaged, the newest first."""
@@ -154,11 +127,43 @@ class History:
         return batch
 
     def runs(self, batch: int, grading: Regrade | None = None) -> RunTable:
-        """Returns the runs of a batch in the order of its plan; with `grading`, as that regrade graded them."""
-        if grading is None:
-            return self._runs(f"{_RUN} WHERE batch = ? ORDER BY place", (batch,))
-        joined = f"{_REGRADED} LEFT JOIN regrades ON regrades.run = runs.id AND grading = ?"
-        return self._runs(f"{joined} WHERE batch = ? ORDER BY place", (grading.id, batch))
+        """Returns the runs of a batch in the order of its plan; with `grading`, as that regrade graded them. All of
+        them are in memory: `each_run` yields those of a batch of any size."""
+        return RunTable(self._each_run(*_of_batch(batch, grading, "ORDER BY place")))
+
+    def each_run(self, batch: int, grading: Regrade | None = None) -> Iterator[RunRow]:
+        """Yields the runs of a batch, as `runs`, of which a page at a time is read. Other programs may write meanwhile:
+        of a batch that is going on, later pages are as of a later moment. Raises HistoryError when the batch is removed
+        meanwhile."""
+        rows = self.runs_from(batch, 0, PAGE, grading)
+        yield from rows
+        while len(rows) == PAGE:
+            rows = self.runs_from(batch, rows[-1].place + 1, PAGE, grading)
+            yield from rows
+            if len(rows) < PAGE and not self._stored("SELECT 1 FROM batches WHERE id = ?", (batch,)):
+                raise HistoryError(f"batch {batch} was removed from {self.file} while it was being read")
+
+    def runs_from(self, batch: int, place: int, limit: int, grading: Regrade | None = None) -> list[RunRow]:
+        """Returns so many runs of a batch, from a place in its plan on; fewer at the end of the plan."""
+        return self._runs(*_of_batch(batch, grading, "AND place >= ? ORDER BY place LIMIT ?", place, limit))
+
+    def run_at(self, batch: int, place: int, grading: Regrade | None = None) -> RunRow | None:
+        """Returns the run at a place of a batch's plan, `None` where it has none."""
+        return next(iter(self._runs(*_of_batch(batch, grading, "AND place = ?", place))), None)
+
+    def missing_runs(self, batch: int) -> Iterator[RunRow]:
+        """Yields the runs of a batch that resuming it makes, forks excepted."""
+        return (run for run in self.each_run(batch) if run.missing and not run.is_fork)
+
+    def counted_again(self, batch: BatchRow, grading: Regrade) -> tuple[BatchPart, ...]:
+        """Returns the parts of a batch, counted by a regrade."""
+        wanted = {"suite": columns.whole, "model": columns.text, "status": columns.ENDED, "count": columns.count}
+        rows = self._rows(f"a run of batch {batch.number}", wanted, _COUNTED_AGAIN, (grading.id, batch.number))
+        counts = {(suite, model, status): count for suite, model, status, count in rows}
+        return tuple(
+            replace(part, counts={status: counts.get((part.suite.id, part.model, status), 0) for status in COUNTED})
+            for part in batch.parts
+        )
 
     def run_ids(self, batch: int) -> frozenset[str]:
         """Returns the ids of a batch's runs in their events: runs that are added need different ones."""
@@ -170,8 +175,7 @@ class History:
         """Returns the latest runs of a case, the newest first; `suite` is a `SuiteRef.key`. Damaged ones are left out
         and reported to `damaged`."""
         with self._at_one_moment():
-            self._read_suites()
-            ids = ", ".join(str(known.id) for known in self._suites.values() if known.key == suite)
+            ids = ", ".join(map(str, self._versions(suite)))
             statement = f"{_RUN} WHERE case_id = ? AND suite IN ({ids}) ORDER BY id DESC LIMIT ?"
             return self._runs(statement, (case_id, limit), damaged)
 
@@ -180,11 +184,7 @@ class History:
         oldest first; `cases` are ids by `SuiteRef.key`. Forks do not count. Damaged ones are left out and reported to
         `damaged`."""
         with self._at_one_moment():
-            self._read_suites()
-            versions: dict[str, list[int]] = {}
-            for known in self._suites.values():
-                versions.setdefault(known.key, []).append(known.id)
-            asked = [[versions[suite], list(ids)] for suite, ids in cases.items() if suite in versions]
+            asked = [[versions, list(ids)] for suite, ids in cases.items() if (versions := self._versions(suite))]
             return self._runs(_LAST, (compact_json(asked),), damaged)
 
     def case_texts(self, suite: SuiteRef) -> Mapping[str, str]:
@@ -200,28 +200,26 @@ class History:
         """Returns a run with its events, as if it had been recorded next to its suite; with `grading`, with the result
         of that regrade. Raises for a run that never finished."""
         which = f"run {run.place + 1} of batch {run.batch}"
-        with self._told_of(which), self._at_one_moment():
-            rows = self._stored(
-                "SELECT run_id, program, events, outcome, suites.text, blocks, details.tools, tools.text, "
-                "details.sample, sample.text FROM runs JOIN batches ON batches.id = runs.batch "
-                "JOIN suites ON suites.id = suite JOIN details ON details.run = runs.id "
-                "LEFT JOIN shared AS tools ON tools.id = details.tools "
-                "LEFT JOIN shared AS sample ON sample.id = details.sample WHERE runs.id = ?",
-                (run.id,),
-            )
-            again = grading and self._stored(
-                "SELECT outcome FROM regrades WHERE grading = ? AND run = ?", (grading.id, run.id)
-            )
-        if not rows and run.figures is None:
-            raise HistoryError("the run never finished: none of it was stored")
-        if not rows:
-            raise self._damaged(which, "its events are missing")
-        run_id, program, events_packed, outcome, text, blocks, *shared = rows[0]
+        with self._at_one_moment():
+            with self._told_of(which):
+                rows = self._stored(
+                    "SELECT run_id, program, suite, events, outcome, details.tools, details.sample FROM runs "
+                    "JOIN batches ON batches.id = runs.batch JOIN details ON details.run = runs.id WHERE runs.id = ?",
+                    (run.id,),
+                )
+                again = grading and self._stored(
+                    "SELECT outcome FROM regrades WHERE grading = ? AND run = ?", (grading.id, run.id)
+                )
+            if not rows and run.figures is None:
+                raise HistoryError("the run never finished: none of it was stored")
+            if not rows:
+                raise self._damaged(which, "its events are missing")
+            run_id, program, suite_id, events_packed, outcome, tools_id, sample_id = rows[0]
+            with self._damage_of(which):
+                suite = self._cut_text(suite_id).of(run.case_id)
+                tools, sample = self._shared_text(tools_id), self._shared_text(sample_id)
         with self._damage_of(which):
             run_id, program = columns.text(run_id), columns.text(program)
-            whole = unpacked(text)
-            suite = cut_out(whole, unpacked_blocks(blocks), run.case_id) if blocks is not None else whole
-            tools, sample = _shared_text(*shared[:2]), _shared_text(*shared[2:])
             events = tuple(unpacked_events(events_packed, tools.decode() if tools is not None else None, sample or b""))
             trajectory = fold(events) if events else Trajectory(run_id)
             result = unpacked_outcome(again[0][0]) if again else unpacked_outcome(outcome, sample or b"")
@@ -316,7 +314,7 @@ class History:
             parts = [self._part(part) for part in part_rows]
             if sum(part.planned for part in parts) != planned:
                 raise ValueError("planned does not match its suites and models")
-        except _DAMAGE as error:
+        except DAMAGE as error:
             return self._damaged_batch(row, error)
         # In the settings of a batch, models are in the order of its plan, and parts in the order of their names.
         in_order = _in_order(parts, settings.get("models"))
@@ -334,113 +332,6 @@ class History:
     def _part(self, row: Sequence[Any]) -> BatchPart:
         _, suite, model, planned, cases, *counts = columns.read(columns.PART, row)
         return BatchPart(self._suite(suite), model, planned, cases, dict(zip(COUNTED, counts, strict=True)))
-
-    def _runs(self, statement: str, values: tuple[Any, ...], damaged: Say | None = None) -> RunTable:
-        """Returns runs. Damaged ones are reported to `damaged`; without it, raises DamagedError."""
-        runs = RunTable()
-        with self._at_one_moment():
-            for row in self._each(statement, values):
-                try:
-                    with self._damage_of(f"a run of batch {row[1]}"):
-                        runs.append(self._run(columns.read(columns.RUN, row)))
-                except DamagedError as error:
-                    if damaged is None:
-                        raise
-                    damaged(str(error))
-        return runs
-
-    def _run(self, row: Sequence[Any]) -> RunRow:
-        id_, batch, place, suite_id, case_id, case_name, model, of_suite, repeat, by, is_fork, status, *figures = row
-        suite = self._suite(suite_id)
-        run = RunRow(
-            id_, batch, place, suite, case_id, case_name, model, bool(of_suite), repeat, by, bool(is_fork), None
-        )
-        if status is None:
-            return run
-        score, reason, broken, options, began, ended, latency, first, sent, got, cost, asked, loop, named = figures
-        if latency is None:
-            raise ValueError("latency_ms must be a number")
-        return replace(
-            run,
-            figures=RunSummary(
-                *(suite.key, case_id, case_name, model, repeat, status, score, reason),
-                *(latency, first, sent, got, cost, bool(asked), bool(broken), grading_from(options)),
-                *(began, ended, bool(is_fork), loop, named or ()),
-            ),
-        )
-
-    def _suite(self, id_: int) -> SuiteRef:
-        if id_ not in self._suites and id_ not in self._damaged_suites:
-            self._read_suites()
-        if id_ not in self._suites:
-            raise ValueError(self._damaged_suites.get(id_, f"its suite {id_} is not there"))
-        return self._suites[id_]
-
-    def _read_suites(self) -> None:
-        self._suites, self._damaged_suites = {}, {}
-        for row in self._stored("SELECT id, project, path, hash, name, cases FROM suites", ()):
-            try:
-                id_, project, *others = columns.read(columns.SUITE, row)
-            except ValueError as error:
-                self._damaged_suites[row[0]] = f"its suite {row[0]}: {error}"
-            else:
-                self._suites[id_] = SuiteRef(id_, folder_of_stored(self.file, project), *others)
-
-    def _rows(
-        self, what: str, wanted: Mapping[str, columns.Reader], statement: str, values: tuple[Any, ...]
-    ) -> list[list[Any]]:
-        """Yields rows whose every column has a valid value; `what` describes them in errors."""
-        found = self._stored(statement, values)
-        with self._damage_of(what):
-            return [columns.read(wanted, row) for row in found]
-
-    def _stored(self, statement: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
-        return list(self._each(statement, values))
-
-    def _each(self, statement: str, values: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
-        """Yields rows one by one."""
-        if self._connection is None:
-            return
-        bound = [columns.stored(value) if isinstance(value, str) else value for value in values]
-        with as_history_errors(self.file):
-            yield from self._connection.execute(statement, bound)
-
-    @contextmanager
-    def _at_one_moment(self) -> Iterator[None]:
-        """Reads within it are consistent, although another program may begin and remove batches meanwhile."""
-        connection = self._connection
-        if connection is None or connection.in_transaction:
-            yield
-            return
-        # The numbers of removed rows may have been reused by now.
-        self._suites, self._damaged_suites = {}, {}
-        with as_history_errors(self.file):
-            connection.execute("BEGIN")
-        try:
-            yield
-        finally:
-            if connection.in_transaction:  # SQLite may have ended it itself, over an error
-                with as_history_errors(self.file):
-                    connection.execute("ROLLBACK")  # nothing was written
-
-    @contextmanager
-    def _damage_of(self, what: str) -> Iterator[None]:
-        """Returns damage that SQLite does not detect, because it does not know what its values mean."""
-        try:
-            yield
-        except _DAMAGE as error:
-            raise self._damaged(what, error) from error
-
-    @contextmanager
-    def _told_of(self, what: str) -> Iterator[None]:
-        """Raises the damage that SQLite found with a description of what was being read."""
-        try:
-            yield
-        except DamagedError as error:
-            raise DamagedError(f"{what} cannot be read: {error}") from error
-
-    def _damaged(self, what: str, why: Exception | str) -> DamagedError:
-        return DamagedError(f"{what} in {self.file} is damaged: {why}")
 
 
 def _in_order(parts: list[BatchPart], models: JsonValue) -> tuple[BatchPart, ...]:

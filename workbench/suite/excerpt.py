@@ -75,13 +75,32 @@ def _stands_alone(parts: SuiteText, index: int) -> bool:
 
 def cut_out(text: str, blocks: Blocks, case_id: str) -> str:
     """Returns a suite's text without the blocks of all cases but one; the whole text when there is no such case."""
-    if not any(known == case_id for known, _, _ in blocks):
-        return text
-    parts: list[str] = []
-    end = 0
-    for known, first, after in blocks:
-        parts.append(text[end:first])
-        if known == case_id:
-            parts.append(text[first:after])
-        end = after
-    return "".join((*parts, text[end:]))
+    return CutText(text, blocks).of(case_id)
+
+
+class CutText:
+    """A suite's text, taken apart once to cut many cases out of it."""
+
+    def __init__(self, text: str, blocks: Blocks) -> None:
+        self._text = text
+        self._places: dict[str, list[tuple[int, int, int]]] = {}
+        """For each case, where its block belongs in what is between the blocks, and where it is in the text."""
+        between: list[str] = []
+        end = cut = 0
+        for case, first, after in blocks:
+            between.append(text[end:first])
+            cut += len(between[-1])
+            self._places.setdefault(case, []).append((cut, first, after))
+            end = after
+        self._between = "".join((*between, text[end:]))
+
+    def of(self, case_id: str) -> str:
+        """Returns the text without the blocks of all other cases; the whole text when there is no such case."""
+        if case_id not in self._places:
+            return self._text
+        parts: list[str] = []
+        end = 0
+        for cut, first, after in self._places[case_id]:
+            parts += (self._between[end:cut], self._text[first:after])
+            end = cut
+        return "".join((*parts, self._between[end:]))

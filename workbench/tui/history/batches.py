@@ -9,7 +9,7 @@ from rich.cells import cell_len
 
 from workbench.analysis.trends import TREND_MAX, trends_of
 from workbench.grading.run_summary import RunSummary
-from workbench.history.records import COUNTED, BatchPart, BatchRow, Regrade, RunRow, SuiteRef
+from workbench.history.records import BatchPart, BatchRow, Regrade, RunRow
 from workbench.reports.history_list import called
 from workbench.reports.when import local_time
 from workbench.tui.kit.actions import key_for
@@ -130,11 +130,10 @@ class HistoryList(MarkedState[BatchRow]):
         """Return whether a batch was regraded and its gradings have not been read yet."""
         return batch.damage is None and batch.number in self.regraded and batch.number not in self._gradings
 
-    def take_gradings(self, number: int, read: Sequence[tuple[Regrade, Sequence[RunRow]]]) -> None:
-        """Set the gradings of a batch."""
-        batch = self.at(number)
-        if batch is not None:
-            self._gradings[number] = tuple((grading, parts_of(batch, runs)) for grading, runs in read)
+    def take_gradings(self, number: int, read: Sequence[tuple[Regrade, tuple[BatchPart, ...]]]) -> None:
+        """Set the gradings of a batch, each with its counts."""
+        if self.at(number) is not None:
+            self._gradings[number] = tuple(read)
 
     def gradings(self, batch: BatchRow) -> tuple[tuple[Regrade, tuple[BatchPart, ...]], ...]:
         """Return the gradings of a batch that have been read, with their counts."""
@@ -196,25 +195,6 @@ class HistoryList(MarkedState[BatchRow]):
 def _text_of(batch: BatchRow) -> str:
     suites = " ".join(f"{suite.name} {suite.path}" for suite in batch.suites)
     return f"#{batch.number} {batch.name or ''} {local_time(batch.started_at)} {suites} {' '.join(batch.models)}"
-
-
-def parts_of(batch: BatchRow, runs: Sequence[RunRow]) -> tuple[BatchPart, ...]:
-    """Return the parts of a batch, counted by a grading."""
-    counts: dict[tuple[SuiteRef, str], dict[str, int]] = {}
-    for run in runs:
-        if run.figures is not None:
-            counted = counts.setdefault((run.suite, run.model), dict.fromkeys(COUNTED, 0))
-            counted[run.figures.status] += 1
-    return tuple(
-        BatchPart(
-            part.suite,
-            part.model,
-            part.planned,
-            part.cases,
-            {status: counts.get((part.suite, part.model), {}).get(status, 0) for status in COUNTED},
-        )
-        for part in batch.parts
-    )
 
 
 def figures_in(runs: Sequence[RunRow]) -> list[RunSummary]:

@@ -16,7 +16,7 @@ from workbench.batches.plan import PlannedRun
 from workbench.batches.recorded import run_of_recording, suite_of_recording
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import RunResult
-from workbench.history.records import BatchRow, DamagedError, Regrade, RunRow
+from workbench.history.records import BatchPart, BatchRow, DamagedError, Regrade, RunRow
 from workbench.suite.model import Gate
 from workbench.trajectory.events import Event
 from workbench.trajectory.recording import Recording, RecordingError
@@ -89,10 +89,11 @@ def read_two(file: Path, before: tuple[int, int | None], after: tuple[int, int |
         return _batch(history, file, *before), _batch(history, file, *after)
 
 
-def read_gradings(file: Path, number: int) -> list[tuple[Regrade, tuple[RunRow, ...]]]:
-    """Read every regrade of a batch, with the runs as it graded them."""
+def read_gradings(file: Path, number: int) -> list[tuple[Regrade, tuple[BatchPart, ...]]]:
+    """Read every regrade of a batch, with its parts counted by it."""
     with opened(file) as history:
-        return [(grading, tuple(history.runs(number, grading))) for grading in history.gradings(number)]
+        batch = history.batch(f"#{number}")
+        return [(grading, history.counted_again(batch, grading)) for grading in history.gradings(number)]
 
 
 def read_case(

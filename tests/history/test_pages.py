@@ -1,0 +1,83 @@
+"""Batches of any size are read a page at a time, and each page is found by an index."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.history.batches import run_kept
+from workbench.batches.recorded import result_of_recording
+from workbench.grading.run_summary import summary_of
+from workbench.history import history as reading
+from workbench.history.editing import add_grading, remove_batches
+from workbench.history.history import History
+from workbench.history.records import COUNTED, HistoryError
+
+
+def nothing_said(said: str) -> None:
+    raise AssertionError(said)
+
+
+@pytest.fixture
+def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "PAGE", 3)
+
+
+@pytest.mark.usefixtures("small_pages")
+@pytest.mark.parametrize("repeats", [1, 3, 4])
+def test_the_pages_of_a_batch_are_all_of_its_runs_by_any_grading(tmp_path: Path, file: Path, repeats: int) -> None:
+    run_kept(tmp_path, file)
+    run_kept(tmp_path, file, repeats=repeats)
+    with History(file) as history:
+        right, wrong = history.runs(2)[0], history.runs(2)[-1]
+        passed = result_of_recording(history.recording(right))
+        add_grading(file, 2, "2030-01-01", "9", [(wrong.id, summary_of(passed), passed)], nothing_said)
+        (grading,) = history.gradings(2)
+        assert list(history.each_run(2)) == history.runs(2) and len(history.runs(2)) == 2 * repeats
+        regraded = list(history.each_run(2, grading))
+        assert regraded == history.runs(2, grading) != history.runs(2)
+        (counted,) = history.counted_again(history.batch("2"), grading)
+        ended = [run.figures.status for run in regraded if run.figures is not None]
+        assert counted.counts == {status: ended.count(status) for status in COUNTED}
+        assert counted.counts["passed"] == repeats + 1
+        assert list(history.each_run(3)) == []
+
+
+@pytest.mark.usefixtures("small_pages")
+def test_a_batch_that_is_removed_while_its_pages_are_read_does_not_just_end(tmp_path: Path, file: Path) -> None:
+    run_kept(tmp_path, file, repeats=4)
+    with History(file) as history:
+        pages = history.each_run(1)
+        next(pages)
+        remove_batches(file, [1], nothing_said)
+        with pytest.raises(HistoryError, match=r"was removed from .* while it was being read"):
+            list(pages)
+
+
+def test_no_page_is_looked_for_in_all_runs(tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_kept(tmp_path, file)
+    asked: list[tuple[str, Sequence[Any]]] = []
+    read = History._cursor
+
+    def seen(self: History, statement: str, values: Sequence[Any]) -> object:
+        asked.append((statement, values))
+        return read(self, statement, values)
+
+    monkeypatch.setattr(History, "_cursor", seen)
+    with History(file) as history:
+        run = history.runs_from(1, 0, 1)[0]
+        add_grading(file, 1, "2030-01-01", "9", [], nothing_said)
+        history.runs_from(1, 1, 1, history.gradings(1)[0])
+        history.runs_of_case(run.suite.key, run.case_id, 5, nothing_said)
+        history.last_runs({run.suite.key: [run.case_id]}, nothing_said)
+        history.recording(run)
+    with closing(sqlite3.connect(file)) as connection:
+        steps = [row[3] for each in asked for row in connection.execute(f"EXPLAIN QUERY PLAN {each[0]}", each[1])]
+    tables = ("runs", "one", "first", "details", "regrades", "suites", "shared")
+    scans = [step for step in steps if step.startswith("SCAN") and step.split()[1] in tables]
+    assert scans == [] and any("USING INDEX sqlite_autoindex_runs_1 (batch=? AND place>?)" in step for step in steps)
