@@ -126,6 +126,7 @@ def test_both_functions_take_all_that_runs_can_be_asked_for() -> None:
     assert {field.name for field in fields(RunOptions)} - set(signature.parameters) == {
         "compares",
         "added_variants",
+        "shard",
         "until",
     }
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from workbench.batches.plan import plan_runs
 from workbench.batches.shards import PlannedShard, places_by_cost, places_in_turn, run_id_at
 from workbench.history.outline import Outline, OutlinedRun
+from workbench.history.records import ShardRef
 from workbench.suite.loading import parse_suite
 
 SUITE = """format = 1
@@ -58,7 +59,7 @@ def test_an_outline_has_all_runs_of_a_plan_in_their_order() -> None:
     assert list(read.runs()) == runs
     assert (read.planned, sum(read.parts.values()), len(read.parts)) == (16, 16, 4)
     assert read.uid({}, None) == outline.uid({}, None) != outline.uid({}, "tuesday") != outline.uid({"a": 1}, "tuesday")
-    shard = PlannedShard(2, 3, planned, places_in_turn(16, 2, 3))
+    shard = PlannedShard(ShardRef(2, 3, 16), planned, places_in_turn(16, 2, 3))
     assert [run.run_id for run in shard.runs] == ["run-2", "run-5", "run-8", "run-11", "run-14"]
     assert run_id_at("run-102", 1) == "run-102.2"
 

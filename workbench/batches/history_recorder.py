@@ -12,16 +12,15 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from workbench.batches.events import BatchDone, BatchEvent, RunDone, RunEvent
 from workbench.batches.plan import Execution, PlannedRun
 from workbench.batches.redacting import RunDoor, SuiteParts, redacted_suite_text
-from workbench.batches.shards import PlannedShard
 from workbench.batches.specs import Specs
 from workbench.config.models import ConfigError, ModelSpec
 from workbench.config.project import path_in, project_folder
 from workbench.config.secrets import Secrets
-from workbench.history.outline import Outline, OutlinedRun
 from workbench.history.records import DoneRun, NewBatch, NewRun, NewShard
 from workbench.history.writing import MOST_AT_ONCE, BatchHandle, HistoryWriter
 from workbench.suite.loading import SuiteFile, parse_suite
@@ -30,6 +29,9 @@ from workbench.suite.settings import judged_checks
 from workbench.trajectory.events import Event
 from workbench.trajectory.messages import JsonValue
 from workbench.version import __version__
+
+if TYPE_CHECKING:
+    from workbench.batches.shards import PlannedShard
 
 STORED_TIMEOUT_S = 1.0
 """How long the next run waits for those that are over to be written: long enough for a disk that is in order."""
@@ -110,11 +112,14 @@ def settings_of_batch(
     *,
     compares: bool = False,
     until: Mapping[str, JsonValue] | None = None,
+    shard: PlannedShard | None = None,
+    min_score: float | None = None,
 ) -> dict[str, JsonValue]:
     """With what a batch is made: how each model and each judge is reached, what is executed, how many runs at a time.
     Neither keys nor the names of the variables that hold them are among it. `compares` is whether its models are
-    compared, if it has several; `until` is when it stops, if that may be early."""
-    runs = tuple(runs)
+    compared, if it has several; `until` is when it stops, if that may be early. A shard says what its whole plan is
+    made with; `min_score` is what the runs of all shards are to reach."""
+    runs = tuple(runs) if shard is None else shard.whole
     models: dict[str, JsonValue] = {}
     for run in runs:
         if run.model not in models:
@@ -127,6 +132,8 @@ def settings_of_batch(
         "judges": judges_of(runs, specs),
         **({"compares": True} if compares and len(models) > 1 else {}),
         **({"until": dict(until)} if until is not None else {}),
+        **({"shard": shard.ref.settings} if shard is not None else {}),
+        **({"min_score": min_score} if shard is not None and min_score is not None else {}),
     }
 
 
@@ -215,6 +222,8 @@ def _new_batch(
     is_fork = any(run.fork is not None for run in runs)
     outline = uid = None
     if not is_fork:
+        from workbench.history.outline import Outline, OutlinedRun  # on use: many runs are in no history
+
         numbers = {path: number for number, path in enumerate(files)}
         outlined = (
             OutlinedRun(
@@ -229,7 +238,7 @@ def _new_batch(
             for run in map(new_run, whole)
         )
         outline = Outline.of(outlined, ((path_in(projects[path], path), file.hash) for path, file in files.items()))
-        uid = outline.uid(_asked(settings), shard.plan_id if shard is not None else None)
+        uid = outline.uid(_asked(settings), shard.ref.plan_id if shard is not None else None)
     return NewBatch(
         kind="fork" if is_fork else "runs",
         started_at=now,

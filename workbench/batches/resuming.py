@@ -22,6 +22,7 @@ from workbench.batches.plan import (
     next_run_id,
     with_grader,
 )
+from workbench.batches.shards import run_id_at
 from workbench.batches.specs import Specs
 from workbench.config.models import DEFAULT_CONCURRENCY
 from workbench.config.program import Program
@@ -129,9 +130,9 @@ def resumable(
     taken = history.run_ids(batch.number)
     runs: list[PlannedRun] = []
     for row in missing:
-        run_id = next_run_id()
+        run_id = _new_id(next_run_id, row, batch)
         while run_id in taken:
-            run_id = next_run_id()
+            run_id = _new_id(next_run_id, row, batch)
         planned = _planned(run_id, row, files[row.suite], cases[row.suite].get(row.case_id))
         own = own_models.get(row.model) if not row.model_of_suite else None
         runs.append(replace(planned, own_model=own))
@@ -156,6 +157,10 @@ def resumable(
         execute_all=settings.get("execute_all") is True,
         concurrency=concurrency if isinstance(concurrency, int) and concurrency > 0 else DEFAULT_CONCURRENCY,
     )
+
+
+def _new_id(next_run_id: Callable[[], str], row: RunRow, batch: BatchRow) -> str:
+    return next_run_id() if batch.shard is None else run_id_at(next_run_id(), row.place)
 
 
 def _as_of_suite(row: RunRow, named: Collection[str]) -> bool:

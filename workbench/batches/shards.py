@@ -9,38 +9,24 @@ from dataclasses import replace
 
 from workbench.batches.plan import PlannedRun
 from workbench.dataclasses import dataclass
-from workbench.trajectory.messages import JsonValue
+from workbench.history.records import ShardRef
 
 
 @dataclass(frozen=True)
 class PlannedShard:
-    """One shard of a plan: which one, from 1, of how many. `whole` are all runs of the plan in their order, `places`
-    those of the runs that this shard makes. `plan_id` tells one batch of the plan from the next."""
+    """One shard of a plan. `whole` are all runs of the plan in their order, `places` those of the runs that this shard
+    makes."""
 
-    index: int
-    of: int
+    ref: ShardRef
     whole: tuple[PlannedRun, ...]
     places: tuple[int, ...]
-    plan_id: str | None = None
-    by_cost: bool = False
 
     @property
     def runs(self) -> tuple[PlannedRun, ...]:
         """The runs that this shard makes, in the order of the plan. Their ids are those of no run of another shard."""
         return tuple(
-            replace(run, run_id=run_id_at(run.run_id, place)) for place in self.places for run in (self.whole[place],)
+            replace(self.whole[place], run_id=run_id_at(self.whole[place].run_id, place)) for place in self.places
         )
-
-    @property
-    def settings(self) -> dict[str, JsonValue]:
-        """What the history says of it."""
-        return {
-            "index": self.index,
-            "of": self.of,
-            "planned": len(self.whole),
-            "by": "cost" if self.by_cost else "place",
-            "plan": self.plan_id,
-        }
 
 
 def run_id_at(run_id: str, place: int) -> str:

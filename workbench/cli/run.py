@@ -11,6 +11,7 @@ from workbench.cli.parser import add_history_options, add_report_option, add_sum
 from workbench.cli.run_options import (
     add_case_options,
     add_paths,
+    add_shard_options,
     add_until_options,
     add_variant_options,
     add_way_options,
@@ -39,6 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "may be repeated",
     )
     add_until_options(parser, compares=False)
+    add_shard_options(parser)
     add_by_option(parser)
     add_min_score_option(parser)
     add_way_options(parser)
@@ -107,6 +109,7 @@ _OF_REPORTS = (
     ("no_step_summary", "--no-step-summary"),
     ("min_score", "--min-score"),
     ("until", "--until"),
+    ("shard", "--shard"),
     ("processes", "--processes"),
     ("frozen", "--frozen"),
     ("baseline", "--baseline"),

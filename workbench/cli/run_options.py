@@ -14,7 +14,7 @@ from workbench.cli.parser import add_history_options, history_of
 from workbench.config.models import DEFAULT_CONCURRENCY
 
 if TYPE_CHECKING:
-    from workbench.evaluation.options import AddedVariants, RunOptions, Stop
+    from workbench.evaluation.options import AddedVariants, RunOptions, Shard, Stop
 
 _SETTLED = (
     ("case", "--case"),
@@ -29,6 +29,9 @@ _SETTLED = (
     ("gate", "--gate"),
     ("worse", "--worse"),
     ("seed", "--seed"),
+    ("shard", "--shard"),
+    ("shard_by", "--shard-by"),
+    ("plan", "--plan"),
     ("execute", "--execute"),
     ("breakpoints", "--break"),
     ("no_history", "--no-history"),
@@ -134,6 +137,30 @@ def add_until_options(parser: argparse.ArgumentParser, *, compares: bool) -> Non
     )
 
 
+def add_shard_options(parser: argparse.ArgumentParser) -> None:
+    """Which part of the plan is made."""
+    parser.add_argument(
+        "--shard",
+        type=_shard,
+        metavar="I/N",
+        help="make only the I-th of N parts of the runs, or 'auto' for the one that Slurm, GitLab, Kubernetes and "
+        "others say; 'workbench history merge' puts them together",
+    )
+    parser.add_argument(
+        "--shard-by",
+        type=_shard_by,
+        metavar="WAY",
+        help="share runs out in 'turn' (default), or by 'cost': by their mean latencies in the history, or in that of "
+        "cost:FILE, which all shards must have alike",
+    )
+    parser.add_argument(
+        "--plan",
+        metavar="ID",
+        help="with --shard, what all shards of this batch have in common, and no other batch (default: the id of the "
+        "pipeline or array job, where there is one)",
+    )
+
+
 def add_way_options(parser: argparse.ArgumentParser) -> None:
     """What is really executed, who judges, what is trusted, how fast recordings are played."""
     parser.add_argument(
@@ -211,6 +238,9 @@ def run_options(arguments: argparse.Namespace, *, compares: bool, command: str |
         return None
     problems: tuple[str, ...] = ()
     until, without = _stop_of(arguments)
+    of_shards = next(
+        (f"--{name.replace('_', '-')}" for name in ("shard_by", "plan") if getattr(arguments, name, None)), ""
+    )
     paths = (*arguments.paths, *([str(bundled("sample_suites"))] if arguments.samples else []))
     if not paths and resume is None:
         ways = "--samples, or --resume to go on with a batch" if resumes else "or --samples"
@@ -219,6 +249,8 @@ def run_options(arguments: argparse.Namespace, *, compares: bool, command: str |
         problems = ("--anyway is about a batch that goes on: give --resume too",)
     elif without is not None and resume is None:
         problems = (f"{without} is about a batch that stops early: give --until decided too",)
+    elif of_shards and resume is None and arguments.shard is None:
+        problems = (f"{of_shards} is about shards: give --shard too",)
     elif resume is not None:
         problems = tuple(
             f"{name} is settled by the batch that --resume goes on with: leave it out"
@@ -251,6 +283,7 @@ def run_options(arguments: argparse.Namespace, *, compares: bool, command: str |
                 min_score=getattr(arguments, "min_score", None),
                 compares=compares,
                 until=until,
+                shard=_shard_of(arguments, paths),
                 resume=Resume(resume or None, arguments.anyway) if resume is not None else None,
                 history=history_of(arguments, paths),
             )
@@ -259,6 +292,15 @@ def run_options(arguments: argparse.Namespace, *, compares: bool, command: str |
     for problem in problems:
         warn(problem)
     return None
+
+
+def _shard_of(arguments: argparse.Namespace, paths: Sequence[str | Path]) -> Shard | None:
+    """The shard that is meant, if one is; raises OptionsError."""
+    if getattr(arguments, "shard", None) is None:
+        return None
+    from workbench.cli.sharding import shard_of  # on use: few runs are shards
+
+    return shard_of(arguments, paths)
 
 
 def _stop_of(arguments: argparse.Namespace) -> tuple[Stop | None, str | None]:
@@ -319,6 +361,21 @@ def _rate(text: str) -> float:
     if not 0 < number < 1:
         raise argparse.ArgumentTypeError(f"must be a number between 0 and 1, not {text!r}")
     return number
+
+
+def _shard(text: str) -> tuple[int, int] | str:
+    index, _, of = text.partition("/")
+    if text == "auto":
+        return text
+    if not (index.isdecimal() and of.isdecimal()) or not 1 <= int(index) <= int(of):
+        raise argparse.ArgumentTypeError(f"must be such as 3/20, the third of 20, or auto, not {text!r}")
+    return int(index), int(of)
+
+
+def _shard_by(text: str) -> str:
+    if (text not in ("turn", "cost") and not text.startswith("cost:")) or text == "cost:":
+        raise argparse.ArgumentTypeError(f"must be turn, cost or cost:FILE, not {text!r}")
+    return text
 
 
 def _positive(text: str) -> int:

@@ -78,6 +78,20 @@ class Stop:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Shard:
+    """One part of a plan whose other parts are made elsewhere. The shards of a plan are merged from their histories."""
+
+    index: int
+    """Which one, from 1."""
+    of: int
+    """How many there are."""
+    plan_id: str | None = None
+    """Tells one batch of the plan from the next, the same for all of its shards."""
+    costs: Path | None = None
+    """The history by whose latencies runs are shared out; without it, shards take them in turn."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class RunOptions:
     """Which cases of which suites are run on which models, how often, and in which way."""
 
@@ -125,6 +139,8 @@ class RunOptions:
     """Whether the history shows the batch as a comparison of its models."""
     until: Stop | None = None
     """Whether the batch may stop before all runs are made."""
+    shard: Shard | None = None
+    """Which part of the plan is made; without it, all of it."""
     resume: Resume | None = None
     history: Path | None = None
     """The file in which the batch is recorded; without it, none is."""
@@ -187,6 +203,8 @@ class RunOptions:
             yield f"a score to reach must be a number from 0 to 1, not {self.min_score}"
         if self.until is not None and self.min_score is not None:
             yield "a mean score needs all runs: leave out either --min-score or --until"
+        if self.shard is not None:
+            yield from self._problems_of_shard(self.shard)
         if self.until is not None and self.until.looks is not None:
             from workbench.analysis.sequential import MOST_LOOKS  # on use: few batches stop early
 
@@ -196,6 +214,16 @@ class RunOptions:
             _ = self.model_options
         except ConfigError as error:
             yield from error.problems
+
+    def _problems_of_shard(self, shard: Shard) -> Iterator[str]:
+        if not 1 <= shard.index <= shard.of:
+            yield f"there is no shard {shard.index}/{shard.of}: write one of 1/{shard.of} to {shard.of}/{shard.of}"
+        if self.until is not None:
+            yield "a shard does not see what decides the others: leave out either --shard or --until"
+        if self.compares:
+            yield "models are compared when all runs are there: merge the shards of 'workbench run' first"
+        if self.history is None and self.resume is None:
+            yield "shards are merged from their histories: a shard needs one"
 
 
 Opened = Literal["run", "compare"]

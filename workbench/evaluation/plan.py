@@ -20,9 +20,10 @@ from workbench.suite.trust import TrustStore
 
 if TYPE_CHECKING:
     from workbench.analysis.watched import Until
+    from workbench.batches.shards import PlannedShard
     from workbench.grading.grade import RunResult
     from workbench.grading.run_summary import RunSummary
-    from workbench.history.records import BatchRow
+    from workbench.history.records import BatchRow, ShardRef
     from workbench.history.writing import BatchHandle
     from workbench.suite.model import Case
 
@@ -85,6 +86,8 @@ class Plan:
     specs: Specs | None = field(default=None, repr=False)
     """How models are reached, as far as that was found out already."""
     resumed: ResumedBatch | None = None
+    shard: PlannedShard | None = None
+    """The whole plan of which these are the runs of one shard."""
     until: Until | None = None
     """When it stops, if that may be before all runs are made."""
     min_score: float | None = None
@@ -117,7 +120,16 @@ class Plan:
         """Where each run stands in the plan of its batch, by its id."""
         if self.resumed is not None:
             return self.resumed.handle.places
+        if self.shard is not None:
+            return {run.run_id: place for run, place in zip(self.runs, self.shard.places, strict=True)}
         return {run.run_id: place for place, run in enumerate(self.runs)}
+
+    @property
+    def is_shard(self) -> ShardRef | None:
+        """Which shard of a plan the batch is, if it is one."""
+        if self.resumed is not None:
+            return self.resumed.batch.shard
+        return self.shard.ref if self.shard is not None else None
 
     @property
     def models(self) -> tuple[str, ...]:

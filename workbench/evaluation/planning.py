@@ -13,6 +13,7 @@ from workbench.evaluation.judges import unjudged_checks, unknown_judge
 from workbench.evaluation.options import RunOptions
 from workbench.evaluation.plan import Notice, Plan, PlanError, execution_of
 from workbench.evaluation.suites import NoSuitesError, load_suites
+from workbench.history.records import HistoryError
 from workbench.providers.built_in import is_built_in
 from workbench.suite.added_variants import AddedVariantError, with_variants
 from workbench.suite.loading import SuiteFile
@@ -67,6 +68,16 @@ def plan(options: RunOptions, program: Program) -> Plan:
     problems += [Notice(each, "detail") for each in unjudged_checks(cases, program.models)]
     specs = Specs(program.models, program.environment)
     specs.find(runs)
+    shard = None
+    if options.shard is not None:
+        from workbench.evaluation.sharding import notices_of, part_of  # on use: few plans have shards
+
+        try:
+            shard = part_of(options.shard, runs, program, specs)
+        except HistoryError as error:
+            raise PlanError(*problems, Notice(f"nothing was run: {error}")) from error
+        runs = shard.runs
+        problems += notices_of(options.shard, shard)
     until = None
     if options.until is not None:
         # On use, like whatever the app's first screen does not need.
@@ -87,6 +98,7 @@ def plan(options: RunOptions, program: Program) -> Plan:
         processes=options.processes,
         compares=options.compares,
         specs=specs,
+        shard=shard,
         until=until,
         min_score=options.min_score,
         own_pace=options.own_pace,

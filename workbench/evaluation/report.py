@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, SupportsIndex, overload
@@ -35,6 +35,7 @@ from workbench.version import __version__
 if TYPE_CHECKING:  # imported where they are used: not every report is compared, or becomes JSON
     from workbench.analysis.stopping import Watch
     from workbench.analysis.watched import PairWatched
+    from workbench.history.records import ShardRef
     from workbench.reports.baseline import AgainstBaseline
     from workbench.reports.json_report import BatchFacts, ReportDocument
     from workbench.reports.json_writing import Records
@@ -91,6 +92,8 @@ class Report:
     interrupted: bool = False
     incomplete: bool = False
     """Whether something that belongs here is missing, so that it is not known whether demands are met."""
+    shard: ShardRef | None = None
+    """Which shard of a plan these runs are: what is demanded of all runs is not decided by some."""
     batch: int | None = None
     """The number of the batch in the history, if it is recorded there."""
     unrecorded: int = 0
@@ -120,8 +123,12 @@ class Report:
     def quality(self) -> Quality:
         """The verdict on the runs, and what it is based on. A fork counts only where all runs are forks."""
         results = that_count(self.results)
-        gates = {path: suite.gate for path, suite in self.suites.items()}
         aggregates = aggregates_of(results, self.suites)
+        if self.shard is not None:
+            return quality_of(
+                results, {}, suite_of=self.suite_of, aggregates=tuple(replace(each, gates=()) for each in aggregates)
+            )
+        gates = {path: suite.gate for path, suite in self.suites.items()}
         watched = self.watch.gates if self.watch is not None else ()
         return quality_of(
             results, gates, self.min_score, suite_of=self.suite_of, aggregates=aggregates, watched=watched
@@ -188,13 +195,15 @@ class Report:
 
     @property
     def exit_code(self) -> int:
-        """The exit code of a command with this report."""
+        """The exit code of a command with this report. That of a shard says only whether its runs could be made."""
         if self.interrupted:
             return INTERRUPTED
         if self.incomplete:
             return USAGE
         if any(result.status == "error" for result in that_count(self.results)):
             return INFRASTRUCTURE
+        if self.shard is not None:
+            return OK
         if self.against is not None and self.against.fail_on is not None:
             return QUALITY_MISSED if self.against.failed or not self.quality.demands_met else OK
         return OK if self.quality.met else QUALITY_MISSED
@@ -324,6 +333,8 @@ class Report:
             from workbench.reports.moves import move_lines
 
             lines += move_lines(self.regraded, paint)
+        if self.shard is not None:
+            lines.append(paint(shard_line(self.shard, len(self.runs)), "quiet"))
         if self.timing is not None:
             lines.append(paint(timing_line(self.timing), "quiet"))
         if self.recorded_as is not None:
@@ -364,6 +375,12 @@ class Report:
         """All runs with their cases; a run that does not count comes without."""
         counting = {run.run_id for run in that_count(results)}
         return ((run, self._cases.get(run.run_id) if run.run_id in counting else None) for run in results)
+
+
+def shard_line(shard: ShardRef, runs: int) -> str:
+    """What a shard is of its plan, and where the rest is decided."""
+    some = f"{shard}: {runs:,} of {counted(shard.planned, 'run')}" if runs else f"{shard}: no run is left for it"
+    return f"{some}; what is demanded of all of them is decided by 'workbench history merge'"
 
 
 def recorded_as(batch: int | None, unrecorded: int) -> str | None:

@@ -145,6 +145,7 @@ class Outcome:
             min_score=plan.min_score,
             interrupted=self.interrupted,
             incomplete=plan.resumed is not None and plan.resumed.left_out,
+            shard=plan.is_shard,
             batch=self.batch,
             unrecorded=self.unrecorded,
             timing=self.timing,

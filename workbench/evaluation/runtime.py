@@ -194,7 +194,7 @@ class Runtime:
         from workbench.evaluation.worker_messages import Setup  # on use: most evaluations have one process
         from workbench.evaluation.worker_pool import WorkerPool
 
-        sent = replace(plan, resumed=None, specs=None)
+        sent = replace(plan, resumed=None, specs=None, shard=None)
         setup = Setup(sent, approval, processes, self._retries, self._history is not None, events)
         return WorkerPool(setup, processes, self._listener, self._program.secrets)
 
@@ -239,10 +239,13 @@ class Runtime:
                 plan.concurrency,
                 compares=plan.compares,
                 until=plan.until.settings if plan.until is not None else None,
+                shard=plan.shard,
+                min_score=plan.min_score,
             ),
             self._program.secrets,
             home=self._program.environment.home,
             going_on=plan.resumed.handle if plan.resumed is not None else None,
+            shard=plan.shard,
         )
 
     def number_of(self, batch: str) -> int | None:

@@ -64,7 +64,7 @@ last AS MATERIALIZED (
     GROUP BY asked.suite, cases.value),
 batch AS MATERIALIZED (
     SELECT case_id, suite, batch,
-        coalesce((SELECT id FROM runs AS first WHERE first.batch = one.batch AND place = 0), 0) AS first
+        (SELECT id FROM runs AS first WHERE first.batch = one.batch ORDER BY place LIMIT 1) AS first
     FROM last CROSS JOIN runs AS one ON one.id = last.run),
 wanted AS MATERIALIZED (
     SELECT runs.id FROM batch CROSS JOIN runs INDEXED BY runs_of_cases ON runs.case_id = batch.case_id
@@ -186,6 +186,18 @@ class History(StoredRows):
         with self._at_one_moment():
             asked = [[versions, list(ids)] for suite, ids in cases.items() if (versions := self._versions(suite))]
             return self._runs(_LAST, (compact_json(asked),), damaged)
+
+    def mean_latencies(self) -> dict[tuple[str, str, str], float]:
+        """Returns the mean latency of the finished runs of each case with each model, in milliseconds, by path of the
+        suite in its project, case and model. Shards of other batches that go on change nothing in it."""
+        statement = f"""
+            SELECT path, case_id, model, avg(latency_ms) FROM runs JOIN suites ON suites.id = suite
+            WHERE {_COUNTS} AND latency_ms >= 0 AND batch NOT IN (SELECT batch FROM plans JOIN batches
+                ON batches.id = batch WHERE json_extract(settings, '$.shard') IS NOT NULL)
+            GROUP BY path, case_id, model"""
+        wanted = {"path": columns.text, "case_id": columns.text, "model": columns.text, "mean": columns.number}
+        rows = self._rows("the latencies of runs", wanted, statement, ())
+        return {(path, case_id, model): mean for path, case_id, model, mean in rows}
 
     def case_texts(self, suite: SuiteRef) -> Mapping[str, str]:
         """Returns the text of each case of a suite as it was, redacted, by its id; none where cases do not stand in

@@ -6,15 +6,17 @@ import posixpath
 from collections.abc import Iterable, Mapping
 from dataclasses import field
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import RunResult, Status
 from workbench.grading.run_summary import RunSummary
-from workbench.history.outline import Outline
 from workbench.suite.loading import SuiteFile
 from workbench.trajectory.events import Event
 from workbench.trajectory.messages import JsonValue
+
+if TYPE_CHECKING:
+    from workbench.history.outline import Outline
 
 
 class HistoryError(Exception):
@@ -59,6 +61,34 @@ ResumedBy = Literal["run", "compare"]
 def resumed_by(settings: Mapping[str, JsonValue]) -> ResumedBy:
     """Returns the command that resumes a batch with these settings."""
     return "compare" if settings.get("compares") is True else "run"
+
+
+@dataclass(frozen=True, slots=True)
+class ShardRef:
+    """Which shard of a plan a batch is: which one, from 1, of how many; `planned` is how many runs the whole plan has,
+    and `plan_id` tells one batch of that plan from the next."""
+
+    index: int
+    of: int
+    planned: int
+    plan_id: str | None = None
+
+    @classmethod
+    def of_batch(cls, settings: Mapping[str, JsonValue]) -> ShardRef | None:
+        """Return which shard a batch with these settings is; `None` for one that is none."""
+        match settings.get("shard"):
+            case {"index": int(index), "of": int(of), "planned": int(planned), "plan": str() | None as plan_id}:
+                return cls(index, of, planned, plan_id) if 1 <= index <= of and planned >= 0 else None
+            case _:
+                return None
+
+    @property
+    def settings(self) -> dict[str, JsonValue]:
+        """What the settings of its batch say of it."""
+        return {"index": self.index, "of": self.of, "planned": self.planned, "plan": self.plan_id}
+
+    def __str__(self) -> str:
+        return f"shard {self.index}/{self.of}"
 
 
 @dataclass(frozen=True)
@@ -164,6 +194,11 @@ class BatchRow:
     def resumed_by(self) -> ResumedBy:
         """The command that resumes it where runs are missing: the one with which it was made."""
         return resumed_by(self.settings)
+
+    @property
+    def shard(self) -> ShardRef | None:
+        """Which shard of a plan it is, if it is one."""
+        return ShardRef.of_batch(self.settings)
 
     @property
     def models(self) -> tuple[str, ...]:

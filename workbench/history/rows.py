@@ -7,17 +7,20 @@ import sqlite3
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from workbench.config.history_file import stored_folder
 from workbench.config.project import path_in
 from workbench.history.columns import stored
-from workbench.history.outline import Outline
 from workbench.history.packing import packed, packed_blocks
 from workbench.history.records import NewBatch, count_name
 from workbench.history.run_packing import PackedRun, SharedText
 from workbench.suite.excerpt import case_blocks
 from workbench.suite.loading import SuiteFile
 from workbench.trajectory.typed_json import compact_json
+
+if TYPE_CHECKING:
+    from workbench.history.outline import Outline
 
 
 def begin_batch(connection: sqlite3.Connection, history: Path, batch: NewBatch) -> int:
