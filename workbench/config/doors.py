@@ -136,7 +136,7 @@ DOORS: tuple[Door, ...] = (
         (
             *("tui/terminal/driver.py:_Terminal.write", "tui/terminal/driver.py:TolerantDriver.write"),
             "tui/terminal/driver.py:TolerantDriver.give_back",
-            "tui/shell/leaving.py:Leaving._leave_past_loop",
+            "tui/shell/leaving.py:Leaving._last_words",
         ),
     ),
     Door(

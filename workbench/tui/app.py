@@ -99,7 +99,6 @@ def open_app(
     try:
         app.run()
     finally:
-        app.services.runner.close()
         app.leaving.closed()
         logging.shutdown()
         for stream in (sys.__stdout__, sys.__stderr__):

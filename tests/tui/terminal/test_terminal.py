@@ -14,6 +14,7 @@ from tests.tui.in_terminal import LEAVES, Terminal, assert_restored
 from workbench.config.resources import bundled
 from workbench.tui.app import let_go
 from workbench.tui.lines.glyphs import GLYPHS
+from workbench.tui.shell import leaving
 
 START_BYTES = 6_000
 KEY_BYTES = 500
@@ -69,25 +70,53 @@ def test_a_signal_during_a_run_leaves_no_server_behind(tmp_path: Path) -> None:
         assert_restored(terminal)
 
 
-def test_a_signal_gives_the_terminal_back_where_the_app_hangs(tmp_path: Path) -> None:
-    plant = "import time\nfrom workbench.tui.kit.help import HelpScreen as at\nat.on_mount = {}\n"
-    for number, hang in enumerate(("lambda _: [None for _ in iter(int, 1)]", "lambda _: time.sleep(600)")):
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        (folder / "sitecustomize.py").write_text(plant.format(hang))
-        environment = {"PYTHONPATH": os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])}
-        with Terminal([str(suites_in(folder, smart_home=SMART_HOME))], folder, environment=environment) as terminal:
-            terminal.wait_for("Not run yet.")
-            terminal.send("d?")
-            terminal.wait_for("Movie night 2")
-            terminal.quiet(0.3)
-            terminal.signal(signal.SIGTERM)
-            assert terminal.end() == 128 + signal.SIGTERM
-            assert_restored(terminal)
-            assert "did not respond and was ended" in terminal.screen
-            assert "on_mount" in (folder / "toolcall-workbench" / "log" / "workbench.log").read_text()
-        with Terminal([str(folder / "suites")], folder) as terminal:
-            terminal.wait_for("Unsaved changes from an earlier session")
+HANGS = {
+    "the loop, and goes on": "HelpScreen.on_mount = lambda _: [None for _ in iter(int, 1)]",
+    "the loop, and stands": "HelpScreen.on_mount = lambda _: time.sleep(600)",
+    "the threads of the loop": """
+def block(_):
+    for _ in range(50):
+        asyncio.get_running_loop().run_in_executor(None, lambda: time.sleep(600))
+
+HelpScreen.on_mount = block
+""",
+    "a worker that cannot be cancelled": """
+async def endless():
+    while True:
+        with suppress(asyncio.CancelledError):
+            await asyncio.sleep(600)
+
+HelpScreen.on_mount = lambda self: self.run_worker(endless())
+""",
+    "closing": "from workbench.tui.runs.runner import Runner as at\nat.close = lambda _: time.sleep(600)",
+}
+
+
+@pytest.mark.parametrize("hang", HANGS)
+def test_a_signal_ends_the_program_and_gives_the_terminal_back_whatever_hangs(tmp_path: Path, hang: str) -> None:
+    limits = "leaving.LONGEST_S, leaving.ENDING_S, leaving.ANSWER_S = 3, 1, 1"
+    plant = "import asyncio, time\nfrom contextlib import suppress\nfrom workbench.tui.kit.help import HelpScreen\n"
+    plant += f"from workbench.tui.shell import leaving\n{limits}\n{HANGS[hang]}\n"
+    (tmp_path / "sitecustomize.py").write_text(plant)
+    environment = {"PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])}
+    with Terminal([str(suites_in(tmp_path, smart_home=SMART_HOME))], tmp_path, environment=environment) as terminal:
+        terminal.wait_for("Not run yet.")
+        terminal.send("d?")
+        terminal.wait_for("Movie night 2")
+        terminal.quiet(0.3)
+        terminal.signal(signal.SIGTERM)
+        assert terminal.end() == 128 + signal.SIGTERM
+        assert_restored(terminal)
+        assert "did not respond and was ended" in terminal.screen
+        log = (tmp_path / "toolcall-workbench" / "log" / "workbench.log").read_text()
+        assert "ended by force" in log
+        assert "sitecustomize.py" in log
+    with Terminal([str(tmp_path / "suites")], tmp_path) as terminal:
+        terminal.wait_for("Unsaved changes from an earlier session")
+
+
+def test_the_program_ends_within_twenty_seconds_after_a_signal() -> None:
+    assert leaving.LONGEST_S + leaving.LAST_WORDS_S < 20
 
 
 def test_a_connection_that_drops_ends_the_program(tmp_path: Path) -> None:

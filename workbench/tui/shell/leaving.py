@@ -8,9 +8,15 @@ import os
 import shlex
 import signal
 import sys
+import time
+import traceback
 from collections.abc import Callable
+from concurrent.futures import Future, wait
+from contextlib import suppress
 from pathlib import Path
-from threading import Thread
+from threading import Event, Lock, Thread, current_thread
+from threading import enumerate as all_threads
+from typing import Any
 
 from rich.text import Text
 from textual.app import App
@@ -32,8 +38,17 @@ _log = logging.getLogger(__name__)
 SIGNAL_CODE = 128
 """The shell adds this to a signal's number for the exit code."""
 
-CLOSING_S = 10.0
-"""How long runs and servers may take to stop if the app hangs."""
+LONGEST_S = 17.0
+"""How long after a signal the program ends at the latest; runs, servers and the history have this time."""
+
+ANSWER_S = 3.0
+"""How long the app may make no progress before an event loop that does not handle a signal counts as hanging."""
+
+ENDING_S = 8.0
+"""How long an app that leaves may make no progress before it counts as hanging."""
+
+LAST_WORDS_S = 2.0
+"""How long a program that is ended by force may take to restore the terminal and to log why."""
 
 
 class Leaving:
@@ -56,7 +71,14 @@ class Leaving:
         self._handled = handled
         """Returns the number of handled messages, which shows that the loop does not hang."""
         self._leaving = False
+        self._closing: Future[None] | None = None
+        """Done when runs, servers and the history are closed, if that has begun."""
+        self._begins_closing = Lock()
+        self._is_watched = False
+        """Whether the program is ended by force if it does not end."""
+        self._has_ended = Event()
         self._signals: SignalWatch | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
         self.has_broken = False
         """Whether the app ends because of an internal error."""
         self._asked_at_s: float | None = None
@@ -67,24 +89,76 @@ class Leaving:
     def follow_signals(self) -> None:
         """Leave on the signals that end a program."""
         if sys.platform != "win32" and not self._app.is_headless:
-            self._signals = SignalWatch(self._leave_for, self._leave_past_loop, self._handled)
+            self._loop = asyncio.get_running_loop()
+            self._signals = SignalWatch(self._leave_for, lambda number: self._see_to_end(SIGNAL_CODE + number))
 
     def closed(self) -> None:
         """Clean up after the app has ended."""
+        wait((self._begin_closing(),), LONGEST_S)
+        self._services.runner.close()  # it may have been opened meanwhile
         if self._signals is not None:
             self._signals.close()
+        if not self._app.return_code:
+            self._has_ended.set()  # results may be printed now, which takes a while
 
-    def _leave_past_loop(self, number: signal.Signals) -> None:
-        """Leave although the app hangs, on the thread that watches for signals. Unsaved changes are in the journals."""
-        app = self._app
-        if isinstance(app._driver, TolerantDriver):
-            app._driver.give_back()
-        closing = Thread(target=self._services.runner.close, daemon=True)
-        closing.start()
-        closing.join(CLOSING_S)
-        log = self._services.program.folders.log / LOG_NAME
-        os.write(2, f"workbench did not respond and was ended (details in {one_line(str(log))})\n".encode())
-        os._exit(SIGNAL_CODE + number)
+    def _begin_closing(self) -> Future[None]:
+        """Close runs, servers and the history on a thread that nothing else waits for. Usable from any thread."""
+        with self._begins_closing:
+            if self._closing is None:
+                self._closing = Future()
+                self._closing.set_running_or_notify_cancel()  # whoever awaits it must not cancel it
+                Thread(target=self._close, args=(self._closing,), name="closing", daemon=True).start()
+            return self._closing
+
+    def _close(self, closing: Future[None]) -> None:
+        try:
+            self._services.runner.close()
+        except Exception:  # noqa: BLE001 (the program ends all the same)
+            _log.exception("not everything could be closed")
+        finally:
+            closing.set_result(None)
+
+    def _see_to_end(self, code: int) -> None:
+        """End the program by force if it does not end by itself, whatever hangs. Usable from any thread."""
+        if self._signals is not None and not self._is_watched:
+            self._is_watched = True
+            Thread(target=self._wait_for_end, args=(code,), name="end", daemon=True).start()
+
+    def _wait_for_end(self, code: int) -> None:
+        deadline_s = time.monotonic() + LONGEST_S
+        closing = self._begin_closing()
+        while (left_s := deadline_s - time.monotonic()) > 0:
+            handled = self._handled()
+            patience_s = ENDING_S if self._leaving or self.has_broken else ANSWER_S
+            if self._has_ended.wait(min(patience_s, left_s)):
+                return
+            if self._handled() == handled and closing.done() and self._finishing is None:
+                break
+        last_words = Thread(target=self._last_words, args=(closing.done(),), daemon=True)
+        last_words.start()  # the log's lock, for one, may be held by what hangs
+        last_words.join(LAST_WORDS_S)
+        os._exit(code)
+
+    def _last_words(self, is_closed: bool) -> None:
+        """Restore the terminal and log what hangs. Unsaved changes are in the journals."""
+        driver = self._app._driver
+        if isinstance(driver, TolerantDriver):
+            driver.give_back()
+        log = one_line(str(self._services.program.folders.log / LOG_NAME))
+        os.write(2, f"workbench did not respond and was ended (details in {log})\n".encode())
+        if not self._leaving:
+            what = "the app does not respond"
+        elif not is_closed:
+            what = "runs, servers or the history do not close"
+        else:
+            what = f"{self._finishing or 'the app'} does not end"
+        _log.critical("ended by force: %s; at\n%s", what, _stacks(self._loop))
+
+    @property
+    def _finishing(self) -> str | None:
+        """The operation on the history that the app waits for, if any."""
+        batch_work = self._services.begun_batch_work
+        return batch_work.doing if batch_work is not None else None
 
     def ask(self) -> None:
         """Leave. With active runs, an unfinished operation on the history, or invalid text in a form, it has to be
@@ -134,6 +208,7 @@ class Leaving:
 
     def terminal_gone(self) -> None:
         """Leave because the terminal closed without a signal."""
+        self._see_to_end(SIGNAL_CODE + signal.SIGHUP)
         self._leave(SIGNAL_CODE + signal.SIGHUP)
 
     def _leave_for(self, number: signal.Signals) -> None:
@@ -154,11 +229,12 @@ class Leaving:
         try:
             if self._services.book.under_way():
                 self._announce("Stopping runs and servers …")
-            await asyncio.to_thread(self._services.runner.close)
-            # The program cannot end before its threads do, so the screen says what it waits for.
-            while batch_work is not None and (doing := batch_work.doing) is not None:
-                self._announce(f"Quitting as soon as this is finished: {doing}")
+            await asyncio.wrap_future(self._begin_closing())
+            # It is not cut off half-way, so the screen says what is waited for.
+            while batch_work is not None and self._finishing is not None:
+                self._announce(f"Quitting as soon as this is finished: {self._finishing}")
                 await batch_work.settled()
+            self._see_to_end(code)
             self._remember()
         finally:
             app.exit(code, return_code=code)
@@ -166,6 +242,7 @@ class Leaving:
     def broke(self, error: Exception) -> None:
         """Leave because of an internal error."""
         self.has_broken = True
+        self._see_to_end(1)
         app = self._app
         _log.critical("the app ends for this error")
         program = self._services.program
@@ -178,6 +255,23 @@ class Leaving:
         app.panic(Text(f"workbench failed: {type(error).__name__}: {why} (details in {log}){drafts}"))
         for suite in unsaved:
             self._services.drafting.keep(suite)
+
+
+def _stacks(loop: asyncio.AbstractEventLoop | None) -> str:
+    """Return where each thread is, but for this one, and what each task of the loop waits for."""
+    frames = sys._current_frames()
+    found = {
+        thread.name: "".join(traceback.format_stack(frames[thread.ident]))
+        for thread in all_threads()
+        if thread is not current_thread() and thread.ident in frames
+    }
+    with suppress(RuntimeError):  # tasks begin or end meanwhile
+        for task in asyncio.all_tasks(loop) if loop is not None else ():
+            coroutine: Any = task.get_coro()
+            while frame := getattr(coroutine, "cr_frame", None):
+                found[task.get_name()] = f"{found.get(task.get_name(), '')}{''.join(traceback.format_stack(frame, 1))}"
+                coroutine = coroutine.cr_await
+    return "\n".join(f"{name}:\n{place}" for name, place in found.items())
 
 
 def _as_typed(path: Path) -> str:

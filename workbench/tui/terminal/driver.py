@@ -111,6 +111,11 @@ class TolerantDriver(LinuxDriver):
             if select.select([], [self._terminal.fileno()], [], GIVING_BACK_S)[1]:
                 os.write(self._terminal.fileno(), GIVING_BACK)
 
+    def _sigtstp_application(self, *_: object) -> None:
+        """Stop, unless there is no shell to resume from: Ctrl+Z while the user's editor has the terminal."""
+        if os.getsid(0) != os.getpid():
+            super()._sigtstp_application()
+
     def _sigcont_application(self, *_: object) -> None:
         """Resume after SIGSTOP, which cannot be handled in advance. Without a stop before it, Textual would start a
         second reader of the keyboard."""
