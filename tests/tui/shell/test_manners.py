@@ -50,6 +50,23 @@ def test_stopped_and_continued_the_terminal_is_given_back_and_drawn_anew(tmp_pat
         assert terminal.output.count(ENTERS) == terminal.output.count(LEAVES) == 4
 
 
+def test_ctrl_z_in_the_editor_does_not_stop_a_program_that_no_shell_resumes(tmp_path: Path) -> None:
+    editor = tmp_path / "editor.sh"
+    editor.write_text("#!/bin/sh\ntrap '' TSTP\necho editing; read line\n")
+    editor.chmod(0o700)
+    suites, environment = suites_in(tmp_path, smart_home=SMART_HOME), {"EDITOR": str(editor)}
+    with Terminal([str(suites)], tmp_path, environment=environment) as terminal:
+        terminal.wait_for("Not run yet.")
+        terminal.send("\x1bOS")
+        terminal.wait_for("editing")
+        terminal.send("\x1a")
+        terminal.wait_for("^Z")
+        terminal.send("\n")
+        terminal.wait_for("Not run yet.")
+        terminal.send("q")
+        assert terminal.end() == 0
+
+
 def test_after_a_storm_of_resizes_the_picture_is_right(tmp_path: Path) -> None:
     sizes = random.Random(4)
     with Terminal([str(suites_in(tmp_path, smart_home=SMART_HOME))], tmp_path, columns=120, rows=36) as terminal:

@@ -112,8 +112,8 @@ class TolerantDriver(LinuxDriver):
                 os.write(self._terminal.fileno(), GIVING_BACK)
 
     def _sigtstp_application(self, *_: object) -> None:
-        """Stop, unless there is no shell to resume from: Ctrl+Z while the user's editor has the terminal."""
-        if os.getsid(0) != os.getpid():
+        """Stop, but not on Ctrl+Z in the user's editor if there is no shell to resume from."""
+        if self._auto_restart or os.getsid(0) != os.getpid():
             super()._sigtstp_application()
 
     def _sigcont_application(self, *_: object) -> None:
