@@ -125,7 +125,7 @@ def test_what_people_name_suites_models_and_cases_looks_like_no_key() -> None:
         ("history --limt 3", "Unknown option --limt. Did you mean --limit?"),
         ("history show --verbos", "Unknown option --verbos. Did you mean --verbose?"),
         ("--thme dark", "Unknown option --thme. Did you mean --theme?"),
-        ("nosuch", "There is no command, no file and no folder nosuch. The commands are run, grade, compare, tools, "),
+        ("nosuch", "There is no command, no file and no folder nosuch. The commands are run, grade, compare, attach, "),
     ],
 )  # fmt: skip
 def test_a_mistyped_word_is_answered_with_the_near_one(program: Program, typed: str, answer: str) -> None:

@@ -29,8 +29,9 @@ def run_and_report(
     record: Record | None,
     compared_with: BaselineOptions | None,
     frozen: bool = False,
+    detach: bool = False,
 ) -> int:
-    """Run and report; returns an exit code."""
+    """Run and report; with `detach`, in a process of its own that goes on without this one. Returns an exit code."""
     program = begin_program(options.model_options)
     plan = planned(options, program, quiet=output.quiet)
     if plan is None:
@@ -42,12 +43,18 @@ def run_and_report(
     baseline = baseline_for(compared_with, plan) if compared_with is not None else None
     if baseline is None and compared_with is not None:
         return USAGE
+    if detach:
+        from workbench.cli.detaching import Job, detached  # on use: most batches stay
+
+        job = Job(plan, output, record, "run", baseline)
+        return detached(job, trust=trust, frozen=frozen)
     show = show_of(output, program)
     live = make_runs(plan, show, output, trust=trust, record=record, command="run", frozen=frozen)
-    return live if isinstance(live, int) else _reported(live, plan, baseline, output)
+    return live if isinstance(live, int) else report_on_runs(live, plan, baseline, output)
 
 
-def _reported(live: Live, plan: Plan, baseline: Baseline | None, output: Output) -> int:
+def report_on_runs(live: Live, plan: Plan, baseline: Baseline | None, output: Output) -> int:
+    """Report on what was run; returns an exit code."""
     against = baseline.against(run.result for run in plan.whole(live.outcome.results)) if baseline else None
     report = live.outcome.report(plan, against)
     if against is not None and against.failed and (not output.is_text or output.file is not None):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from workbench.cli.model_options import add_model_options
 from workbench.cli.parser import add_history_options, add_report_option, add_summary_option, history_to_read
-from workbench.cli.run import add_by_option, add_resume_options
+from workbench.cli.run import add_by_option, add_detach_option, add_resume_options
 from workbench.cli.run_options import (
     add_case_options,
     add_paths,
@@ -58,6 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_history_options(parser)
     add_resume_options(parser)
+    add_detach_option(parser)
     parser.add_argument("--record", type=folder, metavar="DIR", help="record every run into a file of its own")
     parser.add_argument(
         "-q", "--quiet", action="store_true", help="no warnings, and no message about where the report is"
@@ -86,7 +87,15 @@ def execute(arguments: argparse.Namespace) -> int:
         against = BaselineOptions(arguments.against, history_to_read(arguments, arguments.paths))
     only_differences = arguments.only_differences
     app = app_options(arguments)
-    return compare(options, output, app, record=record, only_differences=only_differences, compared_with=against)
+    return compare(
+        options,
+        output,
+        app,
+        record=record,
+        only_differences=only_differences,
+        compared_with=against,
+        detach=arguments.detach,
+    )
 
 
 _NOT_AGAINST = (

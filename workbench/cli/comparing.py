@@ -14,6 +14,7 @@ from workbench.analysis.side_by_side import Comparison
 from workbench.cli.app import AppOptions, show_app
 from workbench.cli.door import begin_program, json_report, redacted, warn, without_secrets, write
 from workbench.cli.history_list import batches_text
+from workbench.cli.live import Live
 from workbench.cli.making import BaselineOptions, Record, baseline_for, make_runs, planned, show_notices, way_to_go_on
 from workbench.cli.report_output import Output, report_width
 from workbench.cli.step_printer import Show
@@ -45,10 +46,12 @@ def compare(
     record: Record | None,
     only_differences: bool,
     compared_with: BaselineOptions | None = None,
+    detach: bool = False,
 ) -> int:
-    """Compare in the app, or without it, as always with a batch of the history; returns an exit code."""
+    """Compare in the app, or without it, as always with a batch of the history; with `detach`, in a process of its own
+    that goes on without this one. Returns an exit code."""
     program = begin_program(options.model_options)
-    comparing = _Comparing(program, options, output, only_differences)
+    comparing = Comparing(program, options, output, only_differences, detach)
     if options.resume is not None:
         return comparing.resume(record, trust=app.trust)
     plan = planned(options, program, quiet=output.quiet)
@@ -64,7 +67,7 @@ def compare(
         ways = "give --model at least twice, or a stored batch with --against"
         warn(f"nothing to compare: {plan.models[0]} is the only model; {ways}", program.secrets)
         return USAGE
-    if options.until is None and _opens_app(output):
+    if options.until is None and not detach and _opens_app(output):
         if options.processes > 1:
             warn("the app runs in one process: leave --processes out, or ask for a report with --format or --output")
             return USAGE
@@ -99,14 +102,17 @@ def _opens_app(output: Output) -> bool:
     return not asked_for_report and all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
 
 
-class _Comparing:
+class Comparing:
     """A comparison that is reported without the app."""
 
-    def __init__(self, program: Program, options: RunOptions, output: Output, only_differences: bool) -> None:
+    def __init__(
+        self, program: Program, options: RunOptions, output: Output, only_differences: bool, detach: bool = False
+    ) -> None:
         self._program = program
         self._options = options
         self._output = output
         self._only_differences = only_differences
+        self._detach = detach
 
     def resume(self, record: Record | None, *, trust: bool) -> int:
         """Make the missing runs of a batch, if there are any, and report on all of it."""
@@ -138,10 +144,17 @@ class _Comparing:
         self, plan: Plan, record: Record | None, *, trust: bool, baseline: Baseline | None = None
     ) -> int:
         """Make the runs of a plan, and report on all of its batch."""
+        if self._detach:
+            from workbench.cli.detaching import Job, detached  # on use: most batches stay
+
+            job = Job(plan, self._output, record, "compare", baseline, self._options, self._only_differences)
+            return detached(job, trust=trust)
         show = Show(sys.stdout, False, False, report_width(sys.stdout), Paint(False), self._program.secrets)
         live = make_runs(plan, show, self._output, trust=trust, record=record, command="compare")
-        if isinstance(live, int):
-            return live
+        return live if isinstance(live, int) else self.report(live, plan, baseline)
+
+    def report(self, live: Live, plan: Plan, baseline: Baseline | None) -> int:
+        """Report on what was run, and what of its batch was over before; returns an exit code."""
         outcome = live.outcome
         against = baseline.against(run.result for run in plan.whole(outcome.results)) if baseline else None
         only_differences = self._only_differences
@@ -177,7 +190,7 @@ class _Comparing:
     def _report(self, batch: ModelComparison, whole: Callable[[], Report]) -> int:
         """Write the reports; `whole` gives all runs, for those that show them."""
         output, recorded_as = self._output, batch.outcome.recorded_as
-        written = output.deliver(partial(_pieces, batch, whole))
+        written = output.deliver(partial(pieces_of_comparison, batch, whole))
         if output.summary and "GITHUB_STEP_SUMMARY" in os.environ:
             from workbench.cli.github import write_summary
 
@@ -190,7 +203,7 @@ class _Comparing:
         return batch.exit_code
 
 
-def _pieces(batch: ModelComparison, whole: Callable[[], Report], output: Output) -> Iterable[str]:
+def pieces_of_comparison(batch: ModelComparison, whole: Callable[[], Report], output: Output) -> Iterable[str]:
     """The pieces of a comparison's report, as it is wanted."""
     match output.form:
         case "json":

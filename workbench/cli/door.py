@@ -28,14 +28,20 @@ _Report = TypeVar("_Report", bound="ReportModel")
 def begin_program(options: ModelOptions | None = None) -> Program:
     """Return the program of this process, its log begun. From now on its secrets stay out of all that is written."""
     from workbench.config.folders import user_folders
-    from workbench.config.logs import log_to
     from workbench.config.model_book import NOTHING_SAID
     from workbench.config.program import program_in
 
     program = program_in(user_folders(), os.environ, options or NOTHING_SAID)
+    go_on_as(program)
+    return program
+
+
+def go_on_as(program: Program) -> None:
+    """Go on as a program that another process has begun."""
+    from workbench.config.logs import log_to
+
     _known[0] = program.secrets
     log_to(program.folders.log, program.secrets)
-    return program
 
 
 def know_suites(program: Program, files: Iterable[SuiteFile]) -> None:

@@ -10,6 +10,7 @@ import threading
 import time
 from contextlib import closing
 from dataclasses import field, replace
+from typing import Protocol
 
 from workbench.batches.events import (
     BatchDone,
@@ -44,6 +45,18 @@ class Live:
     recorded: bool = True
 
 
+class Watcher(Protocol):
+    """Looks on at a batch of this process."""
+
+    def begun(self, runtime: Runtime, name: str) -> None:
+        """The batch of this name begins."""
+        ...
+
+    def take(self, event: BatchEvent) -> None:
+        """Something happened."""
+        ...
+
+
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -65,13 +78,14 @@ def run_live(
     *,
     lines: RecordingLines | None = None,
     record: Recordings | None = None,
+    watcher: Watcher | None = None,
 ) -> Live:
     """Run a plan to its end, or until Ctrl+C, SIGTERM or SIGHUP: then stop it, and wait for it to stop cleanly.
 
     A second signal gives up waiting. Servers are closed in any case. What Python code of a suite prints goes to
     standard error, so that it cannot spoil a report. With `lines`, the events are shown as such; `record` records the
-    runs. The progress stands on standard error where that is a terminal. Raises HistoryError, before any run is made,
-    when a batch that is resumed cannot be written.
+    runs, and a `watcher` hears of all events. The progress stands on standard error where that is a terminal. Raises
+    HistoryError, before any run is made, when a batch that is resumed cannot be written.
     """
     events: _Queue = queue.SimpleQueue()
     live = Live()
@@ -84,7 +98,7 @@ def run_live(
         own_pace=plan.own_pace,
         judge_anew=plan.judge_anew,
         history=plan.history,
-        hears_events=show.steps or lines is not None,
+        hears_events=show.steps or lines is not None or watcher is not None,
     )
     over = plan.resumed.over.values() if plan.resumed is not None else ()
     progress = BatchProgress(plan.runs, over)
@@ -97,7 +111,9 @@ def run_live(
         with printing_to(errors), closing(runtime):
             live.outcome.begin()
             name = runtime.start(plan, approval, record=record)
-            _watch(events, runtime, printer, live.outcome, progress, bar)
+            if watcher is not None:
+                watcher.begun(runtime, name)
+            _watch(events, runtime, printer, live.outcome, progress, bar, watcher)
             live.outcome.over()
             bar.close()
     finally:
@@ -116,6 +132,7 @@ def _watch(
     outcome: Outcome,
     progress: BatchProgress,
     bar: ProgressBar,
+    watcher: Watcher | None = None,
 ) -> None:
     """Print what happens until the batch is done, or somebody signals for the second time."""
     never = threading.Event()  # only time is waited for
@@ -135,6 +152,8 @@ def _watch(
             runtime.stop_all()
             continue
         outcome.take(event)
+        if watcher is not None:
+            watcher.take(event)
         if bar.enabled and progress.take(event, time.monotonic()):
             bar.changed()
         match event:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from workbench.batches.recordings import Recordings, recording_lines
 from workbench.cli.door import warn
-from workbench.cli.live import Live, run_live
+from workbench.cli.live import Live, Watcher, run_live
 from workbench.cli.report_output import Output, can_record_in, report_width
 from workbench.cli.step_printer import Show
 from workbench.cli.trust import approved
@@ -95,6 +95,12 @@ def make_runs(
 ) -> Live | int:
     """Make the runs of a plan; returns an exit code when they cannot be made, which has then been reported before any
     begins. With `frozen`, tools have to be as they are pinned."""
+    approval = allowed(plan, output, trust=trust, record=record, frozen=frozen)
+    return approval if isinstance(approval, int) else make_allowed(plan, approval, show, output, record, command)
+
+
+def allowed(plan: Plan, output: Output, *, trust: bool, record: Record | None, frozen: bool) -> Approval | int:
+    """What the runs of a plan may use; an exit code when they cannot be made, which has then been reported."""
     program = plan.program
     approval = approved(needs(plan), program, all_of_them=trust)
     if approval is None or not output.can_write() or (record is not None and not can_record_in(record.folder)):
@@ -109,12 +115,27 @@ def make_runs(
             plan.abandon()
             warn(str(error), program.secrets)
             return INFRASTRUCTURE
+    return approval
+
+
+def make_allowed(
+    plan: Plan,
+    approval: Approval,
+    show: Show,
+    output: Output,
+    record: Record | None,
+    command: ResumedBy,
+    watcher: Watcher | None = None,
+) -> Live | int:
+    """Make the runs of a plan, as `make_runs` does, that were allowed."""
+    program = plan.program
     lines = recording_lines(program.secrets)
     recordings = Recordings(record.folder, lines, only_failed=record.only_failed) if record is not None else None
     try:
         with output.stream() as stream:
             as_lines = lines if output.form == "jsonl" else None
-            live = run_live(plan, approval, replace(show, stream=stream), lines=as_lines, record=recordings)
+            shown = replace(show, stream=stream)
+            live = run_live(plan, approval, shown, lines=as_lines, record=recordings, watcher=watcher)
     except HistoryError as error:  # whoever goes on does so for the history
         plan.abandon()
         warn(f"nothing was run: {error}", program.secrets)

@@ -64,6 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_summary_option(parser)
     add_history_options(parser)
     add_resume_options(parser)
+    add_detach_option(parser)
     _add_baseline_options(parser)
     recording = parser.add_mutually_exclusive_group()
     recording.add_argument("--record", type=folder, metavar="DIR", help="record every run into a file of its own")
@@ -98,7 +99,13 @@ def execute(arguments: argparse.Namespace) -> int:
     to, only_failed = arguments.record or arguments.record_failed, arguments.record is None
     record = Record(to, only_failed) if to is not None else None
     return run_and_report(
-        options, output, trust=arguments.trust, record=record, compared_with=baseline, frozen=arguments.frozen
+        options,
+        output,
+        trust=arguments.trust,
+        record=record,
+        compared_with=baseline,
+        frozen=arguments.frozen,
+        detach=arguments.detach,
     )
 
 
@@ -117,6 +124,7 @@ _OF_REPORTS = (
     ("record_failed", "--record-failed"),
     ("quiet", "--quiet"),
     ("verbose", "--verbose"),
+    ("detach", "--detach"),
 )
 """Options that the app has no use for: attributes of the parsed arguments, and the names of the options."""
 
@@ -145,6 +153,15 @@ def add_resume_options(parser: argparse.ArgumentParser) -> None:
         "latest one of the paths, or of this project, with missing runs)",
     )
     parser.add_argument("--anyway", action="store_true", help="resume even if models have other settings than before")
+
+
+def add_detach_option(parser: argparse.ArgumentParser) -> None:
+    """Going on without a terminal."""
+    parser.add_argument(
+        "--detach",
+        action="store_true",
+        help="return once the batch has begun, which goes on without this terminal: 'workbench attach' shows it",
+    )
 
 
 def _add_baseline_options(parser: argparse.ArgumentParser) -> None:

@@ -189,6 +189,18 @@ DOORS: tuple[Door, ...] = (
         ("evaluation/worker_pool.py:_Worker.send", "evaluation/worker_pool.py:WorkerPool._started"),
     ),
     Door(
+        "to viewers of a batch",
+        "What happens in a batch that goes on without a terminal, over a socket that its user alone can open: events"
+        " and results are redacted by `batches.redacting` before they become lines, other values and what its process"
+        " says too, and reports are those of the command line. What became of it stands in a file.",
+        ("attaching/records.py:write_record",),
+    ),
+    Door(
+        "into the process of a batch",
+        "What is planned, approved and secret, over a socket pair that only the two processes hold, and its answer.",
+        ("cli/detached.py:_Process._listen",),
+    ),
+    Door(
         "out of an imported program",
         "What a file of Arcade evals holds, over a pipe to the import that runs it, which redacts what it makes of it."
         " The program is given no secret: no variables but those that programs need.",
@@ -199,6 +211,7 @@ DOORS: tuple[Door, ...] = (
         "Streams that lead nowhere, and runs packed in memory.",
         (
             *("cli/main.py:_write_nothing_more", "cli/main.py:_nowhere", "tui/app.py:let_go"),
+            "cli/detaching.py:no_longer_heard",
             "grading/packed.py:_pickled",
         ),
     ),

@@ -62,6 +62,11 @@ class Folders:
         return self.state / "judgements.jsonl"
 
     @property
+    def detached(self) -> Path:
+        """Batches that go on without a terminal: their sockets, and what became of them."""
+        return self.state / "batches"
+
+    @property
     def history(self) -> Path:
         """The history of all batches, for projects without their own."""
         return self.data / HISTORY_NAME

@@ -13,7 +13,7 @@ from pydantic import Field, JsonValue
 
 from workbench.analysis.batch_diff import ChangeKind
 from workbench.grading.grade import Status
-from workbench.history.records import Kind
+from workbench.history.records import Kind, ResumedBy
 from workbench.reports.batch_diff_json import BatchTestReport, ChangeReport
 from workbench.reports.gates import GateReport
 from workbench.reports.json_base import Finite, ReportModel, SuitePath
@@ -272,5 +272,29 @@ class FlakyReport(ReportModel):
     cases: tuple[FlakyCaseReport, ...]
 
 
-HistoryReport = ListReport | ShownBatch | ShownRun | ShownCase | DiffReport | RegradedReport | FlakyReport
+class RunningBatch(ReportModel):
+    """A batch that runs now."""
+
+    number: int
+    name: str | None
+    history: str = Field(description="the file")
+    command: ResumedBy = Field(description="the command that made it")
+    started_at: str = Field(description="ISO 8601, UTC")
+    planned: int = Field(description="runs")
+    over: int = Field(description="number of runs that are over")
+    attachable: bool = Field(description="whether it goes on without a terminal, so that 'workbench attach' shows it")
+    process: int | None = Field(description="the number of its process, if it is attachable")
+
+
+class RunningReport(ReportModel):
+    """What `workbench batches` writes."""
+
+    report: Literal["workbench batches"] = "workbench batches"
+    version: Literal[1] = 1
+    batches: tuple[RunningBatch, ...] = Field(description="those without a terminal first, the last one begun first")
+
+
+HistoryReport = (
+    ListReport | ShownBatch | ShownRun | ShownCase | DiffReport | RegradedReport | FlakyReport | RunningReport
+)
 """Every kind."""

@@ -1,0 +1,168 @@
+"""Batches that go on without a terminal: `--detach`, `workbench attach`, `workbench batches`, with real processes and
+terminals."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from tests.cli.program import Program, wait_until
+from tests.cli.suites import WEATHER, WRONG
+from tests.providers.server import Answer, Call, Request, Server, Signal, said
+from workbench.attaching.records import Detached, is_running, records
+from workbench.attaching.viewing import Connection
+from workbench.config.folders import APP_NAME, Folders
+
+MODEL = """
+[models.held]
+provider = "openai"
+model = "m"
+base_url = "{url}/v1"
+"""
+SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "history.schema.json").read_text(encoding="utf-8"))
+WORDS = ("run", "weather.toml", "--trust", "--model", "held", "--concurrency", "1")
+TIMES = ("_ms", "_at", "minute", "percentile")
+
+
+def folders_of(program: Program) -> Folders:
+    folder = program.folder
+    return Folders(*(folder / name / APP_NAME for name in ("state", "log", "config", "data")))
+
+
+def answering(gate: Signal) -> Any:
+    """The first request of a run is answered with a call; the answer behind the first result waits for the gate."""
+
+    def answer(request: Request) -> Answer:
+        if len(request.json["messages"]) == 1:
+            return said("openai", calls=[Call("get_weather", {"city": "Oslo"})])
+        done = said("openai", text="It rains.")
+        return Answer((gate, *done.pieces))
+
+    return answer
+
+
+def timeless(value: Any) -> Any:
+    """A JSON report without times and numbers of batches."""
+    if isinstance(value, dict):
+        kept = {key: each for key, each in value.items() if not key.endswith(TIMES) and key not in ("batch", "timing")}
+        return {key: timeless(each) for key, each in kept.items()}
+    return [timeless(each) for each in value] if isinstance(value, list) else value
+
+
+def only(program: Program) -> Detached:
+    (known,) = records(folders_of(program))
+    return known
+
+
+def test_nothing_is_lost_when_the_terminal_goes_and_whatever_viewers_do(program: Program) -> None:
+    gate = Signal()
+    program.write("weather.toml", WEATHER + WRONG)
+    with Server(answering(gate)) as server:
+        program.write("workbench.toml", MODEL.format(url=server.url))
+        begun = program.ask(*WORDS, "--detach", "--report", "detached.json").end()
+        assert "batch 1 goes on without this terminal: 2 runs, process " in begun, begun
+        known = only(program)
+        assert os.getsid(known.pid) == known.pid, "it leads a session of its own"
+        os.kill(known.pid, signal.SIGHUP)
+        lost, hung_up, interrupted, staying = (program.ask("attach", "1") for _ in range(4))
+        for viewer in (lost, hung_up, interrupted, staying):
+            viewer.wait_for('→ get_weather(city="Oslo")')
+        stuck = [Connection(known, "watch") for _ in range(20)]
+        lost.kill()
+        hung_up.send_signal(signal.SIGHUP)
+        interrupted.send_signal(signal.SIGINT)
+        told = interrupted.end()
+        assert interrupted.wait() == 130 and "batch 1 goes on: 'workbench attach 1' shows it again" in told
+        assert is_running(folders_of(program), known)
+        gate.set()
+        seen = re.sub(r"\x1b\[[0-9;]*m", "", staying.end())
+        assert staying.wait() == 1, seen
+        for connection in stuck:
+            connection.close()
+        lost.end(), hung_up.end()
+        plain = program.run(*WORDS, "--report", "plain.json")
+    assert plain.returncode == 1
+    both = [json.loads((program.folder / name).read_text(encoding="utf-8")) for name in ("detached.json", "plain.json")]
+    assert timeless(both[0]) == timeless(both[1])
+    # What is seen in a terminal is what `run` prints, but for times, the progress and the number of the batch.
+    for line in ("✓ passed 1.00", "2 runs: 1 passed, 1 failed", "wrong argument: call 1 get_weather.city"):
+        assert line in seen and line in plain.stdout
+    again = program.run("attach", "1", "--quiet")
+    assert again.returncode == 1 and "2 runs: 1 passed, 1 failed" in again.stdout
+    assert not Path(known.socket).exists()
+
+
+def test_a_batch_is_listed_stopped_resumed_and_killed(program: Program) -> None:
+    gate = Signal()
+    program.write("weather.toml", WEATHER + WRONG)
+    with Server(answering(gate)) as server:
+        program.write("workbench.toml", MODEL.format(url=server.url))
+        assert program.run(*WORDS, "--detach").returncode == 0
+        listed = program.run("batches", "--format", "json")
+        report = json.loads(listed.stdout)
+        jsonschema.validate(report, SCHEMA)
+        (batch,) = report["batches"]
+        known = only(program)
+        assert (batch["number"], batch["attachable"], batch["process"]) == (1, True, known.pid)
+        assert f"process {known.pid}: workbench attach 1" in program.run("batches").stdout
+        stopped = program.run("batches", "--stop", "1")
+        assert stopped.stdout.splitlines() == [
+            "batch #1 has stopped: 0 of 2 runs are over",
+            "to resume: workbench run --resume 1",
+        ]
+        looked = program.run("attach", "1")
+        assert looked.returncode == 130 and "stopping; finished runs are kept" in looked.stderr
+        resumed = program.run("run", "--resume", "1", "--model", "held", "--trust", "--detach")
+        assert resumed.returncode == 0, resumed.stderr
+        viewer = program.start("attach")
+        known = only(program)
+        wait_until(lambda: len(server.requests) >= 4, viewer)
+        os.kill(known.pid, signal.SIGKILL)
+        _, complaints = viewer.communicate()
+        assert viewer.wait() == 3
+        assert "the process of batch #1 ended without a word" in complaints
+        assert "to resume: workbench run --resume 1" in complaints
+        assert "no batch runs" in program.run("batches").stdout
+        assert not Path(known.socket).exists()
+        gate.set()
+        finished = program.run("run", "--resume", "1", "--model", "held", "--trust")
+        assert "2 runs: 1 passed, 1 failed" in finished.stdout, finished.stderr
+    assert program.run("attach").stderr.startswith("no batch goes on without a terminal; the last one was batch 1")
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (("--no-history",), "is kept in a history: leave out --no-history"),
+        (("--format", "json"), "--format json goes to a terminal that --detach leaves behind"),
+        (("--break", "error"), "--detach is about the report of 'workbench run', and --break opens the app"),
+        (("--case", "none"), "there is no case 'none'"),
+    ],
+)
+def test_what_cannot_go_on_without_a_terminal_is_said_before(
+    program: Program, words: tuple[str, ...], why: str
+) -> None:
+    program.write("weather.toml", WEATHER)
+    done = program.run("run", "weather.toml", "--detach", *words)
+    assert done.returncode == 2 and why in done.stderr, done.stderr
+    assert records(folders_of(program)) == []
+
+
+def test_a_comparison_in_processes_goes_on_and_is_reported_as_one(program: Program) -> None:
+    program.write("weather.toml", WEATHER + WRONG)
+    models = ("--model", "offline", "--model", "offline:careless")
+    words = ("compare", "weather.toml", *models, "--processes", "2")
+    begun = program.run(*words, "--detach", "-o", "detached.json")
+    assert begun.returncode == 0, begun.stderr
+    seen = program.run("attach", "1", "--format", "json")
+    plain = program.run(*words, "-o", "plain.json")
+    files = [(program.folder / name).read_text(encoding="utf-8") for name in ("detached.json", "plain.json")]
+    assert timeless(json.loads(seen.stdout)) == timeless(json.loads(files[0])) == timeless(json.loads(files[1]))
+    assert seen.returncode == plain.returncode == 0

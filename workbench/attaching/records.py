@@ -1,0 +1,155 @@
+"""What is known of batches that go on without a terminal: a file for each beside its socket, which only its process
+writes. It stays when the batch has ended, with its exit code."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from workbench.config.folders import Folders
+from workbench.dataclasses import dataclass
+from workbench.history.claims import claim_if_free, claimed
+from workbench.history.records import ResumedBy
+from workbench.suite.trust import write_atomically
+from workbench.trajectory.typed_json import compact_json, parsed_json, reader_of
+
+PROTOCOL = 1
+"""The version of what is said over the sockets."""
+
+_MOST_ADDRESS_BYTES = 100
+"""How long the path of a socket may be: 104 bytes on macOS and the BSDs, 108 on Linux, with the zero at its end."""
+
+_PROCESSES = "process"
+"""The file beside which processes claim their batches. They hold that longer than the claim on the batch itself, until
+the report is written."""
+
+_KEPT_S = 30 * 24 * 3600
+"""How long it is known what became of a batch that has ended."""
+
+
+class AttachError(Exception):
+    """A batch cannot be attached to, or cannot go on without a terminal; the message says why and what to do."""
+
+
+@dataclass(frozen=True)
+class Detached:
+    """A batch that went on without a terminal. `exit_code` is there once it has ended in good order; `said` is what its
+    process said last, without secrets. Times are ISO 8601, UTC."""
+
+    history: str
+    batch: int
+    command: ResumedBy
+    version: str
+    pid: int
+    socket: str
+    planned: int
+    started_at: str
+    exit_code: int | None = None
+    ended_at: str | None = None
+    said: tuple[str, ...] = ()
+
+    @property
+    def file(self) -> Path:
+        """The history in which the batch is."""
+        return Path(self.history)
+
+
+def write_record(folders: Folders, detached: Detached) -> None:
+    """Write down what is known of a batch. Raises OSError."""
+    file = own_folder(folders.detached) / f"{_key(detached.file, detached.batch)}.json"
+    write_atomically(file, f"{compact_json(detached)}\n".encode())
+
+
+def claim_process(folders: Folders, history: Path, batch: int) -> None:
+    """Have others know that this process is the one of a batch, until it ends in any way. Raises OSError."""
+    claim_if_free(own_folder(folders.detached) / _PROCESSES, int(_key(history, batch), 16))
+
+
+def is_running(folders: Folders, detached: Detached) -> bool:
+    """Whether the process of a batch is there: one that was killed has ended without a word."""
+    key = _key(detached.file, detached.batch)
+    return detached.exit_code is None and claimed(folders.detached / _PROCESSES, int(key, 16))
+
+
+def records(folders: Folders) -> list[Detached]:
+    """What is known of all batches, the one that began last first. What cannot be read is left out."""
+    found = [known for file in _files(folders) if (known := _read(file)) is not None]
+    return sorted(found, key=lambda known: known.started_at, reverse=True)
+
+
+def record_of(folders: Folders, history: Path, batch: int) -> Detached | None:
+    """What is known of a batch; `None` for one that never went on without a terminal, or long ago."""
+    return _read(folders.detached / f"{_key(history, batch)}.json")
+
+
+def tidy(folders: Folders) -> None:
+    """Remove the sockets of processes that were killed, and what is known of batches that ended long ago."""
+    for file in _files(folders):
+        known = _read(file)
+        if known is None or is_running(folders, known):
+            continue
+        with suppress(OSError):
+            if known.exit_code is None:
+                Path(known.socket).unlink(missing_ok=True)
+            if file.stat().st_mtime < time.time() - _KEPT_S:
+                file.unlink()
+
+
+def address(folders: Folders, history: Path, batch: int) -> Path:
+    """Where the socket of a batch is, in a folder that is made and that nobody else can open. Raises AttachError."""
+    return socket_folder(folders) / f"{_key(history, batch)}.sock"
+
+
+def socket_folder(folders: Folders) -> Path:
+    """The folder of sockets: beside the state, or where the system has one for such things if that path is too long.
+    Raises AttachError."""
+    runtime = os.environ.get("XDG_RUNTIME_DIR")
+    places = [
+        folders.detached,
+        *([Path(runtime) / "toolcall-workbench"] if runtime else []),
+        Path(tempfile.gettempdir()) / f"toolcall-workbench-{os.getuid()}",
+        Path("/tmp") / f"toolcall-workbench-{os.getuid()}",
+    ]
+    problem = "its path is too long everywhere"
+    for place in places:
+        if len(os.fsencode(place)) + len("/0123456789ab.sock") > _MOST_ADDRESS_BYTES:
+            continue
+        try:
+            return own_folder(place)
+        except OSError as error:
+            problem = f"{place}: {error.strerror or error}"
+    raise AttachError(f"there is no place for the socket of a batch: {problem}; set XDG_RUNTIME_DIR to a short path")
+
+
+def own_folder(folder: Path) -> Path:
+    """A folder that only its owner can open, made if need be. Raises OSError where it is another one's."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    found = folder.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
+        raise PermissionError(1, "it belongs to somebody else")
+    if found.st_mode & 0o077:
+        folder.chmod(0o700)
+    return folder
+
+
+def _files(folders: Folders) -> Iterator[Path]:
+    with suppress(OSError):
+        yield from sorted(folders.detached.glob("*.json"))
+
+
+def _read(file: Path) -> Detached | None:
+    try:
+        known: Detached = reader_of(Detached)(parsed_json(file.read_text(encoding="utf-8")))
+    except (OSError, ValueError):
+        return None
+    return known
+
+
+def _key(history: Path, batch: int) -> str:
+    return hashlib.sha256(f"{history.resolve()}#{batch}".encode()).hexdigest()[:12]

@@ -1,0 +1,291 @@
+"""The socket of a batch: tells any number of viewers what happens. Its thread alone touches sockets; whoever tells
+something never waits for a viewer."""
+
+from __future__ import annotations
+
+import logging
+import os
+import queue
+import selectors
+import socket
+import struct
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import field
+from pathlib import Path
+from typing import Any
+
+from workbench.attaching.records import PROTOCOL
+from workbench.attaching.wire import MOST_REQUEST_BYTES, WireError, packed, unpacked
+from workbench.dataclasses import dataclass
+from workbench.version import __version__
+
+_logger = logging.getLogger(__name__)
+
+MOST_BEHIND_BYTES = 4 << 20
+"""How far a viewer may fall behind before it is dropped."""
+
+MOST_VIEWERS = 100
+"""How many may look on at the same time."""
+
+SILENT_S = 10.0
+"""How long a viewer may take to greet, to read its report, and to read that it was dropped."""
+
+_RECEIVED_BYTES = 1 << 16
+_LOOK_S = 1.0
+
+
+@dataclass(eq=False)
+class Viewer:
+    """One connection. `most` is how many bytes may wait for it."""
+
+    connection: socket.socket
+    heard_at: float
+    """When it last read or said something, on the monotonic clock."""
+    received: bytearray = field(default_factory=bytearray)
+    waiting: deque[bytes] = field(default_factory=deque)
+    behind: int = 0
+    most: int = MOST_BEHIND_BYTES
+    watches: bool = False
+    greeted: bool = False
+    leaves: bool = False
+    """Whether it is let go once all that waits has been read."""
+    gone: bool = False
+
+
+class Server:
+    """Serves viewers at `address` until it is closed.
+
+    `hello` is what each is told first. `snapshot` gives the lines that whoever begins to watch needs to have seen all
+    so far; it is called under the server's lock, as `tell` is to be. `stop` is called when somebody asks to stop the
+    batch. Raises OSError where the socket cannot be made.
+    """
+
+    def __init__(
+        self, address: Path, hello: bytes, snapshot: Callable[[], Iterable[bytes]], stop: Callable[[], object]
+    ) -> None:
+        self.lock = threading.RLock()
+        self.requests: queue.SimpleQueue[tuple[Viewer, Mapping[str, Any]]] = queue.SimpleQueue()
+        """Reports that viewers ask for, once all runs are over."""
+        self._address = address
+        self._hello = hello
+        self._snapshot = snapshot
+        self._stop = stop
+        self._viewers: set[Viewer] = set()
+        self._progress = threading.Condition(self.lock)
+        self._closing = False
+        self._listening = socket.socket(socket.AF_UNIX)
+        address.unlink(missing_ok=True)  # of a process that was killed: this one has claimed the batch
+        self._listening.bind(str(address))
+        address.chmod(0o600)  # its folder lets nobody else in meanwhile
+        self._listening.listen(MOST_VIEWERS)
+        self._listening.setblocking(False)
+        self._waking, self._woken = socket.socketpair()
+        self._waking.setblocking(False)
+        self._woken.setblocking(False)
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(self._listening, selectors.EVENT_READ)
+        self._selector.register(self._woken, selectors.EVENT_READ)
+        self._thread = threading.Thread(target=self._serve, name="viewers", daemon=True)
+        self._thread.start()
+
+    @property
+    def watched(self) -> bool:
+        """Whether anybody watches: otherwise nothing needs to be told."""
+        return any(viewer.watches for viewer in self._viewers)
+
+    def tell(self, line: bytes) -> None:
+        """Tell all who watch. Returns at once; one that is too far behind is dropped."""
+        with self.lock:
+            for viewer in self._viewers:
+                if viewer.watches:
+                    self._give(viewer, line)
+        self._wake()
+
+    def send(self, viewer: Viewer, pieces: Iterable[bytes], patience_s: float = SILENT_S) -> None:
+        """Send lines to one viewer as fast as it reads, and no faster. One that does not read is let go."""
+        for piece in pieces:
+            with self._progress:
+                deadline = time.monotonic() + patience_s
+                while viewer.behind > MOST_BEHIND_BYTES // 2 and not viewer.gone:
+                    before = viewer.behind
+                    self._progress.wait(_LOOK_S)
+                    if viewer.behind < before:
+                        deadline = time.monotonic() + patience_s
+                    if time.monotonic() > deadline:
+                        viewer.leaves = True
+                        return
+                if viewer.gone:
+                    return
+                viewer.waiting.append(piece)
+                viewer.behind += len(piece)
+            self._wake()
+
+    def close(self) -> None:
+        """Let all viewers read what they were told, for a bounded time, and remove the socket."""
+        with self.lock:
+            self._closing = True
+            for viewer in self._viewers:
+                viewer.leaves = True
+        self._wake()
+        self._thread.join(2 * SILENT_S)
+        self._address.unlink(missing_ok=True)
+
+    def _wake(self) -> None:
+        with suppress(BlockingIOError, OSError):  # it is awake already, or has ended
+            self._waking.send(b"!")
+
+    def _give(self, viewer: Viewer, line: bytes) -> None:
+        if viewer.leaves:
+            return
+        if viewer.behind + len(line) > viewer.most:
+            # What was begun is finished, so that the reason is a line of its own.
+            first = [viewer.waiting[0]] if viewer.waiting else []
+            line = packed(dropped="the viewer read too slowly")
+            viewer.waiting, viewer.behind, viewer.leaves = deque(first), sum(map(len, first)), True
+            viewer.heard_at = time.monotonic()
+        viewer.waiting.append(line)
+        viewer.behind += len(line)
+
+    def _serve(self) -> None:
+        try:
+            while not (self._closing and not self._viewers):
+                for key, what in self._selector.select(_LOOK_S):
+                    if key.fileobj is self._listening:
+                        self._accept()
+                    elif key.fileobj is self._woken:
+                        with suppress(BlockingIOError):
+                            self._woken.recv(_RECEIVED_BYTES)
+                    else:
+                        self._attend(key.data, what)
+                self._look_after_all()
+        except Exception:
+            _logger.exception("viewers of the batch are no longer served")
+        finally:
+            for viewer in tuple(self._viewers):
+                self._let_go(viewer)
+            self._selector.close()
+            for each in (self._listening, self._waking, self._woken):
+                each.close()
+
+    def _accept(self) -> None:
+        try:
+            connection, _ = self._listening.accept()
+        except OSError:
+            return
+        connection.setblocking(False)
+        if not _is_own(connection):
+            connection.close()
+            return
+        viewer = Viewer(connection, time.monotonic())
+        with self.lock:
+            line = self._hello
+            if len(self._viewers) >= MOST_VIEWERS:
+                line, viewer.leaves = packed(refused=f"{MOST_VIEWERS} viewers look on already: close one"), True
+            self._viewers.add(viewer)
+            self._give_first(viewer, line)
+        self._selector.register(connection, selectors.EVENT_READ, viewer)
+
+    def _give_first(self, viewer: Viewer, line: bytes) -> None:
+        viewer.waiting.append(line)
+        viewer.behind += len(line)
+
+    def _attend(self, viewer: Viewer, what: int) -> None:
+        try:
+            if what & selectors.EVENT_WRITE:
+                self._write(viewer)
+            if what & selectors.EVENT_READ:
+                self._read(viewer)
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError:
+            self._let_go(viewer)
+
+    def _write(self, viewer: Viewer) -> None:
+        while viewer.waiting:
+            with self.lock:
+                line = viewer.waiting[0]
+            sent = viewer.connection.send(line)
+            with self._progress:
+                viewer.behind -= sent
+                viewer.heard_at = time.monotonic()
+                if sent == len(line):
+                    viewer.waiting.popleft()
+                else:
+                    viewer.waiting[0] = line[sent:]
+                self._progress.notify_all()
+
+    def _read(self, viewer: Viewer) -> None:
+        received = viewer.connection.recv(_RECEIVED_BYTES)
+        if not received:
+            self._let_go(viewer)
+            return
+        viewer.received += received
+        viewer.heard_at = time.monotonic()
+        while not viewer.leaves and (end := viewer.received.find(b"\n")) >= 0:
+            line = bytes(viewer.received[:end])
+            del viewer.received[: end + 1]
+            try:
+                self._take(viewer, unpacked(line))
+            except WireError as error:
+                self._refuse(viewer, f"what the viewer said was not understood: {error}")
+        if len(viewer.received) > MOST_REQUEST_BYTES:
+            self._let_go(viewer)
+
+    def _take(self, viewer: Viewer, message: Mapping[str, Any]) -> None:
+        if not viewer.greeted:
+            if message.get("protocol") != PROTOCOL or (
+                message.get("do") != "stop" and message.get("version") != __version__
+            ):
+                self._refuse(viewer, f"this batch runs in Workbench {__version__}: attach with that version")
+                return
+            viewer.greeted = True
+        if message.get("do") == "stop":
+            self._stop()
+        elif message.get("do") == "watch":
+            with self.lock:
+                lines = [*self._snapshot()]
+                viewer.most += sum(map(len, lines))
+                viewer.watches = True
+                for line in lines:
+                    self._give_first(viewer, line)
+        elif isinstance(report := message.get("report"), dict):
+            self.requests.put((viewer, report))
+
+    def _refuse(self, viewer: Viewer, why: str) -> None:
+        with self.lock:
+            self._give_first(viewer, packed(refused=why))
+            viewer.leaves = True
+
+    def _look_after_all(self) -> None:
+        now = time.monotonic()
+        for viewer in tuple(self._viewers):
+            late = now > viewer.heard_at + SILENT_S
+            if (viewer.leaves and (not viewer.waiting or late)) or (not viewer.greeted and late):
+                self._let_go(viewer)
+            else:
+                wanted = selectors.EVENT_READ | (selectors.EVENT_WRITE if viewer.waiting else 0)
+                if self._selector.get_key(viewer.connection).events != wanted:
+                    self._selector.modify(viewer.connection, wanted, viewer)
+
+    def _let_go(self, viewer: Viewer) -> None:
+        with suppress(KeyError, ValueError):
+            self._selector.unregister(viewer.connection)
+        viewer.connection.close()
+        with self._progress:
+            viewer.gone = True
+            viewer.waiting.clear()
+            self._viewers.discard(viewer)
+            self._progress.notify_all()
+
+
+def _is_own(connection: socket.socket) -> bool:
+    """Whether the other end is a process of the same user, where the system tells."""
+    if not hasattr(socket, "SO_PEERCRED"):
+        return True
+    size = struct.calcsize("3i")
+    _, user, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))
+    return bool(user == os.getuid())

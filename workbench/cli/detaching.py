@@ -1,0 +1,163 @@
+"""Has a batch go on in a process of its own, without a terminal: everything that may be asked or refused is done here
+before, and what was planned and approved is handed over in memory."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import socket
+import subprocess
+import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from workbench.attaching.records import AttachError, socket_folder
+from workbench.cli.door import warn, write
+from workbench.cli.making import Record, allowed
+from workbench.cli.report_output import Output
+from workbench.config.history_file import history_option
+from workbench.dataclasses import dataclass
+from workbench.evaluation.approval import Approval
+from workbench.evaluation.exit_codes import INFRASTRUCTURE, OK, USAGE
+from workbench.evaluation.options import RunOptions
+from workbench.evaluation.plan import Plan
+from workbench.grading.packed import pickled
+from workbench.history.records import ResumedBy
+from workbench.suite.numerals import counted
+
+if TYPE_CHECKING:
+    from workbench.evaluation.baseline import Baseline
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a process without a terminal does: make the runs of a plan, and report as `command` does. `options` and
+    `only_differences` are those of a comparison."""
+
+    plan: Plan
+    output: Output
+    record: Record | None
+    command: ResumedBy
+    baseline: Baseline | None = None
+    options: RunOptions | None = None
+    only_differences: bool = False
+
+
+@dataclass(frozen=True)
+class Begun:
+    """From the process: the batch has begun, and everybody may attach."""
+
+    batch: int
+    pid: int
+
+
+@dataclass(frozen=True)
+class Refused:
+    """From the process: it makes no runs, for a reason that was said before. The exit code of the command."""
+
+    exit_code: int
+
+
+@dataclass(frozen=True)
+class Complaint:
+    """From the process, before the batch has begun: a line for the terminal."""
+
+    text: str
+
+
+Answer = Begun | Refused | Complaint
+
+
+def detached(job: Job, *, trust: bool, frozen: bool = False) -> int:
+    """Have a batch go on without this process. Returns once it has begun: an exit code."""
+    plan = job.plan
+    if (why := _why_not(job)) is not None:
+        plan.abandon()
+        warn(f"nothing was run: {why}", plan.program.secrets)
+        return USAGE
+    approval = allowed(plan, job.output, trust=trust, record=job.record, frozen=frozen)
+    if isinstance(approval, int):
+        return approval
+    plan.abandon()  # the other process claims the batch that it resumes
+    answer = _handed_over(job, approval)
+    if not isinstance(answer, Begun):
+        return answer.exit_code
+    assert plan.history is not None
+    option = history_option(plan.history)
+    write(
+        f"batch {answer.batch} goes on without this terminal: {counted(len(plan.runs), 'run')}, process {answer.pid}\n"
+        f"  to look on: workbench attach {answer.batch}{option}\n"
+        f"  to stop it: workbench batches --stop {answer.batch}{option}\n"
+    )
+    return OK
+
+
+def _why_not(job: Job) -> str | None:
+    """Why a batch cannot go on without a terminal."""
+    output = job.output
+    if job.plan.history is None:
+        return "a batch that goes on without a terminal is kept in a history: leave out --no-history"
+    if output.file is None and output.form not in (None, "text"):
+        return (
+            f"--format {output.form} goes to a terminal that --detach leaves behind: write it to a file with -o FILE, "
+            "or ask 'workbench attach' for it, which has --format too"
+        )
+    try:
+        socket_folder(job.plan.program.folders)
+    except AttachError as error:
+        return str(error)
+    return None
+
+
+def _handed_over(job: Job, approval: Approval) -> Begun | Refused:
+    ours, theirs = socket.socketpair()
+    # The same modules as here, wherever they came from; `-P` because the current folder is none of theirs.
+    begin = f"from workbench.cli.detached import main; main({theirs.fileno()})"
+    with ours:
+        with theirs:
+            subprocess.Popen(
+                [sys.executable, "-P", "-c", f"import sys; sys.path[:] = {sys.path!r}; {begin}", "workbench batch"],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+            )
+        plan = replace(job.plan, specs=None)
+        if plan.resumed is not None:
+            handle = replace(plan.resumed.handle, claim=None)
+            plan = replace(plan, resumed=replace(plan.resumed, handle=handle))
+        try:
+            ours.sendall(pickled((replace(job, plan=plan), approval)))
+            ours.shutdown(socket.SHUT_WR)
+        except BrokenPipeError:
+            pass  # it has ended: what it said is read below
+        return _answer(ours)
+
+
+def _answer(connection: socket.socket) -> Begun | Refused:
+    with connection.makefile("rb") as answers:
+        while True:
+            try:
+                answer: Answer = pickle.load(answers)
+            except (EOFError, pickle.UnpicklingError, ConnectionError):
+                warn("nothing was run: the process of the batch ended before it began; the log says more")
+                return Refused(INFRASTRUCTURE)
+            if not isinstance(answer, Complaint):
+                return answer
+            warn(answer.text)
+
+
+def say(connection: socket.socket, answer: Answer) -> None:
+    """Answer the command that waits. One that is gone hears nothing."""
+    try:
+        connection.sendall(pickle.dumps(answer))
+    except OSError:
+        return
+
+
+def no_longer_heard(descriptor: int) -> None:
+    """Let standard streams lead nowhere."""
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nowhere, descriptor)
+    os.close(nowhere)
