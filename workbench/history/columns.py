@@ -193,4 +193,7 @@ RUN: Mapping[str, Reader] = {
     "loop_ms": optional(number),
     "metrics": optional(metrics),
 }
+OUTLINE: Mapping[str, Reader] = {
+    name: RUN[name] for name in ("place", "suite", "case_id", "case_name", "model", "status")
+}
 GRADING: Mapping[str, Reader] = {"id": whole, "graded_at": text, "program": text}

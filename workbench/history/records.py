@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import RunResult, Status
@@ -249,6 +249,18 @@ class RunRow:
     def missing(self) -> bool:
         """Whether it never finished: resuming the batch makes it."""
         return self.figures is None or self.figures.status == "stopped"
+
+
+class CaseOutline(NamedTuple):
+    """A case of a batch: where its runs are in the plan, the first and the last place, and how they ended, each with
+    its model. `None` never finished."""
+
+    suite: SuiteRef
+    case_id: str
+    case_name: str
+    first: int
+    last: int
+    ended: Sequence[tuple[str, str | None]]
 
 
 @dataclass(frozen=True, slots=True)

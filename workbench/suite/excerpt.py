@@ -94,6 +94,11 @@ class CutText:
             end = after
         self._between = "".join((*between, text[end:]))
 
+    @property
+    def without_cases(self) -> str:
+        """The text without the block of any case."""
+        return self._between
+
     def of(self, case_id: str) -> str:
         """Returns the text without the blocks of all other cases; the whole text when there is no such case."""
         if case_id not in self._places:

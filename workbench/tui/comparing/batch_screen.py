@@ -17,7 +17,7 @@ from workbench.tui.comparing.sources import StoredRuns, changed_cases
 from workbench.tui.comparing.state import CompareState
 from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.glyphs import GLYPHS
-from workbench.tui.lines.spans import EMPTY, Line, Span
+from workbench.tui.lines.spans import ELLIPSIS, EMPTY, Line, Span
 from workbench.tui.run_book.book import RunBook
 from workbench.tui.runs.runner import Runner
 
@@ -31,12 +31,15 @@ GOING_S = 1.0
 READING_SHARE = 0.1
 """Reloading takes at most this share of the time, so large batches are reloaded less often."""
 
+SEARCH_S = 0.3
+"""The time without typing after which a filter is looked for in a batch that is not all here."""
+
 AT_A_TIME = 50
 """The number of cases taken over before the next key is handled."""
 
 
 class ComparedBatchScreen(CompareScreen):
-    """Shows `state`, of a batch. `read` reloads the batch on a thread."""
+    """Shows `state`, of a batch. `read` reloads the batch on a thread: of a large one, the cases with all words."""
 
     def __init__(
         self,
@@ -46,7 +49,7 @@ class ComparedBatchScreen(CompareScreen):
         book: RunBook,
         ways: CompareWays,
         *,
-        read: Callable[[], StoredRuns],
+        read: Callable[[str], StoredRuns],
         runner: Runner,
     ) -> None:
         super().__init__(stage, state, place, book, ways)
@@ -77,7 +80,47 @@ class ComparedBatchScreen(CompareScreen):
         batches = {run.batch for run in self._book.under_way()}
         return self._stored.is_going and self._stored.batch.number in map(self._runner.number_of, batches)
 
+    @property
+    def _is_large(self) -> bool:
+        return not self._stored.read.is_whole
+
+    @property
+    def _wants_words(self) -> bool:
+        """Whether the filter has words that were not looked for in all of a large batch."""
+        return self._is_large and self.state.filter.split() != self._stored.read.words.split()
+
+    def _show_state(self) -> None:
+        if self._wants_words:
+            self._not_before_s = self._loop_s() + SEARCH_S
+            self._read_soon()
+        super()._show_state()
+
+    def _refusals(self) -> dict[str, str]:
+        refused = super()._refusals()
+        if self._is_large:
+            number = self._stored.batch.number
+            why = f"only some cases of this batch are here: 'workbench history show {number}' counts them all"
+            refused |= dict.fromkeys(("compare.pair", "compare.copy"), why)
+        return refused
+
+    def _part_ends(self, about: Sequence[Line]) -> Sequence[Line]:
+        """Return how much of a large batch is here."""
+        read, here, planned = self._stored.read, len(self._stored.read.runs), self._stored.batch.planned
+        if self._wants_words:
+            texts = [f"searching {planned:,} runs {ELLIPSIS}", f"searching {ELLIPSIS}"]
+        else:
+            if not read.words:
+                text = f"the first {here:,} of {planned:,} runs"
+            else:
+                fit = f"{here:,} of {planned:,} runs fit" if read.is_all else f"the first {here:,} that fit"
+                text = fit if read.is_all else f"{fit}, of {planned:,} runs"
+            texts = [f"{text}, also in the totals; / searches all", text]
+        lines: list[Line] = [(Span(f"{text} ", "warned"),) for text in texts]
+        return [(*lines[0], Span(" "), *about[0]), *lines, EMPTY]
+
     def _title_ends(self, about: Sequence[Line]) -> Sequence[Line]:
+        if self._is_large:
+            return self._part_ends(about)
         if not self._stored.is_going:
             return *about, EMPTY
         batch = self._stored.batch
@@ -124,25 +167,28 @@ class ComparedBatchScreen(CompareScreen):
 
     async def _read_now(self) -> None:
         asked = self._is_asked
+        searched: bool | None = self._wants_words
         self._is_wanted = self._is_asked = False
         began_s = self._loop_s()
         try:
             read = await asyncio.to_thread(self._read_others, self._stored)
         except HistoryError as error:
             text = str(error)
+            searched = None
             self._is_ours = False  # events cannot make it readable; F5 tries again
             self.announce(text[:1].upper() + text[1:], "error", GLYPHS.error)
         else:
-            self._not_before_s = self._loop_s() + max(GOING_S, (self._loop_s() - began_s) / READING_SHARE)
+            if not searched:
+                self._not_before_s = self._loop_s() + max(GOING_S, (self._loop_s() - began_s) / READING_SHARE)
             await self._take(*read, asked=asked)
         finally:
             self._is_reading = False
-        if self._is_wanted:
+        if self._is_wanted or (searched is not None and self._wants_words):
             self._read_soon()
 
     def _read_others(self, before: StoredRuns) -> tuple[StoredRuns, list[tuple[str, str]] | None]:
         self._runner.settle_history()
-        after = self._read()
+        after = self._read(self.state.filter if not before.read.is_whole else "")
         return after, changed_cases(before, after)
 
     async def _take(self, stored: StoredRuns, others: list[tuple[str, str]] | None, *, asked: bool) -> None:

@@ -231,6 +231,7 @@ class StoredRuns:
 
     def __init__(self, read: ReadBatch, read_run: Callable[[RunRow], RunRecord]) -> None:
         self.batch = read.batch
+        self.read = read
         self._gates = read.gates
         self.is_going = read.is_going
         """Whether runs were under way, here or elsewhere."""
@@ -269,7 +270,7 @@ class StoredRuns:
 
     def watched(self) -> Sequence[PairWatched]:
         """Return what is known of the models, if the batch may stop early: no others of it can be tested."""
-        watch = stored_watch(self.batch, self._runs, {})
+        watch = stored_watch(self.batch, self._runs, {}) if self.read.is_whole else None
         return watch.pairs if watch is not None else ()
 
     def why_nothing_runs(self) -> str | None:

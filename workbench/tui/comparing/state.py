@@ -10,6 +10,7 @@ from workbench.authoring.case_list import CaseKey
 from workbench.dataclasses import dataclass
 from workbench.grading.repeats import WORST_FIRST
 from workbench.tui.comparing.sources import GOING, NOT_RUN, ComparedCase, Source, Standing, same_objects
+from workbench.tui.run_book.stored import case_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,8 +334,8 @@ class CompareState:
         key = case.suite, case.case_id
         if key not in self._texts:
             standings = [(model, self.at(case.on(model))) for model in self.models]
-            parts = (f"{model}:{one.cell.status if one.cell is not None else one.stage}" for model, one in standings)
-            self._texts[key] = " ".join((case.suite_name, case.name, case.case_id, *case.tags, *parts)).casefold()
+            ended = ((model, one.cell.status if one.cell is not None else one.stage) for model, one in standings)
+            self._texts[key] = case_text(case.suite_name, case.name, case.case_id, case.tags, ended)
         return self._texts[key]
 
     def _sorted(self, cases: Sequence[ComparedCase], by: Sorting) -> list[ComparedCase]:

@@ -10,6 +10,7 @@ from rich.cells import cell_len
 from workbench.analysis.trends import TREND_MAX, trends_of
 from workbench.grading.run_summary import RunSummary
 from workbench.history.records import BatchPart, BatchRow, Regrade, RunRow
+from workbench.history.run_table import RunTable
 from workbench.reports.history_list import called
 from workbench.reports.when import local_time
 from workbench.tui.kit.actions import key_for
@@ -197,6 +198,8 @@ def _text_of(batch: BatchRow) -> str:
     return f"#{batch.number} {batch.name or ''} {local_time(batch.started_at)} {suites} {' '.join(batch.models)}"
 
 
-def figures_in(runs: Sequence[RunRow]) -> list[RunSummary]:
+def figures_in(runs: Sequence[RunRow]) -> Sequence[RunSummary]:
     """Return the summaries of finished runs."""
+    if isinstance(runs, RunTable):
+        return runs.figures
     return [run.figures for run in runs if run.figures is not None]

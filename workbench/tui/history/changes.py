@@ -122,7 +122,9 @@ def _side(read: ReadBatch, cell: Cell | None) -> Side | None:
     if cell is None:
         return None
     wanted = next((run for run in cell.runs if run.status == cell.status), cell.runs[0])
-    return next((Side(run, read.grading) for run in read.runs if run.figures is wanted), None)
+    case = wanted.suite, wanted.case_id, wanted.model, wanted.repeat
+    same = (run for run in read.runs if (run.suite.key, run.case_id, run.model, run.repeat) == case)
+    return next((Side(run, read.grading) for run in same if run.figures == wanted), None)
 
 
 def change_title(state: DiffList, change: CaseChange) -> str:

@@ -93,15 +93,15 @@ class HistoryCommands:
         from workbench.tui.comparing.batch_screen import ComparedBatchScreen
         from workbench.tui.comparing.sources import StoredRuns, of_batch
         from workbench.tui.comparing.state import CompareState
-        from workbench.tui.run_book.stored import read_batch
+        from workbench.tui.run_book.stored import read_cases
 
         file = self._file
 
-        def read() -> StoredRuns:
-            return of_batch(file, read_batch(file, batch.number, grading.id if grading else None))
+        def read(words: str) -> StoredRuns:
+            return of_batch(file, read_cases(file, batch.number, grading.id if grading else None, words))
 
         # Everything is read in a thread; thousands of runs take too long for a key.
-        state = await in_background(lambda: CompareState(read()))
+        state = await in_background(lambda: CompareState(read("")))
         book = self._selection.book
         return ComparedBatchScreen(self._stage, state, place, book, self._comparing, read=read, runner=self._runner)
 

@@ -6,7 +6,7 @@ All raise HistoryError. SQLite is imported on the first call, which must not be 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import field, replace
 from datetime import datetime
 from pathlib import Path
@@ -41,17 +41,29 @@ class ReadBatches:
     going: frozenset[int] = frozenset()
 
 
+RUNS_READ_MAX = 20_000
+"""A batch of more runs is not read as a whole, but its first cases with as many, or the first that fit some words."""
+
+
 @dataclass(frozen=True)
 class ReadBatch:
     """A batch and its runs, graded by `grading` or as they ran. `is_going` is true while it has runs under way, here or
-    elsewhere."""
+    elsewhere. Of a large batch, `runs` are those of its first cases, or of the first that have all of `words`: `is_all`
+    is whether there are no others."""
 
     batch: BatchRow
-    runs: tuple[RunRow, ...]
+    runs: Sequence[RunRow]
     grading: Regrade | None = None
     is_going: bool = False
     gates: Mapping[str, Gate] = field(default_factory=dict)
-    """The gate of each suite, by its key, as far as its text can be read."""
+    """The gate of each suite, by its key, as far as its text can be read; none where runs are left out."""
+    words: str = ""
+    is_all: bool = True
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it has all runs of the batch."""
+        return self.is_all and not self.words
 
 
 @contextmanager
@@ -81,6 +93,18 @@ def read_batch(file: Path, number: int, grading: int | None = None) -> ReadBatch
     """Read one batch. `grading` is the id of one of its regrades."""
     with opened(file) as history:
         return _batch(history, file, number, grading)
+
+
+def read_cases(file: Path, number: int, grading: int | None = None, words: str = "") -> ReadBatch:
+    """Read one batch, or of a large one the first cases that have all of `words`, as `case_text` writes them."""
+    with opened(file) as history:
+        return _batch(history, file, number, grading, words, RUNS_READ_MAX)
+
+
+def case_text(suite: str, name: str, case_id: str, tags: Iterable[str], ended: Iterable[tuple[str, str]]) -> str:
+    """Return what the words of a filter are looked for in; `ended` is how a case ended with each model."""
+    statuses = (f"{model}:{status}" for model, status in ended)
+    return " ".join((suite, name, case_id, *tags, *statuses)).casefold()
 
 
 def read_two(file: Path, before: tuple[int, int | None], after: tuple[int, int | None]) -> tuple[ReadBatch, ReadBatch]:
@@ -151,7 +175,9 @@ def _going(file: Path, batches: Iterable[BatchRow]) -> frozenset[int]:
     return frozenset(number for number in going_on if claimed(file, number))
 
 
-def _batch(history: History, file: Path, number: int, grading: int | None) -> ReadBatch:
+def _batch(
+    history: History, file: Path, number: int, grading: int | None, words: str = "", most: int | None = None
+) -> ReadBatch:
     from workbench.history.claims import claimed
 
     is_claimed = claimed(file, number)  # asked first: if it is no longer claimed, everything is written
@@ -159,8 +185,36 @@ def _batch(history: History, file: Path, number: int, grading: int | None) -> Re
     batch = history.batch(f"#{number}")
     is_going = batch.ended_at is None and is_claimed
     chosen = next((each for each in history.gradings(number) if each.id == grading), None)
-    gates = history.gates(batch, lambda _: None)
-    return ReadBatch(batch, tuple(history.runs(number, chosen)), chosen, is_going, gates)
+    if most is None or batch.planned <= most:
+        gates = history.gates(batch, lambda _: None)
+        return ReadBatch(batch, history.runs(number, chosen), chosen, is_going, gates)
+    runs, is_all = _first_that_fit(history, number, chosen, words, most)
+    return ReadBatch(batch, runs, chosen, is_going, words=words, is_all=is_all)
+
+
+def _first_that_fit(
+    history: History, number: int, grading: Regrade | None, words: str, most: int
+) -> tuple[Sequence[RunRow], bool]:
+    """Return the runs of the first cases with all words, and whether there are no more such cases."""
+    wanted = words.casefold().split()
+    places: list[tuple[int, int]] = []
+    found = 0
+    is_all = True
+    with closing(history.cases_of(number, grading)) as cases:
+        for case in cases:
+            ended = ((model, status or "not run") for model, status in case.ended)
+            text = case_text(case.suite.name, case.case_name, case.case_id, (), ended)
+            if not all(word in text for word in wanted):
+                continue
+            found += len(case.ended)
+            if found > most and places:
+                is_all = False
+                break
+            if places and places[-1][1] + 1 == case.first:
+                places[-1] = places[-1][0], case.last
+            else:
+                places.append((case.first, case.last))
+    return [run for first, last in places for run in history.runs_between(number, first, last, grading)], is_all
 
 
 def record_of(recording: Recording) -> RunRecord:
