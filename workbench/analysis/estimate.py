@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from workbench.analysis.comparison import CellKey
 from workbench.config.models import Price
@@ -23,9 +23,15 @@ class Estimate:
     without_cost: int
 
 
-def estimate(planned: Iterable[tuple[CellKey, int]], before: Mapping[CellKey, Sequence[RunSummary]]) -> Estimate:
+def estimate(
+    planned: Iterable[tuple[CellKey, int]],
+    before: Mapping[CellKey, Sequence[RunSummary]],
+    *,
+    is_free: Callable[[str], bool],
+) -> Estimate:
     """Returns what the planned numbers of runs of some cells will probably take: for each cell the mean of its earlier
-    runs, otherwise that of all earlier runs of its model. Runs that ended in an error tell nothing."""
+    runs, otherwise that of all earlier runs of its model. Runs that ended in an error tell nothing. `is_free` says
+    whether a model costs nothing, runs or no runs."""
     told = {key: [run for run in runs if run.status != "error"] for key, runs in before.items()}
     of_models: dict[str, list[RunSummary]] = {}
     for (_, _, model), runs in told.items():
@@ -38,6 +44,8 @@ def estimate(planned: Iterable[tuple[CellKey, int]], before: Mapping[CellKey, Se
         model_tokens, model_cost = means.get(key[2], (None, None))
         each_tokens = model_tokens if each_tokens is None else each_tokens
         each_cost = model_cost if each_cost is None else each_cost
+        if each_cost is None and is_free(key[2]):
+            each_cost = 0.0
         number += times
         tokens += times * (each_tokens or 0.0)
         cost_usd += times * (each_cost or 0.0)

@@ -25,6 +25,7 @@ from workbench.evaluation.shrinking import Document, OutOfRunsError, Shrunk, Way
 from workbench.grading.grade import RunResult
 from workbench.grading.run_summary import summary_of
 from workbench.history.records import HistoryError
+from workbench.providers.built_in import is_built_in
 from workbench.reports.report_files import why_not_writable, write_report
 from workbench.reports.values import estimate_text
 from workbench.reports.visible import one_line, visible
@@ -116,7 +117,9 @@ class _Shrinking:
             return INFRASTRUCTURE if others["error"] else QUALITY_MISSED
         cell = "", case.id, model
         left = max(self._arguments.most_runs - self._made, 0)
-        took = estimate_text(estimate([(cell, left)], {cell: [summary_of(result) for result in first]}))
+        took = estimate_text(
+            estimate([(cell, left)], {cell: [summary_of(result) for result in first]}, is_free=is_built_in)
+        )
         subject = f" ({one_line(str(self._way[1]))})" if self._way[1] is not None else ""
         warn(f"{case.name} fails in {often} of {counted(len(first), 'run')}: {self._way[0]}{subject}", self._secrets)
         warn(f"at most {counted(left, 'further run')}{f': {took}' if took else ''}; none of them is in the history")

@@ -91,7 +91,8 @@ def estimate_text(estimate: Estimate) -> str:
     nothing are no price for those of unknown cost."""
     runs, unpriced = estimate.runs, estimate.without_cost
     tokens = "" if estimate.without_tokens == runs else f"about {estimate.tokens:,} tokens"
-    cost = "" if unpriced and not estimate.cost_usd else f"about {cost_text(estimate.cost_usd)}"
+    cost = "" if unpriced and not estimate.cost_usd else cost_text(estimate.cost_usd)
+    cost = f"about {cost}" if estimate.cost_usd else cost
     unknown = "cost unknown" if unpriced == runs else f"cost unknown for {counted(unpriced, 'run')}" if unpriced else ""
     return ", ".join(filter(None, (" and ".join(filter(None, (tokens, cost))), unknown)))
 

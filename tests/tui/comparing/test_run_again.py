@@ -9,6 +9,7 @@ from tests.tui.apps import SMART_HOME, Opened, opened, suites_in
 from tests.tui.comparing.test_compare import added_up, comparing, finish
 from tests.tui.comparing.test_compared_batch import GREETINGS
 from workbench.analysis.estimate import Estimate, estimate
+from workbench.providers.built_in import is_built_in
 from workbench.reports.values import estimate_text
 from workbench.tui.comparing.again import AgainScreen
 
@@ -72,13 +73,14 @@ async def test_only_what_ended_in_an_error_is_run_again(tmp_path: Path) -> None:
 
 
 def test_nothing_is_estimated_without_earlier_runs() -> None:
-    nothing = estimate([(("suite", "case", "model"), 3)], {})
+    nothing = estimate([(("suite", "case", "model"), 3)], {}, is_free=is_built_in)
     assert (nothing.runs, nothing.without_cost, estimate_text(nothing)) == (3, 3, "cost unknown")
+    assert estimate_text(estimate([(("suite", "case", "offline"), 3)], {}, is_free=is_built_in)) == "$0"
     assert estimate_text(Estimate(3, 1200, 0.0, 0, 2)) == "about 1,200 tokens, cost unknown for 2 runs"
     assert (
         estimate_text(Estimate(3, 1200, 0.5, 0, 2)) == "about 1,200 tokens and about $0.5000, cost unknown for 2 runs"
     )
-    assert estimate_text(Estimate(1, 1200, 0.0, 0, 0)) == "about 1,200 tokens and about $0"
+    assert estimate_text(Estimate(1, 1200, 0.0, 0, 0)) == "about 1,200 tokens and $0"
 
 
 async def test_a_total_that_rests_on_part_of_the_cases_says_on_how_many(tmp_path: Path) -> None:

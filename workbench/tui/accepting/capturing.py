@@ -19,6 +19,7 @@ from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import RunResult
 from workbench.grading.run_summary import RunSummary
+from workbench.providers.built_in import is_built_in
 from workbench.reports.capture import CapturedSuite, CaptureOutcome
 from workbench.reports.values import estimate_text
 from workbench.reports.visible import one_line
@@ -171,7 +172,7 @@ class CapturingCommands:
             for run in plan_runs([suite.file], models=self._selection.models, case_ids=keys, repeats=REPEATS):
                 cell = str(run.file.path), run.case.id, run.model
                 planned[cell] = planned.get(cell, 0) + 1
-        return estimate(planned.items(), {cell: self._before(cell) for cell in planned})
+        return estimate(planned.items(), {cell: self._before(cell) for cell in planned}, is_free=is_built_in)
 
     def _before(self, cell: CellKey) -> Sequence[RunSummary]:
         """Return the runs of a cell at hand, otherwise those in the history."""

@@ -10,6 +10,7 @@ from textual.app import ComposeResult
 
 from workbench.analysis.comparison import Cell
 from workbench.analysis.estimate import Estimate, estimate
+from workbench.providers.built_in import is_built_in
 from workbench.reports.values import estimate_text
 from workbench.reports.visible import one_line
 from workbench.suite.numerals import counted
@@ -196,7 +197,7 @@ class CellsScreen(FilterScreen[None]):
             for model in {key[2] for key in cells}
         }
         planned = [(key, times or state.repeats(key) or len(known[key]) or 1) for key in cells]
-        return estimate(planned, known), sum(bool(known[key]) for key in cells)
+        return estimate(planned, known, is_free=is_built_in), sum(bool(known[key]) for key in cells)
 
     def do_run_all(self) -> None:
         """Run what is missing of the displayed cells. With nothing missing, a second press runs all again."""

@@ -16,6 +16,7 @@ from workbench.batches.plan import PlannedRun, plan_runs, same_question
 from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
 from workbench.evaluation.plan import Plan
+from workbench.providers.built_in import is_built_in
 from workbench.reports.values import estimate_text
 from workbench.reports.visible import one_line
 from workbench.suite.numerals import counted
@@ -201,7 +202,7 @@ class FaultsCommands:
         if found.missing:
             first, then = counted(len(found.missing), "run"), counted(len(faults) * len(lasting), "fork")
             parts.append(f"{first} to make first, then {then} for each tool that one calls.")
-        takes = estimate_text(estimate(cells.items(), before))
+        takes = estimate_text(estimate(cells.items(), before, is_free=is_built_in))
         if takes:
             parts.append(f"{takes[:1].upper()}{takes[1:]}. Forks take less: what came before is not asked again.")
         return " ".join(parts)
