@@ -135,6 +135,13 @@ def test_a_suite_that_starts_something_is_asked_about_on_any_model(folder: Path,
     assert must_ask(planned(suite(folder, SERVER), "offline"), program)
 
 
+def test_a_suite_of_which_nothing_runs_is_not_asked_about(folder: Path, program: Program) -> None:
+    skipped = CASE.replace('"A"', '"B"') + 'skip = "later"\n'
+    mixed = planned(suite(folder, SERVER, skipped))
+    assert not must_ask([run for run in mixed if run.case.skip], program)
+    assert must_ask(mixed, program)
+
+
 def test_broken_settings_need_nothing_since_nothing_can_be_asked(folder: Path, program: Program) -> None:
     settings(folder, "[models.local]\n")
     assert needs_of(suite(folder, 'models = ["local"]'), specs_of(program)) == SuiteNeeds(folder)

@@ -96,7 +96,7 @@ class Needs:
                 replace(
                     request,
                     asked=asked,
-                    must_ask=whole.beside_models or bool(asked),
+                    must_ask=(whole.beside_models or bool(asked)) and any(run.case.skip is None for run in of_suite),
                     mocks=can_do_with_mocks(file, asked, listings),
                     of_history=file.as_then or whole != stated,
                 )
