@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,9 @@ import pytest
 from tests.history.batches import run_kept
 from workbench.batches.recorded import result_of_recording
 from workbench.grading.run_summary import summary_of
+from workbench.history import editing
 from workbench.history import history as reading
+from workbench.history.database import bytes_on_disk
 from workbench.history.editing import add_grading, remove_batches
 from workbench.history.history import History
 from workbench.history.records import COUNTED, HistoryError
@@ -81,3 +83,58 @@ def test_no_page_is_looked_for_in_all_runs(tmp_path: Path, file: Path, monkeypat
     tables = ("runs", "one", "first", "details", "regrades", "suites", "shared")
     scans = [step for step in steps if step.startswith("SCAN") and step.split()[1] in tables]
     assert scans == [] and any("USING INDEX sqlite_autoindex_runs_1 (batch=? AND place>?)" in step for step in steps)
+
+
+def test_what_a_killed_removal_leaves_is_shown_nowhere_and_goes_with_the_next_one(
+    tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_kept(tmp_path, file)
+    run_kept(tmp_path, file, repeats=2)
+    monkeypatch.setattr(editing, "RUNS_AT_ONCE", 3)
+    steps = 0
+
+    @contextmanager
+    def killed() -> Iterator[None]:
+        nonlocal steps
+        yield
+        steps += 1
+        if steps == 1:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(editing, "_step", killed)
+        remove_batches(file, [2], nothing_said)
+    with closing(sqlite3.connect(file)) as connection:
+        assert connection.execute("SELECT count(*) FROM runs WHERE batch = 2").fetchone() == (1,)
+    with History(file) as history:
+        assert [batch.number for batch in history.all_batches()] == [1]
+        key = history.runs(1)[0].suite.key
+        assert {run.batch for run in history.runs_of_case(key, "nowhere", 9, nothing_said)} == {1}
+        assert {run.batch for run in history.last_runs({key: ["nowhere"]}, nothing_said)} == {1}
+    run_kept(tmp_path, file)
+    remove_batches(file, [1], nothing_said)
+    with closing(sqlite3.connect(file)) as connection:
+        assert connection.execute("SELECT DISTINCT batch FROM runs").fetchall() == [(3,)]
+        assert connection.execute("SELECT count(*) FROM details").fetchone() == (2,)
+
+
+def test_a_large_history_is_made_smaller_without_being_written_again(
+    tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(editing, "CHECKED_WHOLE_BYTES", 0)
+    for _ in range(2):
+        run_kept(tmp_path, file, repeats=50)
+    with History(file) as history:
+        one, other = (history.bytes_of([batch]) for batch in history.batches())
+        assert history.bytes_of(history.batches()) == one + other > 10_000
+    before = bytes_on_disk(file)
+    assert remove_batches(file, [1], nothing_said) == 0
+    assert bytes_on_disk(file) < before - one / 2
+    with closing(sqlite3.connect(file)) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        connection.execute("PRAGMA auto_vacuum = NONE")
+        connection.execute("VACUUM")  # as in files of earlier versions
+    run_kept(tmp_path, file, repeats=50)
+    before = bytes_on_disk(file)
+    assert remove_batches(file, [2], nothing_said) > one / 2
+    assert bytes_on_disk(file) <= before

@@ -48,7 +48,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
         # What was asked for by its name and stays is no success, whatever else is removed.
         code = USAGE if _named(history, options).intersection(batch.number for batch in going) else OK
         chosen = [batch for batch in chosen if batch not in going]
-        regraded, size = history.regraded(), history.bytes_of([batch.number for batch in chosen])
+        regraded, size = history.regraded(), history.bytes_of(chosen)
     if not chosen:
         if code == OK:
             command.write(["there is nothing to remove"])
@@ -60,9 +60,10 @@ def execute(options: Options, command: HistoryCommand) -> int:
         command.warn(f"nothing was removed ({what}): answer 'yes' on a terminal, or give --yes")
         return USAGE
     before = bytes_on_disk(command.file)
-    remove_batches(command.file, [batch.number for batch in chosen], command.warn)
+    free = remove_batches(command.file, [batch.number for batch in chosen], command.warn)
     freed = max(before - bytes_on_disk(command.file), 0)
-    command.write([f"removed {batches_text(len(chosen))}; the history is {bytes_text(freed)} smaller"])
+    reused = f", and {bytes_text(free)} in it are free for the next batches" if free else ""
+    command.write([f"removed {batches_text(len(chosen))}; the history is {bytes_text(freed)} smaller{reused}"])
     return code
 
 

@@ -312,7 +312,9 @@ def _is_there(file: Path) -> bool:
 def _made_ready(connection: sqlite3.Connection, file: Path) -> sqlite3.Connection:
     """Returns the connection, migrated to the present schema unless it is read-only."""
     try:
-        if _version(connection, file) < len(MIGRATIONS):
+        if (version := _version(connection, file)) < len(MIGRATIONS):
+            if version == 0:  # what is removed can then be given back to the disk without writing the file again
+                connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
             _patiently(lambda: connection.execute("PRAGMA journal_mode = WAL"))
             _patiently(lambda: _migrate(connection, file))
         connection.execute("PRAGMA synchronous = FULL")  # what is committed survives a power failure

@@ -4,6 +4,8 @@ raises HistoryError."""
 from __future__ import annotations
 
 import sqlite3
+import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
@@ -12,10 +14,26 @@ from workbench.grading.grade import RunResult
 from workbench.grading.run_summary import RunSummary
 from workbench.history.claims import claim
 from workbench.history.columns import stored
-from workbench.history.database import Say, as_history_errors, open_for_writing, transaction
+from workbench.history.database import CHECKED_WHOLE_BYTES, Say, as_history_errors, open_for_writing, transaction
 from workbench.history.packing import grading_text, packed_outcome
 from workbench.history.records import HistoryError
 from workbench.history.run_packing import metrics_text
+
+RUNS_AT_ONCE = 500
+PAGES_AT_ONCE = 1_000
+"""So much is removed, or given back to the disk, in one step: other programs wait for it."""
+
+_LEFT_TO_OTHERS = 0.25
+"""For others to write, after each step, in shares of its time."""
+
+_NEVER = threading.Event()
+
+_WITHOUT_BATCH = """
+WITH RECURSIVE each(batch) AS (
+    SELECT min(batch) FROM runs
+    UNION ALL SELECT (SELECT min(batch) FROM runs WHERE batch > each.batch) FROM each WHERE batch IS NOT NULL)
+SELECT batch FROM each WHERE batch IS NOT NULL AND batch NOT IN (SELECT id FROM batches)"""
+"""A step of the index for each batch, however many runs there are."""
 
 
 def name_batch(file: Path, number: int, name: str | None, say: Say) -> None:
@@ -60,20 +78,71 @@ def add_grading(
         )
 
 
-def remove_batches(file: Path, numbers: Sequence[int], say: Say) -> None:
-    """Remove batches with all their runs, and suites that no other batch needs. The file shrinks, or `say` is told why
-    it does not. None is removed while one of them is going on."""
+def remove_batches(file: Path, numbers: Sequence[int], say: Say) -> int:
+    """Remove batches with all their runs, and suites that no other batch needs. None is removed while one of them is
+    going on. They are gone at once; their runs follow in small steps, between which other programs write. The file
+    shrinks, but for a large one of an earlier version, or `say` is told why it does not.
+
+    Returns how many bytes of the file are free for what is written next.
+    """
     with ExitStack() as claims, as_history_errors(file), closing(open_for_writing(file, say)) as connection:
         for number in numbers:
             claims.callback(claim(file, number).release)
-        with transaction(connection):
-            connection.executemany("DELETE FROM batches WHERE id = ?", [(number,) for number in numbers])
-            connection.execute("DELETE FROM suites WHERE id NOT IN (SELECT suite FROM parts)")
+        _take_out(connection, numbers)
+        _clear(connection)
         try:
-            connection.execute("VACUUM")
+            _shrink(connection, file)
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         except sqlite3.OperationalError as error:
             say(f"the batches are removed, but the history {file} could not be made smaller: {error}")
+        return _number(connection, "PRAGMA freelist_count") * _number(connection, "PRAGMA page_size")
+
+
+def _take_out(connection: sqlite3.Connection, numbers: Sequence[int]) -> None:
+    """Remove batches without their runs, in one step. A program that is killed then leaves runs that nothing shows, and
+    that the next removal clears."""
+    connection.execute("PRAGMA foreign_keys = OFF")
+    with transaction(connection):
+        for table, column in (("batches", "id"), ("parts", "batch"), ("gradings", "batch"), ("plans", "batch")):
+            connection.executemany(f"DELETE FROM {table} WHERE {column} = ?", [(number,) for number in numbers])
+    connection.execute("PRAGMA foreign_keys = ON")
+
+
+def _clear(connection: sqlite3.Connection) -> None:
+    """Remove what belongs to no batch."""
+    for (batch,) in connection.execute(_WITHOUT_BATCH).fetchall():
+        removed = RUNS_AT_ONCE
+        while removed == RUNS_AT_ONCE:
+            with _step(), transaction(connection):
+                removed = connection.execute(
+                    "DELETE FROM runs WHERE id IN (SELECT id FROM runs WHERE batch = ? ORDER BY place LIMIT ?)",
+                    (batch, RUNS_AT_ONCE),
+                ).rowcount
+    with transaction(connection):
+        connection.execute("DELETE FROM shared WHERE batch NOT IN (SELECT id FROM batches)")
+        connection.execute("DELETE FROM suites WHERE id NOT IN (SELECT suite FROM parts)")
+
+
+def _shrink(connection: sqlite3.Connection, file: Path) -> None:
+    if file.stat().st_size <= CHECKED_WHOLE_BYTES:
+        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+        connection.execute("VACUUM")
+    elif _number(connection, "PRAGMA auto_vacuum"):
+        while _number(connection, "PRAGMA freelist_count"):
+            with _step():
+                connection.execute(f"PRAGMA incremental_vacuum({PAGES_AT_ONCE})").fetchall()
+
+
+@contextmanager
+def _step() -> Iterator[None]:
+    """A step of long work, after which other programs have a moment to write."""
+    began = time.monotonic()
+    yield
+    _NEVER.wait((time.monotonic() - began) * _LEFT_TO_OTHERS)
+
+
+def _number(connection: sqlite3.Connection, statement: str) -> int:
+    return int(connection.execute(statement).fetchone()[0])
 
 
 @contextmanager

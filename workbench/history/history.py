@@ -57,7 +57,10 @@ SELECT suite, model, coalesce(regrades.status, runs.status) AS ended, count(*)
 FROM runs LEFT JOIN regrades ON regrades.run = runs.id AND grading = ?
 WHERE batch = ? AND runs.status IS NOT NULL GROUP BY suite, model, ended"""
 
-_COUNTS = "status IN ('passed', 'warned', 'failed', 'error', 'not graded') AND NOT is_fork"
+_OF_A_BATCH = "EXISTS (SELECT 1 FROM batches WHERE batches.id = runs.batch)"
+"""Runs of a removed batch go little by little."""
+
+_COUNTS = f"status IN ('passed', 'warned', 'failed', 'error', 'not graded') AND NOT is_fork AND {_OF_A_BATCH}"
 _LAST = f"""
 WITH asked AS (SELECT key AS suite, value FROM json_each(?)),
 last AS MATERIALIZED (
@@ -94,6 +97,15 @@ def _of_batch(batch: int, grading: Regrade | None, rest: str, *values: int) -> t
     joined = f"{_REGRADED} LEFT JOIN regrades ON regrades.run = runs.id AND grading = ?"
     return f"{joined} WHERE batch = ? {rest}", (grading.id, batch, *values)
 
+
+_WEIGHT = """
+SELECT count(*), coalesce(sum(coalesce(length(events) + length(outcome), 0)
+    + coalesce((SELECT sum(length(regrades.outcome)) FROM regrades WHERE regrades.run = runs.id), 0)), 0)
+FROM runs LEFT JOIN details ON details.run = runs.id WHERE runs.batch = ? AND place BETWEEN ? AND ?"""
+_WEIGHED, _STRETCHES = 1_000, 20
+"""So many runs of a batch are weighed, in so many stretches of its plan."""
+_ROW_BYTES = 160
+"""What a run takes beside its events and grades, with its places in indexes."""
 
 PAGE = 1_000
 """So many runs are read at once."""
@@ -204,7 +216,7 @@ class History(StoredRows):
         and reported to `damaged`."""
         with self._at_one_moment():
             ids = ", ".join(map(str, self._versions(suite)))
-            statement = f"{_RUN} WHERE case_id = ? AND suite IN ({ids}) ORDER BY id DESC LIMIT ?"
+            statement = f"{_RUN} WHERE case_id = ? AND suite IN ({ids}) AND {_OF_A_BATCH} ORDER BY id DESC LIMIT ?"
             return self._runs(statement, (case_id, limit), damaged)
 
     def last_runs(self, cases: Mapping[str, Collection[str]], damaged: Say) -> Sequence[RunRow]:
@@ -320,16 +332,20 @@ class History(StoredRows):
         )
         return [Regrade(id_, batch, number, at, program) for number, (id_, at, program) in enumerate(rows, 1)]
 
-    def bytes_of(self, batches: Sequence[int]) -> int:
-        """Returns about how many bytes batches take: the events and grades of their runs."""
-        statement = """
-            SELECT coalesce(sum(length(events) + length(outcome) + coalesce(
-                (SELECT sum(length(regrades.outcome)) FROM regrades WHERE regrades.run = runs.id), 0)), 0)
-                + (SELECT coalesce(sum(length(text)), 0) FROM shared WHERE shared.batch = ?)
-            FROM runs JOIN details ON details.run = runs.id WHERE runs.batch = ?"""
-        if self._connection is None:
-            return 0
-        return sum(self._stored(statement, (batch, batch))[0][0] for batch in batches)
+    def bytes_of(self, batches: Iterable[BatchRow]) -> int:
+        """Returns about how many bytes batches take: their runs, of which a few hundred of each are looked at."""
+        return sum(map(self._bytes_of, batches)) if self._connection is not None else 0
+
+    def _bytes_of(self, batch: BatchRow) -> int:
+        of_batch = (batch.number,)
+        count, end = self._stored("SELECT count(*), coalesce(max(place), 0) + 1 FROM runs WHERE batch = ?", of_batch)[0]
+        stretches = _STRETCHES if count > _WEIGHED else 1
+        length = end if stretches == 1 else _WEIGHED * end // (_STRETCHES * count)
+        firsts = [end * at // stretches for at in range(stretches)]
+        weighed = [self._stored(_WEIGHT, (*of_batch, first, first + length - 1))[0] for first in firsts]
+        runs, weight = (sum(each) for each in zip(*weighed, strict=True))
+        ((shared,),) = self._stored("SELECT coalesce(sum(length(text)), 0) FROM shared WHERE batch = ?", of_batch)
+        return int(shared + count * (_ROW_BYTES + weight / max(runs, 1)))
 
     def regraded(self) -> dict[int, int]:
         """Returns how often batches were regraded, by their numbers, without those that never were."""
