@@ -252,9 +252,9 @@ class CaptureScreen(AskScreen[CaptureAnswer]):
         text = "Each case then expects what all of its runs share. You see the difference first."
         with_runs = f"{having} of them with {counted(runs, 'run')} at hand of what is asked now"
         at_hand = with_runs if having else "there is no run at hand of what they ask now"
-        shown = f"{counted(len(cases), 'case')} shown; {at_hand}."
-        if skipped := sum(len(each.cases) - len(each.runnable) for each in found):
-            shown += f" {skipped:,} of them {'is' if skipped == 1 else 'are'} skipped."
+        skipped = sum(len(each.cases) - len(each.runnable) for each in found)
+        without = f", {skipped:,} of them skipped" if skipped else ""
+        shown = f"{counted(len(cases), 'case')} shown{without}; {at_hand}."
         answers: list[tuple[CaptureAnswer, Option]] = []
         if having:
             answers.append(("use", Option("from the runs at hand", "nothing is run")))
