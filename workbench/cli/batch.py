@@ -57,11 +57,17 @@ def report_on_runs(live: Live, plan: Plan, baseline: Baseline | None, output: Ou
     """Report on what was run; returns an exit code."""
     against = baseline.against(run.result for run in plan.whole(live.outcome.results)) if baseline else None
     report = live.outcome.report(plan, against)
+    return report.exit_code if deliver_report(report, output) and live.recorded else USAGE
+
+
+def deliver_report(report: Report, output: Output) -> bool:
+    """Write a report wherever it is wanted, and tell GitHub; returns whether all files could be written."""
+    against = report.against
     if against is not None and against.failed and (not output.is_text or output.file is not None):
-        warn(against.verdict, plan.program.secrets)
+        warn(against.verdict, report.secrets)
     written = output.deliver(partial(pieces_of_runs, report))
     tell_github(report, output)
-    return report.exit_code if written and live.recorded else USAGE
+    return written
 
 
 def pieces_of_runs(report: Report, output: Output) -> Iterable[str]:

@@ -13,12 +13,13 @@ from workbench.cli.model_options import add_judging_options
 from workbench.cli.parser import (
     add_history_options,
     add_report_option,
+    add_summary_option,
     history_to_read,
     natural,
     number_from,
     options_as,
 )
-from workbench.cli.run import add_by_option
+from workbench.cli.run import add_baseline_options, add_by_option, add_min_score_option
 from workbench.evaluation.exit_codes import USAGE
 from workbench.exporting.forms import FORMS
 from workbench.reports.forms import Command, forms_of
@@ -34,6 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _flaky(_word(words, "flaky", "name the cases that do not always come out alike, although nothing of them changed"))
     _name(_word(words, "name", "give a batch a name, such as that of a baseline"))
     _regrade(_word(words, "regrade", "regrade batches by what their suites expect today, without asking a model"))
+    _merge(_word(words, "merge", "put the shards of a plan together, and report on all of it as 'run' would have"))
     _export(_word(words, "export", "write the runs of a batch as recordings or in other forms, or send them as traces"))
     _prune(_word(words, "prune", "remove batches and free their space"))
 
@@ -114,6 +116,30 @@ def _regrade(parser: argparse.ArgumentParser) -> None:
     add_by_option(parser)
     add_judging_options(parser)
     _format(parser)
+
+
+def _merge(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "files",
+        nargs="*",
+        type=Path,
+        metavar="FILE",
+        help="histories that have shards, or folders that hold them (default: the shards in the history itself)",
+    )
+    parser.add_argument("--plan", metavar="ID", help="only shards of the plan with this id, where there are several")
+    parser.add_argument("--name", metavar="NAME", help="name the batch that they become")
+    parser.add_argument("--format", choices=forms_of("history merge"), help="format of the report (default text)")
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="FILE", help="write the report to a file, in the format of its ending"
+    )
+    add_report_option(parser, "history merge")
+    add_summary_option(parser)
+    parser.set_defaults(reports_of="history merge")
+    add_min_score_option(parser)
+    add_baseline_options(parser)
+    amount = parser.add_mutually_exclusive_group()
+    amount.add_argument("-q", "--quiet", action="store_true", help="only what did not pass")
+    amount.add_argument("-v", "--verbose", action="store_true", help="every run in full")
 
 
 def _export(parser: argparse.ArgumentParser) -> None:

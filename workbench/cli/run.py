@@ -65,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_history_options(parser)
     add_resume_options(parser)
     add_detach_option(parser)
-    _add_baseline_options(parser)
+    add_baseline_options(parser)
     recording = parser.add_mutually_exclusive_group()
     recording.add_argument("--record", type=folder, metavar="DIR", help="record every run into a file of its own")
     recording.add_argument(
@@ -164,7 +164,7 @@ def add_detach_option(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_baseline_options(parser: argparse.ArgumentParser) -> None:
+def add_baseline_options(parser: argparse.ArgumentParser) -> None:
     """Holding a batch against another one of the history."""
     parser.add_argument(
         "--baseline", metavar="BATCH", help="show what broke, was fixed or changed since this batch, a number or a name"

@@ -79,10 +79,13 @@ DOORS: tuple[Door, ...] = (
     ),
     Door(
         "history",
-        "Batches: `batches.history_recorder` redacts plans, settings and suites, and runs by `batches.redacting`.",
+        "Batches: `batches.history_recorder` redacts plans, settings and suites, and runs by `batches.redacting`."
+        " Shards have passed it where they ran, and are merged as they are.",
         (
-            *("history/rows.py:begin_batch", "history/rows.py:write_run", "history/rows.py:_suite"),
-            *("history/rows.py:_shared",),
+            *("history/rows.py:begin_batch", "history/rows.py:write_run", "history/rows.py:insert_suite"),
+            *("history/rows.py:_shared", "history/rows.py:write_plan"),
+            *(f"history/merging.py:_Merging.{name}" for name in ("_batch", "_begin", "_runs", "_run", "_shared_id")),
+            *("history/merging.py:_Merging._gradings", "history/merging.py:_Merging._end"),
             *("history/rows.py:reopen_batch", "history/rows.py:end_batch", "history/editing.py:add_grading"),
             *("history/editing.py:name_batch", "history/writing.py:HistoryWriter._write_waiting"),
             *("history/claims.py:_opened", "history/database.py:_connected"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from workbench.analysis.batch_diff import batch_diff
@@ -22,6 +22,7 @@ from workbench.reports.baseline import AgainstBaseline, FailOn
 from workbench.reports.history_batch import later_runs
 from workbench.reports.visible import one_line
 from workbench.suite.loading import SuiteFile
+from workbench.suite.model import Suite
 from workbench.trajectory.messages import ToolDefinition
 
 
@@ -82,18 +83,53 @@ def baseline_of(which: str, file: Path, plan: Plan, fail_on: FailOn | None = Non
     Raises HistoryError when there is none, or when it has nothing of what is planned."""
     home = plan.program.environment.home
     suites = {str(each.path): _as_stored(each, home) for each in plan.files}
-    with History(file) as history:
-        batch = history.batch(which)
-        if plan.resumed is not None and plan.resumed.batch.number == batch.number:
-            raise HistoryError(f"batch {batch.number} is still running and cannot be its own baseline")
-        gradings = history.gradings(batch.number)
-        grading = gradings[-1] if gradings else None
-        runs = [run for run in history.runs(batch.number, grading) if not run.is_fork]
     planned = frozenset((suites[str(run.file.path)].key, run.case.id, run.model) for run in plan.runs)
     over = plan.resumed.over.values() if plan.resumed is not None else ()
     planned |= {(suites[run.suite].key, run.case_id, run.model) for run in over if run.suite in suites}
+    cases = {str(file.path): file.suite for file in plan.files if file.suite is not None}
+    resumed = plan.resumed.batch.number if plan.resumed is not None else None
+    return _baseline(which, file, suites, planned, cases, fail_on, resumed)
+
+
+def baseline_of_batch(
+    which: str,
+    file: Path,
+    batch: BatchRow,
+    runs: Iterable[RunRow],
+    suites: Mapping[str, Suite],
+    fail_on: FailOn | None = None,
+) -> tuple[Baseline, list[str]]:
+    """Return a batch of a history as the baseline of another one, as `baseline_of` does for a plan; `suites` are those
+    of the latter as they were, by their paths."""
+    planned = frozenset((run.suite.key, run.case_id, run.model) for run in runs)
+    known = {str(suite.file): suite for suite in batch.suites}
+    return _baseline(which, file, known, planned, suites, fail_on, batch.number)
+
+
+def _baseline(
+    which: str,
+    file: Path,
+    suites: Mapping[str, SuiteRef],
+    planned: frozenset[CellKey],
+    cases: Mapping[str, Suite],
+    fail_on: FailOn | None,
+    itself: int | None,
+) -> tuple[Baseline, list[str]]:
+    with History(file) as history:
+        batch = history.batch(which)
+        if batch.number == itself:
+            raise HistoryError(f"batch {batch.number} is this batch itself and cannot be its own baseline")
+        gradings = history.gradings(batch.number)
+        grading = gradings[-1] if gradings else None
+        runs = [run for run in history.runs(batch.number, grading) if not run.is_fork]
     same = same_suites(batch.suites, suites.values())
-    selected = tuple(_selected(runs, plan, suites, same, planned))
+    known = {cell[:2] for cell in planned}
+    whole = {
+        suites[path].key
+        for path, suite in cases.items()
+        if all((suites[path].key, case.id) in known for case in suite.cases)
+    }
+    selected = tuple(_selected(runs, same, planned, whole))
     if not selected:
         none = f"batch {batch.number} has no run of the selected cases, so it cannot be their baseline"
         raise HistoryError(none + _renamed(batch.suites, suites.values()))
@@ -108,17 +144,11 @@ def baseline_of(which: str, file: Path, plan: Plan, fail_on: FailOn | None = Non
 
 
 def _selected(
-    runs: Iterable[RunRow],
-    plan: Plan,
-    suites: Mapping[str, SuiteRef],
-    same: SameSuites,
-    planned: frozenset[CellKey],
+    runs: Iterable[RunRow], same: SameSuites, planned: frozenset[CellKey], whole: Collection[str]
 ) -> Iterable[RunRow]:
-    """The runs of a baseline that what is planned can be held against. Of a suite all of whose cases are planned, that
-    is all: what is not planned any more is gone."""
+    """The runs of a baseline that what is planned can be held against. Of a suite all of whose cases are planned, which
+    is in `whole`, that is all: what is not planned any more is gone."""
     cases = {(suite, case) for suite, case, _ in planned}
-    keys = [(suites[str(file.path)].key, file.suite) for file in plan.files if file.suite is not None]
-    whole = {key for key, suite in keys if all((key, case.id) in cases for case in suite.cases)}
     return (
         run for run in runs if (key := same.get(run.suite.key, run.suite.key)) in whole or (key, run.case_id) in cases
     )

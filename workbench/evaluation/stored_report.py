@@ -43,6 +43,8 @@ def stored_report(
         ),
         suites=suites,
         started_at=batch.started_at,
+        min_score=batch.min_score,
+        shard=batch.shard,
         interrupted=bool(batch.missing),
         batch=batch.number,
         watch=stored_watch(batch, runs, {path: suite.gate for path, suite in suites.items()}),

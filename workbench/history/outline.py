@@ -105,6 +105,15 @@ class Outline:
                 found[suite, model] = found.get((suite, model), 0) + count * len(cases)
         return found
 
+    @property
+    def cases(self) -> dict[tuple[int, str], int]:
+        """How many cases each suite has with each model."""
+        found: dict[tuple[int, str], set[str]] = {}
+        for suite, shape, cases in self.blocks:
+            for model in {model for model, *_ in self.shapes[shape]}:
+                found.setdefault((suite, model), set()).update(case_id for case_id, _ in cases)
+        return {part: len(ids) for part, ids in found.items()}
+
     def runs(self) -> Iterator[OutlinedRun]:
         """All runs, in the order of their places."""
         for suite, shape, cases in self.blocks:

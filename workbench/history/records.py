@@ -91,6 +91,42 @@ class ShardRef:
         return f"shard {self.index}/{self.of}"
 
 
+@dataclass(frozen=True, slots=True)
+class MergedShards:
+    """From which shards of a plan a batch was merged: which one of how many, each; `plan_id` as in `ShardRef`."""
+
+    plan_id: str | None
+    shards: tuple[tuple[int, int], ...]
+
+    @classmethod
+    def of_batch(cls, settings: Mapping[str, JsonValue]) -> MergedShards | None:
+        """Return from what a batch with these settings was merged; `None` for one that was not."""
+        match settings.get("merged"):
+            case {"plan": str() | None as plan_id, "shards": list(shards)}:
+                found = [(each[0], each[1]) for each in shards if isinstance(each, list) and len(each) == 2]
+                known = tuple((index, of) for index, of in found if type(index) is type(of) is int)
+                return cls(plan_id, tuple(sorted(known)))
+            case _:
+                return None
+
+    @property
+    def settings(self) -> dict[str, JsonValue]:
+        """What the settings of its batch say of it."""
+        return {"plan": self.plan_id, "shards": [list(each) for each in self.shards]}
+
+    @property
+    def of(self) -> int | None:
+        """How many shards there are, if all say the same."""
+        numbers = {of for _, of in self.shards}
+        return numbers.pop() if len(numbers) == 1 else None
+
+    @property
+    def missing(self) -> tuple[int, ...]:
+        """Which shards are not among them, as far as that is known."""
+        merged = {index for index, _ in self.shards}
+        return tuple(index for index in range(1, (self.of or 0) + 1) if index not in merged)
+
+
 @dataclass(frozen=True)
 class NewShard:
     """What a batch knows of the plan of which it is one shard: the places of its runs there, all runs of the plan, and
@@ -199,6 +235,17 @@ class BatchRow:
     def shard(self) -> ShardRef | None:
         """Which shard of a plan it is, if it is one."""
         return ShardRef.of_batch(self.settings)
+
+    @property
+    def merged(self) -> MergedShards | None:
+        """From which shards of a plan it was merged, if it was."""
+        return MergedShards.of_batch(self.settings)
+
+    @property
+    def min_score(self) -> float | None:
+        """The mean score that all shards of its plan are to reach, if they were made with one."""
+        demanded = self.settings.get("min_score")
+        return demanded if isinstance(demanded, float) and 0 <= demanded <= 1 else None
 
     @property
     def models(self) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from workbench.config.history_file import stored_folder
 from workbench.config.project import path_in
@@ -133,19 +133,35 @@ def _shared(connection: sqlite3.Connection, batch: int, text: SharedText | None)
 
 
 def _suite(connection: sqlite3.Connection, history: Path, file: SuiteFile, project: Path) -> int:
-    key = (stored(stored_folder(history, project)), stored(path_in(project, file.path)), file.hash)
-    known = connection.execute("SELECT id FROM suites WHERE project = ? AND path = ? AND hash = ?", key).fetchone()
-    if known is not None:
-        return int(known[0])
     assert file.suite is not None
+    folder, path = stored_folder(history, project), stored(path_in(project, file.path))
+    if (known := _known_suite(connection, folder, path, file.hash)) is not None:
+        return known
     blocks = case_blocks(file)
+    row = (
+        stored(file.suite.name),
+        len(file.suite.cases),
+        packed(file.text),
+        packed_blocks(blocks) if blocks is not None else None,
+    )
+    return insert_suite(connection, folder, (path, file.hash, *row))
+
+
+def insert_suite(connection: sqlite3.Connection, folder: str, row: Sequence[Any]) -> int:
+    """Write a suite of the project that is stored as `folder`, unless it is there; `row` are path, hash, name, number
+    of cases, text and blocks. Returns its id."""
+    if (known := _known_suite(connection, folder, *row[:2])) is not None:
+        return known
     added = connection.execute(
         "INSERT INTO suites (project, path, hash, name, cases, text, blocks) VALUES (?, ?, ?, ?, ?, ?, ?)",
-        (
-            *key,
-            *(stored(file.suite.name), len(file.suite.cases), packed(file.text)),
-            packed_blocks(blocks) if blocks is not None else None,
-        ),
+        (stored(folder), *row),
     ).lastrowid
     assert added is not None
     return added
+
+
+def _known_suite(connection: sqlite3.Connection, folder: str, path: Any, hash_: str) -> int | None:
+    known = connection.execute(
+        "SELECT id FROM suites WHERE project = ? AND path = ? AND hash = ?", (stored(folder), path, hash_)
+    ).fetchone()
+    return int(known[0]) if known is not None else None

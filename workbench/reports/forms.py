@@ -12,7 +12,16 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 Command = Literal[
-    "run", "grade", "history show", "compare", "history diff", "validate", "tools", "submission", "faults"
+    "run",
+    "grade",
+    "history show",
+    "history merge",
+    "compare",
+    "history diff",
+    "validate",
+    "tools",
+    "submission",
+    "faults",
 ]
 
 PLAIN_WIDTH = 120
@@ -20,7 +29,7 @@ PLAIN_WIDTH = 120
 
 _OWN = ""
 """In the place of a writer: the command knows how."""
-_OF_RUNS: tuple[Command, ...] = ("run", "grade", "history show")
+_OF_RUNS: tuple[Command, ...] = ("run", "grade", "history show", "history merge")
 _OF_FINDINGS: tuple[Command, ...] = ("validate", "tools")
 _ALL: tuple[Command, ...] = (*_OF_RUNS, "compare", "history diff")
 
@@ -69,7 +78,7 @@ FORMS: tuple[Form, ...] = (
         "github",
         (),
         "the text, with annotations at the lines of cases; the default in a job of GitHub Actions",
-        dict.fromkeys(("run", "grade", *_OF_FINDINGS), _OWN),
+        dict.fromkeys(("run", "grade", "history merge", *_OF_FINDINGS), _OWN),
         only_alone=True,
     ),
     Form(

@@ -100,10 +100,27 @@ def settings_lines(batch: BatchRow) -> Iterator[str]:
     if (until := Until.of(settings)) is not None:
         looks = f", at {counted(until.looks, 'look')}" if until.looks else ""
         yield f"until decided{looks}, in a random order by seed {until.seed}"
+    yield from shard_lines(batch)
     models = settings.get("models")
     for name, model in models.items() if isinstance(models, Mapping) else ():
         facts = ", ".join(_facts(model)) if isinstance(model, Mapping) else ""
         yield one_line(f"{name}: {facts}")
+
+
+def shard_lines(batch: BatchRow) -> Iterator[str]:
+    """Yields which shard of a plan a batch is, or from which it was merged."""
+    shard, merged = batch.shard, batch.merged
+    if shard is not None:
+        yield one_line(f"{shard} of a plan of {counted(shard.planned, 'run')}{_plan(shard.plan_id)}")
+    elif merged is not None:
+        some = f"{len(merged.shards):,} of " if merged.of is not None else ""
+        there = some + counted(merged.of or len(merged.shards), "shard")
+        lacks = f", without {', '.join(map(str, merged.missing))}" if merged.missing else ""
+        yield one_line(f"merged from {there}{lacks}{_plan(merged.plan_id)}")
+
+
+def _plan(plan_id: str | None) -> str:
+    return f", plan {plan_id}" if plan_id is not None else ""
 
 
 _KINDS: Mapping[str, type] = dict.fromkeys(("provider", "model", "base_url", "origin", "problem"), str) | dict.fromkeys(
@@ -139,7 +156,13 @@ def totals_lines(batch: BatchRow, runs: Sequence[RunRow], paint: Paint) -> Itera
 
 def gates_reached(batch: BatchRow, gates: Mapping[str, Gate], runs: Sequence[RunRow]) -> Iterator[GateResult]:
     """Returns what the runs of a batch reach of its suites' gates, or of the one that it was made with; `gates` are by
-    the suites' keys. Forks do not count."""
+    the suites' keys. Forks do not count. A shard has only some of the runs, and reaches nothing."""
+    if batch.shard is not None:
+        return
+    if batch.min_score is not None:
+        figures = (run.figures for run in runs if run.figures is not None and not run.is_fork)
+        yield from gates_of(None, Gate(min_score=batch.min_score), figures)
+        return
     watch = stored_watch(batch, runs, {str(suite.file): gates.get(suite.key, Gate()) for suite in batch.suites})
     watched = {(each.suite, each.model): each for each in watch.gates} if watch is not None else {}
     of_batch = next((each for each in watched.values() if each.suite is None), None)

@@ -1,0 +1,102 @@
+"""`workbench history merge`: shards become one batch, and the report on it is that of one machine."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+from pathlib import Path
+from typing import Any
+
+from tests.cli.batches import STUCK, WAITING, wait_until_one_is_kept
+from tests.cli.program import Program, read_until
+from tests.cli.suites import WEATHER, WRONG
+
+TIMES = {"started_at", "latency_ms", "latency", "loop_ms", "first_token_ms", "timing", "batch", "at_ms", "took_ms"}
+
+
+def without_times(value: Any) -> Any:
+    """A report without what no two batches have alike."""
+    if isinstance(value, dict):
+        return {key: without_times(each) for key, each in value.items() if key not in TIMES and key[-3:] != "_ms"}
+    return [without_times(each) for each in value] if isinstance(value, list) else value
+
+
+def shard(program: Program, which: str, *words: str) -> str:
+    file = f"shards/{which.partition('/')[0]}.sqlite3"
+    done = program.run("run", "weather.toml", "--shard", which, "--plan", "monday", "--history", file, "-q", *words)
+    assert (done.returncode, done.stderr) == (0, "")
+    return file
+
+
+def test_the_merged_batch_is_that_of_one_machine_with_its_gates_reports_and_baseline(program: Program) -> None:
+    gate = "\n[gate]\nmin_pass_rate = 0.9\n"
+    program.write("weather.toml", WEATHER + WRONG + gate)
+    whole = program.run("run", "weather.toml", "--repeats", "3", "--format", "json")
+    program.run("history", "name", "1", "main")
+    for index in (1, 2, 3, 4):
+        shard(program, f"{index}/4", "--repeats", "3")
+    merged = program.run("history", "merge", "shards", "--format", "json", "--report", "r.xml", "--name", "now")
+    assert merged.stderr == "batch 2: merged from 4 of 4 shards, plan monday; 6 of 6 runs, 6 of them new\n"
+    assert merged.returncode == whole.returncode == 1, "the gate is missed"
+    assert without_times(json.loads(merged.stdout)) == without_times(json.loads(whole.stdout))
+    assert 'tests="2" failures="1"' in (program.folder / "r.xml").read_text()
+    shown = program.run("history", "show", "now")
+    assert "merged from 4 of 4 shards, plan monday" in shown.stdout
+    again = program.run("history", "merge", "shards", "--baseline", "main", "--fail-on", "regression")
+    assert "6 of 6 runs, 0 of them new" in again.stderr
+    assert "against main" in again.stdout.lower() or "main" in again.stdout
+    assert again.returncode == 1, "the gate is missed still"
+    easier = program.run("history", "merge", "shards", "--min-score", "0.2", "-q")
+    assert easier.returncode == 0
+
+
+def test_shards_of_other_checkouts_are_those_of_this_project(program: Program) -> None:
+    for name in ("here", "there"):
+        program.write(f"{name}/weather.toml", WEATHER)
+        program.write(f"{name}/workbench.toml", "")
+    for index, name in ((1, "here"), (2, "there")):
+        elsewhere = Program(program.folder / name, program.variables)
+        shard(elsewhere, f"{index}/2", "--repeats", "2")
+    shutil.move(program.folder / "there" / "shards" / "2.sqlite3", program.folder / "here" / "shards")
+    shutil.rmtree(program.folder / "there")
+    here = Program(program.folder / "here", program.variables)
+    merged = here.run("history", "merge", "shards/2.sqlite3", "shards/1.sqlite3", "--format", "json")
+    report = json.loads(merged.stdout)
+    assert (merged.returncode, {run["suite"] for run in report["runs"]}) == (0, {"weather.toml"})
+
+
+def test_what_a_killed_shard_lacks_is_made_by_it_by_another_or_by_the_merged_batch(program: Program) -> None:
+    program.write("weather.toml", WEATHER + WAITING + WRONG)
+    words = ("run", "weather.toml", "--concurrency", "1", "--plan", "monday", "--history", "killed.sqlite3")
+    running = program.start(*words, "--shard", "1/1", first=STUCK)
+    read_until(running, 'get_weather(city="Bergen")')
+    wait_until_one_is_kept(program, running)
+    running.send_signal(signal.SIGKILL)
+    running.communicate()
+    merged = program.run("history", "merge", "killed.sqlite3", "-q")
+    assert merged.returncode == 130
+    assert "2 runs missing: merge what has them too, or 'workbench run --resume 1' makes them" in merged.stderr
+    program.run("run", "--resume", "--history", "killed.sqlite3")
+    merged = program.run("history", "merge", "killed.sqlite3", "-q")
+    assert "3 of 3 runs, 2 of them new" in merged.stderr
+    assert merged.returncode == 1
+    again = program.run("history", "merge", "killed.sqlite3", "--history", "other.sqlite3", "-q")
+    assert (again.stdout.splitlines()[:-1], again.returncode) == (merged.stdout.splitlines()[:-1], 1)
+
+
+def test_what_cannot_be_merged_is_said_with_the_way_out(program: Program, tmp_path: Path) -> None:
+    program.write("weather.toml", WEATHER)
+    nothing = program.run("history", "merge")
+    assert (nothing.returncode, "no shard is in" in nothing.stderr) == (2, True)
+    one = shard(program, "1/1")
+    program.write("weather.toml", WEATHER + WRONG)
+    two = shard(program, "2/2")
+    several = program.run("history", "merge", one, two)
+    assert several.returncode == 2
+    assert "these are shards of several plans" in several.stderr
+    program.write("broken.sqlite3", "nonsense " * 200)
+    some = program.run("history", "merge", one, "broken.sqlite3", "-q")
+    assert (some.returncode, "left out: " in some.stderr, "1 of 1 run, 1 of them new" in some.stderr) == (2, True, True)
+    other = program.run("history", "merge", one, "--plan", "tuesday")
+    assert "no shard of plan tuesday, only of plan monday" in other.stderr

@@ -1,0 +1,144 @@
+"""`workbench history merge`: puts the shards of a plan together, and reports on all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from workbench.cli.batch import deliver_report
+from workbench.cli.history_command import HistoryCommand
+from workbench.cli.report_output import Output
+from workbench.config.history_file import history_option
+from workbench.config.project import project_folder
+from workbench.dataclasses import dataclass
+from workbench.evaluation.baseline import baseline_of_batch
+from workbench.evaluation.exit_codes import USAGE
+from workbench.evaluation.report import Report
+from workbench.evaluation.stored_report import stored_report
+from workbench.history.editing import name_batch
+from workbench.history.history import History
+from workbench.history.merging import Merged, StoredShard, merge, shards_in
+from workbench.history.records import BatchRow, HistoryError
+from workbench.reports.baseline import FailOn
+from workbench.reports.history_batch import shard_lines
+from workbench.suite.numerals import counted
+
+
+@dataclass(frozen=True)
+class Options:
+    """What is merged, and how it is reported on."""
+
+    files: Sequence[Path]
+    plan: str | None
+    name: str | None
+    output: Output
+    min_score: float | None
+    baseline: str | None
+    fail_on: FailOn | None
+
+
+def execute(options: Options, command: HistoryCommand) -> int:
+    """Merge and report; returns an exit code."""
+    if options.fail_on is not None and options.baseline is None:
+        command.warn(f"--fail-on {options.fail_on} needs a batch to compare with: give --baseline NAME too")
+        return USAGE
+    shards, is_whole = _shards(options, command)
+    merged = merge(command.file, shards, project_folder(Path(), command.program.environment.home), command.warn)
+    for why in (*merged.kept, *merged.damaged):
+        command.warn(why)
+    if not merged.number:
+        command.warn("nothing was merged")
+        return USAGE
+    if options.name is not None:
+        name_batch(command.file, merged.number, options.name, command.warn)
+    with command.history() as history:
+        batch = history.batch(f"#{merged.number}")
+        for line in _lines(batch, merged, history_option(command.file)):
+            command.warn(line)
+        report, damaged = _report(history, batch, options, command)
+    command.warn_of_damage(damaged)
+    is_whole = deliver_report(report, options.output) and is_whole and not damaged and not merged.damaged
+    return report.exit_code if is_whole else USAGE
+
+
+def _shards(options: Options, command: HistoryCommand) -> tuple[list[StoredShard], bool]:
+    """The shards of one plan in all files, and whether all of these could be read; raises HistoryError when there are
+    none, or of several plans."""
+    found: list[StoredShard] = []
+    is_whole = True
+    for file in _histories(options.files or (command.file,)):
+        try:
+            itself = file.resolve() == command.file.resolve()
+            found += [shard for shard in shards_in(file) if shard.ref is not None or not itself]
+        except HistoryError as error:
+            command.warn(f"left out: {error}")
+            is_whole = False
+    chosen = [shard for shard in found if options.plan in (None, shard.plan_id)]
+    if not chosen:
+        of_plan = f" of plan {options.plan}, only of {', '.join(dict.fromkeys(map(_plan, found)))}" if found else ""
+        where = ", ".join(map(str, options.files or (command.file,)))
+        raise HistoryError(f"nothing was merged: no shard{of_plan} is in {where}; 'workbench run --shard' makes one")
+    of_plans = {shard.uid: shard for shard in chosen}
+    if len(of_plans) > 1:
+        listed = "; ".join(f"{shard} is of {_plan(shard)}" for shard in of_plans.values())
+        raise HistoryError(
+            "nothing was merged: these are shards of several plans, whose suites, models or options differ, or their "
+            f"ids: {listed}; give --plan ID, or the files of one plan"
+        )
+    for shard in chosen:
+        if shard.goes_on:
+            command.warn(f"{shard} is still running: merge it again when it is over")
+    return chosen, is_whole
+
+
+def _plan(shard: StoredShard) -> str:
+    return f"plan {shard.plan_id or 'without an id'} ({shard.uid[:8]})"
+
+
+def _histories(files: Sequence[Path]) -> Iterator[Path]:
+    """The files, and those in folders; raises HistoryError for a folder without any."""
+    for file in files:
+        if not file.is_dir():
+            yield file
+        elif within := sorted(each for each in file.rglob("*.sqlite3") if each.is_file()):
+            yield from within
+        else:
+            raise HistoryError(f"there is no history in {file}: it has no file *.sqlite3")
+
+
+def _lines(batch: BatchRow, merged: Merged, option: str) -> Iterator[str]:
+    over = batch.planned - batch.missing
+    come = f"{over:,} of {counted(batch.planned, 'run')}, {merged.taken:,} of them new"
+    yield f"batch {batch.number}: {''.join(shard_lines(batch))}; {come}"
+    if batch.missing:
+        yield (
+            f"{counted(batch.missing, 'run')} missing: merge what has them too, or "
+            f"'workbench run --resume {batch.number}{option}' makes them"
+        )
+    yield from merged.named
+    if merged.second:
+        yield (
+            f"{counted(merged.second, 'run')} had two different results, and the first ones stay: shards of different "
+            "batches need different --plan IDs"
+        )
+    if len(merged.programs) > 1:
+        yield f"the shards were made by several versions of Workbench: {', '.join(sorted(merged.programs))}"
+
+
+def _report(history: History, batch: BatchRow, options: Options, command: HistoryCommand) -> tuple[Report, list[str]]:
+    """The report on the batch, and what of it is damaged."""
+    command.learn_secrets(batch)
+    damaged: list[str] = []
+    runs = history.runs(batch.number)
+    report = stored_report(history, batch, runs, None, command.program.secrets, damaged.append)
+    if options.min_score is not None:
+        report = replace(report, min_score=options.min_score)
+    if options.baseline is not None:
+        baseline, notices = baseline_of_batch(
+            options.baseline, command.file, batch, runs, report.suites, options.fail_on
+        )
+        for notice in notices:
+            command.warn(notice)
+        report = replace(report, against=baseline.against(report.results))
+    return report, damaged
