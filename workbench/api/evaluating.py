@@ -14,7 +14,7 @@ from workbench.api.approving import Approve, approval_for, approve_nothing
 from workbench.api.cells import CellDone, Cells
 from workbench.api.errors import UsageError
 from workbench.api.suites import Cell, LoadedSuite, SuitePath, loaded
-from workbench.batches.events import BatchEvent, HistorySaid
+from workbench.batches.events import BatchEvent, ClusterSaid, HistorySaid
 from workbench.batches.plan import PlannedRun
 from workbench.batches.recordings import Recordings, recording_lines
 from workbench.config.folders import home_in, user_folders
@@ -25,6 +25,7 @@ from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
 from workbench.engine.thread import EngineThread
 from workbench.evaluation.approval import needs
+from workbench.evaluation.cluster.address import ClusterError
 from workbench.evaluation.options import OptionsError, OwnModel, Resume, RunOptions
 from workbench.evaluation.plan import Plan, PlanError
 from workbench.evaluation.planning import plan
@@ -95,6 +96,7 @@ def evaluate(
     min_score: float | None = None,
     concurrency: int = DEFAULT_CONCURRENCY,
     processes: int = 1,
+    cluster: str | None = None,
     execute: bool | None = None,
     execute_all: bool = False,
     judge: str | None = None,
@@ -127,7 +129,8 @@ def evaluate(
     How it is done:
     - `by` names the grader that decides, `min_score` the mean score to reach instead of the suites' own gates.
     - `concurrency` is how many runs are under way at a time on each endpoint. `processes` spreads the runs over so many
-      processes, each with servers of its own; models then have to be given by name.
+      processes, each with servers of its own; models then have to be given by name. `cluster` has the workers of a dask
+      cluster make the runs: `local:8`, or the address of a scheduler, such as `tcp://scheduler:8786`.
     - `execute=True` really executes tools marked read-only on their servers, `execute_all=True` all tools.
     - `judge` names the model that judges where a check names none; `judge_anew` asks it about known values again.
     - `own_pace` plays the recordings of `replay:` models as fast as they were made, and not at once.
@@ -176,6 +179,7 @@ def evaluate(
             min_score=min_score,
             concurrency=concurrency,
             processes=processes,
+            cluster=cluster,
             execute=execute,
             execute_all=execute_all,
             judge=judge,
@@ -212,6 +216,7 @@ async def evaluate_async(
     min_score: float | None = None,
     concurrency: int = DEFAULT_CONCURRENCY,
     processes: int = 1,
+    cluster: str | None = None,
     execute: bool | None = None,
     execute_all: bool = False,
     judge: str | None = None,
@@ -263,6 +268,7 @@ async def evaluate_async(
             min_score=min_score,
             concurrency=concurrency,
             processes=processes,
+            cluster=cluster,
             execute=execute,
             execute_all=execute_all,
             judge=judge,
@@ -289,6 +295,8 @@ async def evaluate_async(
     try:
         evaluation = Evaluation(planned, approval, record=recordings, hears_events=on_event is not None)
         report = await _report(evaluation, on_event, on_cell)
+    except ClusterError as error:
+        raise UsageError(program.secrets.redact(str(error))) from None
     finally:
         await loop.settle()
     if recordings is not None and recordings.problem is not None:
@@ -306,7 +314,7 @@ async def _report(
         async for event in evaluation:
             if on_cell is not None and cells is not None and (done := cells.take(event)) is not None:
                 on_cell(done)
-            if isinstance(event, HistorySaid):
+            if isinstance(event, HistorySaid | ClusterSaid):
                 message = evaluation.plan.program.secrets.redact(event.text)
                 warnings.warn(message, RuntimeWarning, stacklevel=1)
             if on_event is not None:

@@ -121,6 +121,13 @@ class HistorySaid:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class ClusterSaid:
+    """Something happened to the workers of a cluster; the runs go on, as far as there are any."""
+
+    text: str
+
+
 BatchEvent = (
     BatchStarted
     | StartUp
@@ -133,6 +140,7 @@ BatchEvent = (
     | RunDone
     | BatchDone
     | HistorySaid
+    | ClusterSaid
 )
 BatchListener = Callable[[BatchEvent], None]
 

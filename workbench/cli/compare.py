@@ -10,6 +10,7 @@ from workbench.cli.parser import add_history_options, add_report_option, add_sum
 from workbench.cli.run import add_by_option, add_detach_option, add_resume_options
 from workbench.cli.run_options import (
     add_case_options,
+    add_cluster_option,
     add_paths,
     add_until_options,
     add_variant_options,
@@ -30,6 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_variant_options(parser, compares=True)
     add_case_options(parser)
+    add_cluster_option(parser)
     add_until_options(parser, compares=True)
     add_by_option(parser)
     add_way_options(parser)

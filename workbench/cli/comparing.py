@@ -68,6 +68,9 @@ def compare(
         warn(f"nothing to compare: {plan.models[0]} is the only model; {ways}", program.secrets)
         return USAGE
     if options.until is None and not detach and _opens_app(output):
+        if options.cluster is not None:
+            warn("the app runs in one process: leave --cluster out, or ask for a report with --format or --output")
+            return USAGE
         if options.processes > 1:
             warn("the app runs in one process: leave --processes out, or ask for a report with --format or --output")
             return USAGE

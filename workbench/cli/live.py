@@ -15,6 +15,7 @@ from typing import Protocol
 from workbench.batches.events import (
     BatchDone,
     BatchEvent,
+    ClusterSaid,
     HistorySaid,
     JudgeAsked,
     RequestPutOff,
@@ -85,7 +86,8 @@ def run_live(
     A second signal gives up waiting. Servers are closed in any case. What Python code of a suite prints goes to
     standard error, so that it cannot spoil a report. With `lines`, the events are shown as such; `record` records the
     runs, and a `watcher` hears of all events. The progress stands on standard error where that is a terminal. Raises
-    HistoryError, before any run is made, when a batch that is resumed cannot be written.
+    HistoryError, before any run is made, when a batch that is resumed cannot be written, and ClusterError when its
+    cluster cannot make its runs.
     """
     events: _Queue = queue.SimpleQueue()
     live = Live()
@@ -167,7 +169,7 @@ def _watch(
                 printer.judging(event)
             case RequestPutOff() if isinstance(printer, StepPrinter):
                 printer.put_off(event)
-            case HistorySaid(text):
+            case HistorySaid(text) | ClusterSaid(text):
                 warn(text)
             case BatchDone():
                 return
@@ -181,5 +183,5 @@ def _drain(events: _Queue, outcome: Outcome) -> None:
         event = events.get()
         if isinstance(event, RunDone):
             outcome.take(event)
-        elif isinstance(event, HistorySaid):
+        elif isinstance(event, HistorySaid | ClusterSaid):
             warn(event.text)

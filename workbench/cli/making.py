@@ -19,6 +19,7 @@ from workbench.config.history_file import history_option
 from workbench.config.program import Program
 from workbench.dataclasses import dataclass
 from workbench.evaluation.approval import Approval, needs
+from workbench.evaluation.cluster.address import ClusterError
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, USAGE
 from workbench.evaluation.options import RunOptions
 from workbench.evaluation.plan import Notice, Plan, PlanError
@@ -140,6 +141,11 @@ def make_allowed(
         plan.abandon()
         warn(f"nothing was run: {error}", program.secrets)
         return USAGE
+    except ClusterError as error:
+        plan.abandon()
+        for problem in (*error.problems, "nothing was run"):
+            warn(problem, program.secrets)
+        return INFRASTRUCTURE
     if recordings is not None and recordings.problem is not None:
         live.recorded = False
         warn(recordings.problem, program.secrets)

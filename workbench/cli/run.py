@@ -10,6 +10,7 @@ from workbench.cli.model_options import add_model_options
 from workbench.cli.parser import add_history_options, add_report_option, add_summary_option, history_to_read
 from workbench.cli.run_options import (
     add_case_options,
+    add_cluster_option,
     add_paths,
     add_shard_options,
     add_until_options,
@@ -30,6 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_model_options(parser)
     add_variant_options(parser, compares=False)
     add_case_options(parser)
+    add_cluster_option(parser)
     parser.add_argument(
         "--break",
         dest="breakpoints",
@@ -118,6 +120,7 @@ _OF_REPORTS = (
     ("until", "--until"),
     ("shard", "--shard"),
     ("processes", "--processes"),
+    ("cluster", "--cluster"),
     ("frozen", "--frozen"),
     ("baseline", "--baseline"),
     ("fail_on", "--fail-on"),

@@ -78,6 +78,16 @@ def add_case_options(parser: argparse.ArgumentParser, repeats: str = _REPEATS) -
     )
 
 
+def add_cluster_option(parser: argparse.ArgumentParser) -> None:
+    """Who makes the runs, if not this program."""
+    parser.add_argument(
+        "--cluster",
+        metavar="WHERE",
+        help="have the workers of a dask cluster make the runs: local:N for N on this machine, or the address of a "
+        "scheduler, such as tcp://scheduler:8786 (needs the extra 'cluster')",
+    )
+
+
 def add_variant_options(parser: argparse.ArgumentParser, *, compares: bool) -> None:
     """Which variants of the suites are run."""
     beside = "beside the suite as it is written" if compares else "instead of the suite as it is written"
@@ -275,6 +285,7 @@ def run_options(arguments: argparse.Namespace, *, compares: bool, command: str |
                 added_variants=added,
                 concurrency=arguments.concurrency,
                 processes=arguments.processes or 1,
+                cluster=getattr(arguments, "cluster", None),
                 execute=True if arguments.execute else None,
                 execute_all=arguments.execute_all,
                 judge=arguments.judge,

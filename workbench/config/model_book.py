@@ -92,6 +92,11 @@ class ModelBook:
         self._options = options
         self._files: dict[Path, tuple[tuple[int, int], FileSettings]] = {}
 
+    @property
+    def options(self) -> ModelOptions:
+        """Returns the command line's options."""
+        return self._options
+
     def resolve(self, name: str, folder: Path, *, by_suite: bool, judges: bool = False) -> ModelSpec:
         """Returns how the model is reached for the suites in a folder. `by_suite`: the name is written in a suite, not
         on the command line. `judges`: the model is to judge.

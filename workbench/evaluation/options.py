@@ -123,6 +123,8 @@ class RunOptions:
     """How many runs are under way at a time on each endpoint whose model does not say."""
     processes: int = 1
     """How many processes make the runs. More than one where the interpreter, and not the endpoint, sets the pace."""
+    cluster: str | None = None
+    """The cluster that makes the runs: `local:8`, or the address of a dask scheduler."""
     execute: bool | None = None
     """Whether tools marked read-only are really executed; `None` is as each case says."""
     execute_all: bool = False
@@ -199,6 +201,8 @@ class RunOptions:
             yield f"processes must be a whole number of at least 1, not {self.processes}"
         elif self.processes > 1 and self.own_models:
             yield f"{next(iter(self.own_models))!r} is a model of this process: several processes need models by name"
+        if self.cluster is not None:
+            yield from self._problems_of_cluster(self.cluster)
         if self.min_score is not None and not 0 <= self.min_score <= 1:
             yield f"a score to reach must be a number from 0 to 1, not {self.min_score}"
         if self.until is not None and self.min_score is not None:
@@ -224,6 +228,20 @@ class RunOptions:
             yield "models are compared when all runs are there: merge the shards of 'workbench run' first"
         if self.history is None and self.resume is None:
             yield "shards are merged from their histories: a shard needs one"
+
+    def _problems_of_cluster(self, cluster: str) -> Iterator[str]:
+        from workbench.evaluation.cluster.address import cluster_address  # on use: few batches have a cluster
+
+        try:
+            cluster_address(cluster)
+        except ValueError as error:
+            yield str(error)
+        if self.processes > 1:
+            yield "a cluster has processes of its own: leave out either --processes or --cluster"
+        if self.own_models:
+            yield f"{next(iter(self.own_models))!r} is a model of this process: a cluster needs models by name"
+        if self.until is not None:
+            yield "--until decides after each case, and a cluster makes many at a time: leave out --cluster"
 
 
 Opened = Literal["run", "compare"]

@@ -82,6 +82,8 @@ class Plan:
     concurrency: int = DEFAULT_CONCURRENCY
     processes: int = 1
     """How many processes make the runs."""
+    cluster: str | None = None
+    """The cluster that makes the runs instead: `local:N`, or the address of a scheduler."""
     compares: bool = False
     specs: Specs | None = field(default=None, repr=False)
     """How models are reached, as far as that was found out already."""

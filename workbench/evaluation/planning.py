@@ -96,6 +96,7 @@ def plan(options: RunOptions, program: Program) -> Plan:
         execution=execution_of(options, program.folders),
         concurrency=options.concurrency,
         processes=options.processes,
+        cluster=options.cluster,
         compares=options.compares,
         specs=specs,
         shard=shard,

@@ -108,6 +108,7 @@ def _plan_of(
         execution=Execution(resumption.execute, resumption.execute_all, trust_store(program.folders).is_exempt),
         concurrency=options.concurrency if options.concurrency != DEFAULT_CONCURRENCY else resumption.concurrency,
         processes=options.processes,
+        cluster=options.cluster,
         compares=options.compares,
         specs=resumption.specs,
         resumed=ResumedBatch(

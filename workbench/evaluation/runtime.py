@@ -8,13 +8,13 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from workbench.batches.batch import Batch, LaneOf, lanes_of
 from workbench.batches.events import (
@@ -56,11 +56,16 @@ if TYPE_CHECKING:
     from workbench.batches.stepping import Steppers
     from workbench.engine.breakpoints import Breakpoint
     from workbench.engine.stepping import Until
+    from workbench.evaluation.cluster.batch import ClusterBatch
+    from workbench.evaluation.cluster.crew import Crew
     from workbench.evaluation.stopping import Sparing
     from workbench.evaluation.worker_pool import WorkerPool
     from workbench.providers.http.endpoints import Endpoints
+    from workbench.providers.http.leases import Leases
 
 _logger = logging.getLogger(__name__)
+
+_Result = TypeVar("_Result")
 
 CLOSE_TIMEOUT_S = 8.0
 SETTLING_TIMEOUT_S = 1.0
@@ -76,8 +81,8 @@ class Runtime:
     are asked about what they judged before. `history` is the file in which all batches are recorded. Without
     `hears_events`, the listener does without the events of runs that other processes make.
 
-    In a worker process, `share` is how many of them divide the limits of endpoints, and `on_hold` is called with base
-    URL, model and seconds when an endpoint asks for a pause.
+    In a worker process, `share` is how many of them divide the limits of endpoints, or `leases` are the parts that it
+    has of them, and `on_hold` is called with base URL, model and seconds when an endpoint asks for a pause.
     """
 
     def __init__(
@@ -94,8 +99,10 @@ class Runtime:
         hears_events: bool = True,
         share: int = 1,
         on_hold: Callable[[str, str, float], object] = lambda _url, _model, _seconds: None,
+        leases: Leases | None = None,
     ) -> None:
         self._listener = listener
+        self._leases = leases
         self._hears_events = hears_events
         self._share = share
         self._program = program
@@ -137,10 +144,18 @@ class Runtime:
         `until` is how far they go before they are held, where somebody can answer (`asks`).
 
         Raises HistoryError when a batch that is resumed is running already, here or elsewhere, and when it cannot be
-        written. Blocks for that.
+        written, and ClusterError when the plan's cluster cannot make its runs. Blocks for that.
         """
         name = f"batch-{next(self._batch_numbers)}"
-        recorder = self._history_recorder(plan, approval.specs)
+        events = self._hears_events or record is not None or listener is not None
+        crew = self._crew(plan, approval, events=events)
+        members = self._engine.submit(crew.open()).result() if crew is not None else frozenset[str]()
+        try:
+            recorder = self._history_recorder(plan, approval.specs)
+        except BaseException:
+            if crew is not None:
+                self._engine.submit(crew.close(members)).result()
+            raise
         if recorder is not None:
             self._handles[name] = recorder.handle
 
@@ -154,16 +169,27 @@ class Runtime:
             ready=lambda: asyncio.to_thread(self.settle_history),
             stored=recorder.stored if recorder is not None else nothing_to_await,
         )
-        events = self._hears_events or record is not None or listener is not None
+        if crew is not None:
+            from workbench.evaluation.cluster.batch import ClusterBatch  # on use, as in `_crew`
+
+            spread = ClusterBatch(name, plan, lane_of, context, crew, members, approval)
+            self._engine.submit(self._run(spread, until, spread))
+            return name
         workers = self._workers(plan, approval, events=events)
         make = make_run if workers is None else workers.make
         batch = Batch(name, plan.runs, lane_of, context, make, sparing)
         self._engine.submit(self._run(batch, until, workers))
         return name
 
-    def open(self, plan: Plan, approval: Approval) -> Batch:
-        """Return a batch that waits for `make`. Its history, if it has one, is the business of who asks for runs."""
-        return Batch("", (), lambda planned: LaneOf("", 1), self._context(plan, approval, timed(self._listener)))
+    def open(self, plan: Plan, approval: Approval, runs: Sequence[PlannedRun] = (), at_once: int = 1) -> Batch:
+        """Return a batch that waits for `make`, or to be run by itself, with so many of its `runs` at a time. Its
+        history, if it has one, is the business of who asks for runs."""
+        context = self._context(plan, approval, timed(self._listener))
+        return Batch("", runs, lambda planned: LaneOf("", at_once), context)
+
+    def on_engine(self, work: Coroutine[Any, Any, _Result]) -> Future[_Result]:
+        """Run a coroutine where the runs are made. Returns a future that any other thread can wait for."""
+        return self._engine.submit(work)
 
     def make(self, batch: Batch, planned: PlannedRun) -> Future[None]:
         """Begin one run of an open batch. Returns at once; the run ends in one `RunDone`."""
@@ -197,6 +223,14 @@ class Runtime:
         sent = replace(plan, resumed=None, specs=None, shard=None)
         setup = Setup(sent, approval, processes, self._retries, self._history is not None, events)
         return WorkerPool(setup, processes, self._listener, self._program.secrets)
+
+    def _crew(self, plan: Plan, approval: Approval, *, events: bool) -> Crew | None:
+        """The workers of the cluster of a plan, if it has one."""
+        if plan.cluster is None:
+            return None
+        from workbench.evaluation.cluster.crew import Crew  # on use: few batches have a cluster
+
+        return Crew(plan, approval, self._retries, history=self._history is not None, events=events)
 
     def _listeners(
         self,
@@ -341,7 +375,7 @@ class Runtime:
             if self._history is not None:
                 self._history.close()
 
-    async def _run(self, batch: Batch, until: Until, workers: WorkerPool | None) -> None:
+    async def _run(self, batch: Batch, until: Until, workers: WorkerPool | ClusterBatch | None) -> None:
         task = asyncio.current_task()
         assert task is not None
         if self._ask is not None:
@@ -380,7 +414,9 @@ class Runtime:
         from workbench.providers.http.endpoints import Endpoints  # on use: built-in models need no HTTP
 
         self._connected = True
-        return Endpoints(self._program.secrets, starting=self._start_ups.watch, on_hold=self._on_hold)
+        return Endpoints(
+            self._program.secrets, starting=self._start_ups.watch, on_hold=self._on_hold, leases=self._leases
+        )
 
     async def _asked(self, question: ExecutionQuestion) -> Leave:
         key = (question.run_id, question.call.id)

@@ -6,7 +6,7 @@ import gc
 import pickle
 import signal
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, wait
 from contextlib import suppress
 from threading import Lock
@@ -14,6 +14,7 @@ from threading import Lock
 from workbench.batches.events import BatchDone, BatchEvent, BatchStarted, RunDone, RunEvent
 from workbench.batches.history_recorder import done_run, door_of
 from workbench.config.logs import log_to
+from workbench.config.secrets import Secrets
 from workbench.evaluation.runtime import Runtime
 from workbench.evaluation.worker_messages import (
     LENGTH,
@@ -28,7 +29,7 @@ from workbench.evaluation.worker_messages import (
     packed,
 )
 from workbench.grading.packed import InCommon, PackedResult
-from workbench.history.run_packing import RunPacker
+from workbench.history.run_packing import PackedRun, RunPacker
 from workbench.trajectory.events import Event
 
 OBJECTS_BETWEEN_COLLECTIONS = 50_000
@@ -87,14 +88,10 @@ class _Worker:
         plan = setup.plan
         self._channel = channel
         self._secrets = plan.program.secrets
-        self._known: Mapping[str, str] = self._secrets.replacements
-        self._events: dict[str, list[Event]] = {}
-        self._hears_events = setup.events
-        self._in_common = InCommon()
-        self._packer = RunPacker(door_of(plan.runs, self._secrets)) if setup.history else None
+        packer = RunPacker(door_of(plan.runs, self._secrets)) if setup.history else None
         self._runs = {run.run_id: run for run in plan.runs}
         self._runtime = Runtime(
-            self._take,
+            Teller(channel.send, self._secrets, packer, hears_events=setup.events).take,
             plan.program,
             own_pace=plan.own_pace,
             judge_anew=plan.judge_anew,
@@ -125,29 +122,52 @@ class _Worker:
         wait(tuple(made), timeout=5.0)
         self._runtime.close()
 
-    def _take(self, event: BatchEvent) -> None:
+
+class Teller:
+    """Tells another process what happens in runs: each at once when it is over, with its row for the history if there
+    is a `packer`, and with its events if somebody hears them."""
+
+    def __init__(
+        self, send: Callable[..., object], secrets: Secrets, packer: RunPacker | None, *, hears_events: bool
+    ) -> None:
+        self._send = send
+        self._secrets = secrets
+        self._packer = packer
+        self._hears_events = hears_events
+        self._known: Mapping[str, str] = secrets.replacements
+        self._events: dict[str, list[Event]] = {}
+        self._in_common = InCommon()
+
+    def take(self, event: BatchEvent) -> None:
+        """Take in what happened; a listener of the runtime."""
         match event:
             case RunEvent(event=happened):
                 self._events.setdefault(happened.run_id, []).append(happened)
             case RunDone(result=result):
-                events = tuple(self._events.pop(result.run_id, ()))
-                # Before the run is packed: of what is learned meanwhile, the program hears with the next one.
-                known = self._secrets.replacements
-                learned = () if known is self._known else (Learned(known),)
-                self._known = known
-                self._channel.send(*learned, self._made(event, events, len(known)))
+                self._tell_done(event, tuple(self._events.pop(result.run_id, ())))
             case BatchStarted() | BatchDone():
                 pass
             case _:
-                self._channel.send(Happened(event))
+                self._tell(event)
 
-    def _made(self, done: RunDone, events: tuple[Event, ...], known: int) -> Made:
-        packed = self._in_common.packed(done.result)
+    def _tell(self, event: BatchEvent) -> None:
+        self._send(Happened(event))
+
+    def _tell_done(self, done: RunDone, events: tuple[Event, ...]) -> None:
+        # Before the run is packed: of what is learned meanwhile, the program hears with the next one.
+        known = self._secrets.replacements
+        learned = () if known is self._known else (Learned(known),)
+        self._known = known
         row = None
         if self._packer is not None:
             # What cannot be stored the program finds out again, and says so.
             with suppress(TypeError, ValueError, RecursionError):
                 row = self._packer.packed(done_run(done, events))
+        wanted = self._hears_events or (row is None and self._packer is not None)
+        self._send(*learned, self._made(done, row, events if wanted else (), len(known)))
+
+    def _made(self, done: RunDone, row: PackedRun | None, events: tuple[Event, ...], known: int) -> Made:
+        packed = self._in_common.packed(done.result)
         return Made(
             done.result.run_id,
             packed.parcel if isinstance(packed, PackedResult) else packed,
@@ -155,5 +175,5 @@ class _Worker:
             *(done.began_ms, done.ended_ms),
             row,
             known,
-            events if self._hears_events or (row is None and self._packer is not None) else (),
+            events,
         )

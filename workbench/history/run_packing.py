@@ -82,6 +82,11 @@ class PackedRun:
         sample = unpacked_bytes(self.sample.packed) if self.sample is not None else b""
         return tuple(unpacked_events(self.events, unpacked(self.tools.packed) if self.tools else None, sample))
 
+    def unpacked_texts(self) -> tuple[str, str]:
+        """Returns the JSON texts of its events, without tools, and of its outcome."""
+        sample = unpacked_bytes(self.sample.packed) if self.sample is not None else b""
+        return unpacked(self.events, sample), unpacked(self.outcome, sample)
+
 
 class _SecretFoundError(Exception):
     """A text holds what may be a secret."""

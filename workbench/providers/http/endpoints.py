@@ -7,6 +7,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
+from typing import TYPE_CHECKING
 
 from workbench.config.models import DEFAULT_CONCURRENCY, ModelSpec
 from workbench.config.secrets import Secrets
@@ -18,6 +19,9 @@ from workbench.providers.http.rate_limiter import RateLimiter
 from workbench.providers.model import Model, ModelError
 from workbench.providers.wire.registry import wire_of
 
+if TYPE_CHECKING:
+    from workbench.providers.http.leases import Leases
+
 
 class Endpoints:
     """The endpoints of a session: one rate limiter for each model at each base URL, and one connection pool for each
@@ -25,7 +29,7 @@ class Endpoints:
 
     `clock` returns monotonic seconds and `sleep` waits seconds, for the rate limiters. `starting` wraps the start of a
     model, such as imports. `on_hold` is called with base URL, model and seconds when an endpoint asks all requests to
-    wait.
+    wait. With `leases`, these limit requests, and not the settings.
     """
 
     def __init__(
@@ -36,8 +40,10 @@ class Endpoints:
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
         starting: Callable[[str], AbstractContextManager[None]] = lambda _what: nullcontext(),
         on_hold: Callable[[str, str, float], object] = lambda _url, _model, _seconds: None,
+        leases: Leases | None = None,
     ) -> None:
         self._secrets = secrets
+        self._leases = leases
         self._clock = clock
         self._sleep = sleep
         self._on_hold = on_hold
@@ -74,6 +80,8 @@ class Endpoints:
         self._limiter(base_url, model).hold_too(seconds)
 
     def _limiter(self, base_url: str, model: str) -> RateLimiter:
+        if self._leases is not None:
+            return self._leases.limiter(base_url, model)
         if (base_url, model) not in self._limiters:
             on_hold = partial(self._on_hold, base_url, model)
             self._limiters[base_url, model] = RateLimiter(self._clock, self._sleep, on_hold)

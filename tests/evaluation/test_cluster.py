@@ -1,0 +1,261 @@
+"""Runs made by the workers of a real dask cluster: what one process comes to, without a key on the way, however many
+workers die."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import platform
+import socket
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.program import Program as CommandLine
+from tests.cli.suites import SLOW, WEATHER, WRONG
+from tests.evaluation.test_one_door import shown
+from tests.evaluation.test_workers import CHECKED, Own, told_in
+from tests.programs import program_of
+from tests.providers.server import Answer, Pause, Request, Server, Signal, base_url_of, document, error_document, said
+from workbench.batches.events import ClusterSaid
+from workbench.evaluation.approval import needs
+from workbench.evaluation.cluster import crew, dask
+from workbench.evaluation.cluster.address import ClusterError
+from workbench.evaluation.options import OptionsError, RunOptions, Stop
+from workbench.evaluation.plan import Plan
+from workbench.evaluation.planning import plan
+from workbench.evaluation.report import Report
+from workbench.evaluation.run import Evaluation
+
+KEY = "sk-of-the-workers-0123456789abcdef"
+SECRET = "tok-9f8e7d6c5b4a3210"
+ONE_ROUND = WEATHER + "[limits]\nmax_rounds = 1\n"
+
+
+@pytest.fixture(scope="module")
+def scheduler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A cluster of somebody else's: two workers, with a key and a token that this process does not have."""
+    from distributed import LocalCluster
+
+    home = tmp_path_factory.mktemp("workers")
+    folders = {f"XDG_{name}_HOME": str(home / name) for name in ("STATE", "CONFIG", "DATA")}
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in {**folders, "OPENAI_API_KEY": KEY, "CITY_TOKEN": SECRET}.items():
+            patch.setenv(name, value)
+        patch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
+        cluster = LocalCluster(
+            n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0", memory_limit=0
+        )
+    with cluster:
+        yield cluster.scheduler_address
+
+
+def planned(folder: Path, cluster: str | None, **options: Any) -> Plan:
+    program = program_of(folder / "home", options.pop("environment", {}))
+    history = folder / f"history-{'cluster' if cluster else 'one'}.db"
+    options = {"suites": (folder / "weather.toml",), "history": history, "cluster": cluster, **options}
+    chosen = RunOptions(**options)
+    if chosen.base_url is not None:
+        program = replace(program, models=type(program.models)(program.folders.config, options=chosen.model_options))
+    return plan(chosen, program)
+
+
+async def evaluated(plan: Plan, said: list[str] | None = None) -> Report:
+    """The report on a plan, of which everything is approved."""
+    async with Evaluation(plan, needs(plan).approved()) as going:
+        async for event in going:
+            if isinstance(event, ClusterSaid) and said is not None:
+                said.append(event.text)
+        return await going.report()
+
+
+class Wiretap:
+    """Passes on what goes to a scheduler and comes from it, and keeps it."""
+
+    def __init__(self, address: str) -> None:
+        host, _, port = address.removeprefix("tcp://").rpartition(":")
+        self._to = host, int(port)
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.address = f"tcp://127.0.0.1:{self._listener.getsockname()[1]}"
+        self.heard = bytearray()
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                client, _ = self._listener.accept()
+                there = socket.create_connection(self._to)
+                for ends in ((client, there), (there, client)):
+                    threading.Thread(target=self._pass, args=ends, daemon=True).start()
+
+    def _pass(self, one: socket.socket, other: socket.socket) -> None:
+        with suppress(OSError):
+            while data := one.recv(1 << 16):
+                self.heard += data
+                other.sendall(data)
+            other.shutdown(socket.SHUT_WR)
+
+    def close(self) -> None:
+        self._listener.close()
+
+
+async def test_a_cluster_comes_to_the_same_report_and_history_as_one_process(scheduler: str, tmp_path: Path) -> None:
+    (tmp_path / "checks.py").write_text("def check(value): print('noise'); return value == 'Oslo'\n", encoding="utf-8")
+    (tmp_path / "weather.toml").write_text(WEATHER + WRONG + CHECKED, encoding="utf-8")
+    one, two = [await evaluated(planned(tmp_path, cluster, repeats=9)) for cluster in (None, scheduler)]
+    assert shown(two) == shown(one) and two.totals.passed == 18
+    assert told_in(tmp_path / "history-cluster.db") == told_in(tmp_path / "history-one.db")
+
+
+async def test_no_key_travels_limits_hold_over_workers_and_a_pause_is_everybodys(
+    scheduler: str, tmp_path: Path
+) -> None:
+    (tmp_path / "weather.toml").write_text(ONE_ROUND, encoding="utf-8")
+    both = Signal()
+    arrivals: list[float] = []
+    refused: list[float] = []
+
+    def answer_to(request: Request) -> Answer:
+        assert request.headers["authorization"] == f"Bearer {KEY}"
+        arrivals.append(time.monotonic())
+        if len(arrivals) == 1:  # waits for the other worker to be there, then asks for a pause
+            refusal = document(error_document("openai", "slow down"), 429, {"retry-after": "2"})
+            return replace(refusal, before=(both,))
+        if len(arrivals) == 2:
+            refused.append(time.monotonic())
+            both.set()
+        return replace(said("openai", f"Rain, and {SECRET}."), before=(Pause(0.6),))
+
+    tap = Wiretap(scheduler)
+    with Server(answer_to) as server:
+        plan = planned(
+            tmp_path,
+            tap.address,
+            models=("test",),
+            base_url=base_url_of(server, "openai"),
+            api_key_env="OPENAI_API_KEY",
+            repeats=8,
+            concurrency=2,
+        )
+        report = await evaluated(plan)
+    tap.close()
+    assert report.totals.errors == 0 and len(server.requests) == 9 and server.most_at_once == 2
+    # The worker that was refused waits by itself; the other one can only have heard of the pause.
+    assert not [at for at in arrivals if refused[0] + 0.3 < at < refused[0] + 1.9]
+    heard = bytes(tap.heard)
+    assert b"What is the weather in Oslo?" in heard and b"OPENAI_API_KEY" in heard
+    assert KEY.encode() not in heard and SECRET.encode() not in heard
+    # This process knows neither: what it was told has them taken out.
+    assert all(run.trajectory.final_answer == "Rain, and $CITY_TOKEN." for run in report.results)
+    assert "$CITY_TOKEN" in str(told_in(tmp_path / "history-cluster.db"))
+
+
+@pytest.mark.parametrize("what", ["version", "python", "key", "code", "model", "secret", "folder"])
+async def test_what_is_not_as_approved_is_refused_before_the_first_run(
+    scheduler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    (tmp_path / "checks.py").write_text("def check(value): return True\n", encoding="utf-8")
+    (tmp_path / "weather.toml").write_text(WEATHER + CHECKED, encoding="utf-8")
+    settings = '[models.mine]\nprovider = "openai"\nmodel = "test"\nbase_url = "http://127.0.0.1:9/v1"\n'
+    (tmp_path / "workbench.toml").write_text(settings + 'api_key_env = "OPENAI_API_KEY"\n', encoding="utf-8")
+    options: dict[str, Any] = {"models": ("mine",)}
+    if what == "key":
+        (tmp_path / "workbench.toml").write_text(settings + 'api_key_env = "OTHER_KEY"\n', encoding="utf-8")
+    if what == "secret":
+        options["environment"] = {"CITY_TOKEN": SECRET}
+        (tmp_path / "weather.toml").write_text(WEATHER + CHECKED.replace("Oslo", SECRET), encoding="utf-8")
+    plan = planned(tmp_path, scheduler, **options)
+    approval = needs(plan).approved()
+    match what:
+        case "version":
+            monkeypatch.setattr(dask, "__version__", "99.0")
+        case "python":
+            monkeypatch.setattr(platform, "python_version_tuple", lambda: ("3", "99", "1"))
+        case "code":
+            (tmp_path / "checks.py").write_text("import os\ndef check(value): return True\n", encoding="utf-8")
+        case "model":
+            (tmp_path / "workbench.toml").write_text(settings.replace(":9", ":10"), encoding="utf-8")
+        case "folder":
+            moved = tmp_path.with_name("moved")
+            tmp_path.rename(moved)
+    with pytest.raises(ClusterError) as refused:
+        async with Evaluation(plan, approval):
+            raise AssertionError
+    if what == "folder":
+        moved.rename(tmp_path)
+    expected = {
+        "version": r": it has Workbench 0\.1\.0, and this is 99\.0: install the same there",
+        "python": rf": it has Python {platform.python_version()}, and this is .*: use the same one",
+        "key": r": mine needs a key, and OTHER_KEY is not set there: set it where the worker is started",
+        "code": r": refused, since that is not what was approved: the code of checks \(of weather.toml\) is another",
+        "model": r": refused, .*: the model 'mine': test at http://127.0.0.1:10/v1 with no key is another one there",
+        "secret": r"weather.toml holds a secret, which would travel: write the name of its variable into line",
+        "folder": r": refused, since that is not what was approved: the code of checks",
+    }
+    assert refused.match(expected[what])
+    assert not (tmp_path / "history-cluster.db").exists() or not told_in(tmp_path / "history-cluster.db")
+
+
+async def test_runs_of_a_lost_worker_are_given_to_others_and_one_that_kills_each_is_an_error(
+    scheduler: str, tmp_path: Path
+) -> None:
+    kills = (
+        "import os\nfrom pathlib import Path\n"
+        "def check(value):\n    mark = Path(__file__).with_name('died')\n"
+        "    if MOST > (len(mark.read_bytes()) if mark.exists() else 0):\n"
+        "        with mark.open('a') as file: file.write('x')\n        os.kill(os.getpid(), 9)\n    return True\n"
+    )
+    (tmp_path / "weather.toml").write_text(WEATHER + WRONG + CHECKED, encoding="utf-8")
+    (tmp_path / "checks.py").write_text(kills.replace("MOST", "1"), encoding="utf-8")
+    heard: list[str] = []
+    report = await evaluated(planned(tmp_path, scheduler, repeats=4), heard)
+    assert [result.status for result in report.results] == ["passed"] * 4 + ["failed"] * 4 + ["passed"] * 4
+    assert any("is lost" in text and "given to others" in text for text in heard)
+    assert len(told_in(tmp_path / "history-cluster.db")) == 12
+
+    (tmp_path / "died").unlink()
+    (tmp_path / "checks.py").write_text(kills.replace("MOST", "3"), encoding="utf-8")
+    report = await evaluated(planned(tmp_path, scheduler, cases=["checked"], history=None))
+    assert report.results[0].status == "error"
+    assert str(report.results[0].error).startswith("the worker that made it was lost 3 times, the last one tcp://")
+
+
+async def test_stopping_stops_the_runs_of_all_workers(scheduler: str, tmp_path: Path) -> None:
+    (tmp_path / "weather.toml").write_text(WEATHER[: WEATHER.index("[[cases]]")] + SLOW, encoding="utf-8")
+    plan = planned(tmp_path, scheduler, repeats=6, concurrency=2)
+    async with Evaluation(plan, needs(plan).approved()) as going:
+        await asyncio.sleep(0)
+        going.stop()
+        report = await going.report()
+    assert [result.status for result in report.results] == ["stopped"] * 6
+
+
+def test_the_command_line_starts_workers_of_its_own_and_says_what_does_not_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "weather.toml").write_text(WEATHER + WRONG, encoding="utf-8")
+    program = CommandLine(tmp_path)
+    spread = program.run("run", "weather.toml", "--cluster", "local:2", "-q")
+    assert spread.returncode == 1 and "2 runs: 1 passed, 1 failed" in spread.stdout, spread.stderr
+    assert spread.stderr == ""
+    refused = program.run("run", "weather.toml", "--cluster", "somewhere")
+    assert refused.returncode == 2 and "a cluster is local:N or the address of a dask scheduler" in refused.stderr
+    for what, why in (
+        ({"processes": 2}, "leave out either --processes or --cluster"),
+        ({"models": (Own(),)}, "a cluster needs models by name"),
+        ({"until": Stop()}, "leave out --cluster"),
+        ({"cluster": "local:0"}, "a local cluster has 1 to 512 workers"),
+    ):
+        with pytest.raises(OptionsError, match=why):
+            RunOptions(**{"suites": ("weather.toml",), "cluster": "local:2", **what})
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(ClusterError, match=r"pip install 'toolcall-workbench\[cluster\]'"):
+        asyncio.run(dask.DaskCluster(crew.cluster_address("local:2")).open())
+    assert os.environ.get("OPENAI_API_KEY") != KEY

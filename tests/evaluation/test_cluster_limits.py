@@ -1,0 +1,96 @@
+"""What an endpoint allows holds over all workers, whoever has which part of it when, also when some are lost."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from typing import NamedTuple
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.providers.http.test_rate_limiter import World
+from workbench.evaluation.cluster.limits import LOST_S, EndpointLimits
+from workbench.providers.http.leases import LeasedLimiter
+
+
+class Work(NamedTuple):
+    """A portion: how many requests it makes, how long each takes, and whether its worker is lost after some."""
+
+    requests: int
+    takes_s: float
+    lost_after: int | None
+
+
+portions = st.lists(
+    st.builds(Work, st.integers(1, 40), st.floats(0.01, 9.0), st.none() | st.integers(0, 5)), min_size=1, max_size=12
+)
+
+
+@given(portions, st.integers(1, 9), st.none() | st.floats(0.5, 120.0), st.integers(1, 5))
+def test_no_minute_has_more_requests_and_no_moment_more_at_a_time_than_the_endpoint_allows(
+    works: list[Work], concurrency: int, per_minute: float | None, workers: int
+) -> None:
+    arrivals: list[float] = []
+    under_way: list[int] = []
+
+    async def run() -> None:
+        world = World()
+        limits = EndpointLimits("http://endpoint/v1", "model", concurrency, per_minute, world.clock)
+        going: Counter[str] = Counter()
+
+        async def request(limiter: LeasedLimiter, takes_s: float) -> None:
+            async with limiter.turn():
+                arrivals.append(world.now)
+                going["on"] += 1
+                under_way.append(going["on"])
+                try:
+                    await world.sleep(takes_s)
+                finally:
+                    going["on"] -= 1
+
+        async def worker(mine: list[tuple[int, Work]]) -> None:
+            limiter = LeasedLimiter(world.clock, world.sleep)
+            for number, work in mine:
+                while not limits.can_lend():
+                    await world.sleep(0.3)
+                lease = limits.lend(min(limits.most_parts, workers), 1000)
+                limiter.take(number, lease)
+                requests = [asyncio.create_task(request(limiter, work.takes_s)) for _ in range(work.requests)]
+                if work.lost_after is not None and work.lost_after < work.requests:
+                    await requests[work.lost_after]
+                    for each in requests:
+                        each.cancel()
+                    limits.lost(lease)
+                    limiter = LeasedLimiter(world.clock, world.sleep)
+                    continue
+                await asyncio.gather(*requests)
+                limits.take_back(lease, await limiter.give_back(number))
+
+        numbered = list(enumerate(works))
+        await world.run(*(asyncio.create_task(worker(numbered[first::workers])) for first in range(workers)))
+
+    asyncio.run(run())
+    assert max(under_way, default=0) <= concurrency
+    if per_minute is not None:
+        # A rate below one a minute says how long to wait; else it counts in every minute.
+        span_s, most = (60.0, int(per_minute)) if per_minute >= 1 else (60.0 / per_minute, 1)
+        for first in arrivals:
+            assert sum(first <= at < first + span_s for at in arrivals) <= most
+
+
+def test_parts_are_fair_and_what_a_lost_worker_had_rests_before_it_is_lent_again() -> None:
+    now = [100.0]
+    limits = EndpointLimits("http://endpoint/v1", "model", 5, 1200.0, lambda: now[0])
+    assert limits.most_parts == 5
+    one, two = limits.lend(2, 100), limits.lend(2, 100)
+    assert (one.at_once, two.at_once) == (3, 2) and not limits.can_lend()
+    assert one.waits_s is not None and len(one.waits_s) == 200  # each good for three requests a minute
+    limits.lost(two)
+    now[0] += LOST_S - 0.1
+    assert not limits.can_lend()
+    now[0] += 0.2
+    assert limits.can_lend() and limits.lend(2, 100).at_once == 2
+    limits.take_back(one, (7.0,) * 200)
+    again = limits.lend(2, 1)
+    assert again.at_once == 1 and again.waits_s is not None and min(again.waits_s) == 7.0

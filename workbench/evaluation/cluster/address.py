@@ -1,0 +1,46 @@
+"""Where the runs of a plan are made: in worker processes of this machine, or by those of a dask scheduler. Imports
+nothing of dask."""
+
+from __future__ import annotations
+
+from workbench.dataclasses import dataclass
+from workbench.late_patterns import late_pattern
+
+_SCHEDULER = late_pattern(r"(tcp|tls)://[^\s/@]+:\d{1,5}")
+_LOCAL = "local:"
+MOST_WORKERS = 512
+
+
+class ClusterError(Exception):
+    """A cluster cannot make the runs of a plan; nothing was run. Each of `problems` is one sentence."""
+
+    def __init__(self, *problems: str) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = problems
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterAddress:
+    """`workers` processes of this machine, or the address of a scheduler."""
+
+    text: str
+    workers: int = 0
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the workers are started for this batch, on this machine."""
+        return self.workers > 0
+
+
+def cluster_address(text: str) -> ClusterAddress:
+    """Read `local:8` or `tcp://scheduler:8786`. Raises ValueError for anything else."""
+    if text.startswith(_LOCAL):
+        number = text.removeprefix(_LOCAL)
+        if number.isdecimal() and 1 <= int(number) <= MOST_WORKERS:
+            return ClusterAddress(text, int(number))
+        raise ValueError(f"a local cluster has 1 to {MOST_WORKERS} workers, as in local:8, not {number!r}")
+    if _SCHEDULER.fullmatch(text):
+        return ClusterAddress(text)
+    raise ValueError(
+        f"a cluster is local:N or the address of a dask scheduler, such as tcp://scheduler:8786, not {text!r}"
+    )

@@ -1,0 +1,449 @@
+"""A batch whose runs the workers of a cluster make, in portions. Here is decided who makes what, and here alone is told
+what happened: each run once, whatever becomes of the workers."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import field, replace
+from itertools import count
+from typing import Any
+
+from workbench.batches.batch import Batch, LaneOf
+from workbench.batches.events import BatchDone, BatchStarted, ClusterSaid, RunDone, RunEvent, StartUp
+from workbench.batches.history_recorder import door_of
+from workbench.batches.plan import PlannedRun
+from workbench.batches.single import RunContext, result_of
+from workbench.config.models import ConfigError
+from workbench.dataclasses import dataclass
+from workbench.evaluation.approval import Approval
+from workbench.evaluation.cluster.crew import Crew
+from workbench.evaluation.cluster.dask import UnreachableError
+from workbench.evaluation.cluster.limits import EndpointLimits
+from workbench.evaluation.cluster.messages import FromWorker, Over, Portion, StopRuns, ToWorker
+from workbench.evaluation.cluster.vouching import endpoints_of
+from workbench.evaluation.plan import Plan
+from workbench.evaluation.worker_messages import Happened, Hold, Made
+from workbench.grading.grade import RunResult
+from workbench.grading.packed import InCommon
+from workbench.history.records import DoneRun
+from workbench.history.run_packing import PackedRun
+from workbench.providers.http.leases import Lease
+from workbench.trajectory.trajectory import Trajectory
+
+_logger = logging.getLogger(__name__)
+
+LARGEST_PORTION = 200
+PORTIONS_OF_WORKER = 2
+"""Into how many portions the runs of a lane are divided for each worker: the last ones end together."""
+AFTER_LOSSES = (LARGEST_PORTION, 20, 1)
+"""How many runs are given at a time to one worker after its worker was lost so often; then they end as errors."""
+LOOK_S = 0.5
+"""How often is looked which workers there are."""
+RETURNED_S = 0.25
+STOP_TIMEOUT_S = 5.0
+"""How long workers may take to stop their runs."""
+
+Endpoint = tuple[str, str]
+"""An address and a model there; for what needs no endpoint, no address."""
+
+
+@dataclass
+class _Lane:
+    """The runs that wait for one endpoint, by suite and model, in their order; those that were lost before the others.
+    `limits` say how many may be under way."""
+
+    limits: EndpointLimits
+    waiting: dict[object, deque[PlannedRun]] = field(default_factory=dict)
+    again: deque[PlannedRun] = field(default_factory=deque)
+    needs: dict[object, tuple[Endpoint, ...]] = field(default_factory=dict)
+    """The endpoints that the runs of a suite and model ask, this one included."""
+
+    @property
+    def length(self) -> int:
+        return len(self.again) + sum(map(len, self.waiting.values()))
+
+
+@dataclass(eq=False)
+class _Out:
+    """A portion that a worker has."""
+
+    portion: Portion
+    lane: _Lane
+    runs: dict[str, PlannedRun]
+    """Those of which nothing was told yet."""
+    lent: tuple[tuple[EndpointLimits, Lease], ...]
+    task: Any = None
+    following: asyncio.Task[None] | None = None
+
+
+@dataclass(eq=False)
+class _Worker:
+    address: str
+    listening: asyncio.Task[None] | None = None
+    out: dict[int, _Out] = field(default_factory=dict)
+    seen: int = 0
+    in_common: InCommon | None = None
+    start_ups: dict[int, int] = field(default_factory=dict)
+
+    @property
+    def load(self) -> int:
+        return sum(out.portion.at_once for out in self.out.values())
+
+
+class ClusterBatch(Batch):
+    """Runs that are started together, made by the workers of a `crew`."""
+
+    def __init__(
+        self,
+        name: str,
+        plan: Plan,
+        lane_of: Callable[[PlannedRun], LaneOf],
+        context: RunContext,
+        crew: Crew,
+        workers: frozenset[str],
+        approval: Approval,
+    ) -> None:
+        super().__init__(name, (), lane_of, context)
+        self.runs = plan.runs
+        self._crew = crew
+        self._workers = {address: _Worker(address) for address in workers}
+        self._refused: set[str] = set()
+        self._asked: set[str] = set()
+        self._secrets = plan.program.secrets
+        self._door = door_of(plan.runs, self._secrets)
+        self._losses: dict[str, int] = {}
+        self._left = len(plan.runs)
+        self._stopping = False
+        self._news = asyncio.Event()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._portions = count(1)
+        self._start_ups = count(1)
+        self._endpoints: dict[Endpoint, EndpointLimits] = {}
+        self._cluster_lanes = self._lanes_for(plan, lane_of, approval)
+
+    def _lanes_for(self, plan: Plan, lane_of: Callable[[PlannedRun], LaneOf], approval: Approval) -> tuple[_Lane, ...]:
+        for endpoint, specs in endpoints_of(approval, self._crew.samples).items():
+            self._endpoints[endpoint] = EndpointLimits.of(*endpoint, specs, plan.concurrency)
+        judges: dict[object, set[Endpoint]] = {}
+        for sample in self._crew.samples:
+            asked = endpoints_of(approval, [sample]).keys() - {_endpoint_of(sample, approval)}
+            judges.setdefault(sample.file.path, set()).update(asked)
+        lanes: dict[Endpoint, _Lane] = {}
+        lane_of_group: dict[object, _Lane] = {}
+        for run in plan.runs:
+            group = (run.file.path, run.model, run.model_of_suite)
+            lane = lane_of_group.get(group)
+            if lane is None:
+                endpoint = _endpoint_of(run, approval) or ("", lane_of(run).key)
+                if endpoint not in self._endpoints:
+                    self._endpoints[endpoint] = EndpointLimits(*endpoint, lane_of(run).concurrency, None)
+                lane = lane_of_group[group] = lanes.setdefault(endpoint, _Lane(self._endpoints[endpoint]))
+                others = judges.get(run.file.path, set()) - {endpoint}
+                lane.needs[group] = (endpoint, *sorted(others))
+            lane.waiting.setdefault(group, deque()).append(run)
+        return tuple(lanes.values())
+
+    async def run(self) -> None:
+        """Have all runs made. Each ends in exactly one `RunDone`, whatever happens."""
+        self._context.listener(BatchStarted(self.name, self.runs))
+        try:
+            await self._context.ready()
+            for worker in self._workers.values():
+                self._listen_to(worker)
+            self._begin(self._watch())
+            while self._left:
+                self._give_out()
+                self._news.clear()
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._news.wait(), RETURNED_S)
+        finally:
+            for task in tuple(self._tasks):
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+            self._context.listener(BatchDone(self.name))
+
+    async def close(self) -> None:
+        """Have the workers stop, and leave the cluster."""
+        await self._crew.close(tuple(self._workers))
+
+    def stop(self, run_id: str | None = None) -> None:
+        """Stop one run, or all of them. Finished runs keep their results. Call it on the engine's loop."""
+        for lane in self._cluster_lanes:
+            for queue in (lane.again, *lane.waiting.values()):
+                stopped = [planned for planned in queue if run_id in (None, planned.run_id)]
+                if stopped:
+                    left = [planned for planned in queue if planned not in stopped] if run_id is not None else []
+                    queue.clear()
+                    queue.extend(left)
+                for planned in stopped:
+                    self._over(planned, "stopped")
+            lane.waiting = {group: queue for group, queue in lane.waiting.items() if queue}
+        for worker in self._workers.values():
+            if run_id is None or any(run_id in out.runs for out in worker.out.values()):
+                message = StopRuns(None if run_id is None else frozenset([run_id]))
+                self._begin(self._tell(worker, message))
+        if run_id is None and not self._stopping:
+            self._stopping = True
+            self._begin(self._stop_waiting())
+        self._news.set()
+
+    async def _stop_waiting(self) -> None:
+        """End what workers have not stopped in time."""
+        await asyncio.sleep(STOP_TIMEOUT_S)
+        for worker in tuple(self._workers.values()):
+            self._lost(worker, "it did not stop in time")
+
+    def _give_out(self) -> None:
+        """Give out portions as long as there are workers and parts of limits for them."""
+        if self._stopping:
+            return
+        for lane in self._cluster_lanes:
+            while lane.length:
+                has_one = {
+                    worker for worker in self._workers.values() if any(o.lane is lane for o in worker.out.values())
+                }
+                free = [worker for worker in self._workers.values() if worker not in has_one]
+                if not free or not self._give(lane, min(free, key=lambda worker: worker.load)):
+                    break
+
+    def _give(self, lane: _Lane, worker: _Worker) -> bool:
+        """Give a worker the next portion of a lane. Returns whether there was a part of each limit for it."""
+        first = lane.again[0] if lane.again else next(queue[0] for queue in lane.waiting.values() if queue)
+        group = (first.file.path, first.model, first.model_of_suite)
+        limits = [self._endpoints[endpoint] for endpoint in lane.needs[group]]
+        if not all(limit.can_lend() for limit in limits):
+            return False
+        workers = max(1, len(self._workers))
+        runs = self._next_runs(lane, group, workers)
+        leases = [self._part_of(limit, workers, len(runs) if limit is lane.limits else None) for limit in limits]
+        number = next(self._portions)
+        asked = tuple(lease for lease in leases if lease.base_url)
+        portion = Portion(number, tuple(map(self._crew.ref, runs)), leases[0].at_once, asked)
+        lent = tuple(zip(limits, leases, strict=True))
+        out = worker.out[number] = _Out(portion, lane, {run.run_id: run for run in runs}, lent)
+        out.task = self._crew.submit(worker.address, portion)
+        out.following = self._begin(self._follow(worker, out))
+        return True
+
+    def _next_runs(self, lane: _Lane, group: object, workers: int) -> list[PlannedRun]:
+        """The runs of the next portion: of one suite and one model."""
+        if lane.again:
+            losses = self._losses[lane.again[0].run_id]
+            queue, most = lane.again, AFTER_LOSSES[losses]
+        else:
+            queue, losses = lane.waiting[group], 0
+            parts = min(workers, lane.limits.most_parts)
+            least = -(-lane.limits.concurrency // parts)  # fewer would leave something idle
+            most = min(LARGEST_PORTION, max(least, -(-lane.length // (parts * PORTIONS_OF_WORKER))))
+        runs: list[PlannedRun] = []
+        while queue and len(runs) < most:
+            run = queue[0]
+            if (run.file.path, run.model, run.model_of_suite) != group or self._losses.get(run.run_id, 0) != losses:
+                break
+            runs.append(queue.popleft())
+        if not queue and queue is not lane.again:
+            del lane.waiting[group]
+        return runs
+
+    def _part_of(self, limit: EndpointLimits, workers: int, runs: int | None) -> Lease:
+        """A part of a limit, one for each worker of each lane that asks the endpoint."""
+        key = (limit.base_url, limit.model)
+        lanes = sum(any(key in needs for needs in lane.needs.values()) for lane in self._cluster_lanes)
+        parts = min(limit.most_parts, workers * max(1, lanes))
+        return limit.lend(parts, runs if runs is not None else limit.concurrency)
+
+    async def _follow(self, worker: _Worker, out: _Out) -> None:
+        """Wait for the task of a portion, only to know when it breaks."""
+        try:
+            if not await self._crew.cluster.result(out.task):
+                self._lost(worker, "it works for this batch no longer")
+        except UnreachableError as error:
+            if out.portion.number in worker.out:
+                self._lost(worker, f"a portion broke: {error}")
+
+    def _listen_to(self, worker: _Worker) -> None:
+        worker.listening = self._begin(self._listen(worker))
+
+    async def _listen(self, worker: _Worker) -> None:
+        for limits in self._endpoints.values():
+            if (left_s := limits.held_until_s - asyncio.get_running_loop().time()) > 0:
+                self._begin(self._tell(worker, Hold(limits.base_url, limits.model, left_s)))
+        while True:
+            try:
+                told = await self._crew.exchange(worker.address, worker.seen)
+            except UnreachableError as error:
+                self._lost(worker, f"it does not answer: {error}")
+                return
+            if told is None:
+                self._lost(worker, "it works for this batch no longer")
+                return
+            for number, message in told:
+                if number > worker.seen:
+                    worker.seen = number
+                    self._take(worker, message)
+            if told:
+                await self._context.stored()
+
+    async def _tell(self, worker: _Worker, message: ToWorker) -> None:
+        with suppress(UnreachableError):  # whoever listens to it finds out what is wrong
+            await self._crew.exchange(worker.address, worker.seen, [message])
+
+    async def _watch(self) -> None:
+        """Look which workers there are: some go, some come."""
+        while True:
+            await asyncio.sleep(LOOK_S)
+            try:
+                addresses = await self._crew.cluster.workers()
+            except UnreachableError as error:
+                self._context.listener(ClusterSaid(f"the scheduler is gone ({error}): what is missing was not run"))
+                for worker in tuple(self._workers.values()):
+                    self._lost(worker, "the scheduler is gone")
+                self.stop()
+                return
+            for worker in tuple(self._workers.values()):
+                if worker.address not in addresses:
+                    self._lost(worker, "it is gone")
+            self._refused &= addresses
+            for address in addresses - self._workers.keys() - self._refused - self._asked:
+                self._asked.add(address)
+                self._begin(self._enlist(address))
+
+    async def _enlist(self, address: str) -> None:
+        """Ask a new worker, or one that was lost, whether it can make runs."""
+        try:
+            reasons = await self._crew.enlist(address)
+        except UnreachableError:
+            return  # it is asked again, as long as it is there
+        finally:
+            self._asked.discard(address)
+        if reasons:
+            self._refused.add(address)
+            self._context.listener(ClusterSaid(f"worker {address} is not used: {reasons[0]}"))
+        elif not self._stopping:
+            worker = self._workers[address] = _Worker(address)
+            self._listen_to(worker)
+            self._news.set()
+
+    def _lost(self, worker: _Worker, why: str) -> None:
+        """Give what a worker had not told to others."""
+        if self._workers.get(worker.address) is not worker:
+            return
+        del self._workers[worker.address]
+        if worker.listening is not None and worker.listening is not asyncio.current_task():
+            worker.listening.cancel()
+        missing = sum(len(out.runs) for out in worker.out.values())
+        if missing and not self._stopping:
+            _logger.warning("worker %s is lost: %s", worker.address, why)
+            again = f"{missing} run{'s' if missing > 1 else ''} of it {'are' if missing > 1 else 'is'} given to others"
+            self._context.listener(ClusterSaid(f"worker {worker.address} is lost ({why}): {again}"))
+        for out in worker.out.values():
+            if out.following is not None and out.following is not asyncio.current_task():
+                out.following.cancel()
+            self._begin(_cancelled(out.task))
+            for limits, lease in out.lent:
+                limits.lost(lease)
+            for run in out.runs.values():
+                self._again(out.lane, run, worker.address)
+        worker.out.clear()
+        if not self._workers and self._left and not self._stopping:
+            self._context.listener(ClusterSaid("no worker is left: waiting for one"))
+        self._news.set()
+
+    def _again(self, lane: _Lane, run: PlannedRun, worker: str) -> None:
+        losses = self._losses[run.run_id] = self._losses.get(run.run_id, 0) + 1
+        if self._stopping:
+            self._over(run, "stopped")
+        elif losses < len(AFTER_LOSSES):
+            lane.again.append(run)
+        else:
+            lost = f"the worker that made it was lost {losses} times, the last one {worker} with this run alone"
+            self._over(run, "error", f"{lost}: look at what the suite imports, and at the memory of workers")
+
+    def _take(self, worker: _Worker, message: FromWorker) -> None:
+        match message:
+            case Made():
+                self._take_made(worker, message)
+            case Over(number=number, waits_s=waits_s):
+                self._take_over(worker, number, waits_s)
+            case Hold(base_url=base_url, model=model, seconds=seconds):
+                if (limits := self._endpoints.get((base_url, model))) is not None:
+                    limits.held_until_s = max(limits.held_until_s, asyncio.get_running_loop().time() + seconds)
+                for other in self._workers.values():
+                    if other is not worker:
+                        self._begin(self._tell(other, message))
+            case Happened(event=StartUp(number=number) as event):
+                if number not in worker.start_ups:
+                    worker.start_ups[number] = next(self._start_ups)
+                self._context.listener(replace(event, number=worker.start_ups[number]))
+            case Happened(event=event):
+                self._context.listener(event)
+
+    def _take_made(self, worker: _Worker, made: Made) -> None:
+        if made.news is not None:
+            worker.in_common = worker.in_common or InCommon(made.news.key)
+            worker.in_common.take(made.news)
+        out = next((out for out in worker.out.values() if made.run_id in out.runs), None)
+        if out is None:
+            return
+        planned = out.runs.pop(made.run_id)
+        result, row, events = made.result, made.row, made.events
+        if not isinstance(result, RunResult):
+            assert worker.in_common is not None
+            result = worker.in_common.arrived(result, result_of(planned, "skipped", Trajectory(planned.run_id)))
+        if row is not None and self._may_hold_secret(result, row):
+            # More is secret here than the worker knew: the run passes the door here.
+            events, row = events or row.unpacked_events(), None
+        for event in events:
+            self._context.listener(RunEvent(event))
+        self._context.listener(RunDone(result, made.began_ms, made.ended_ms, row))
+        self._done()
+
+    def _may_hold_secret(self, result: RunResult, row: PackedRun) -> bool:
+        if self._secrets.finder is None:
+            return False
+        events = row.unpacked_events()
+        search = self._door.search(DoneRun(result.run_id, result, events, 0.0, 0.0))
+        return search is None or any(map(search, row.unpacked_texts()))
+
+    def _take_over(self, worker: _Worker, number: int, waits_s: tuple[tuple[float, ...], ...]) -> None:
+        out = worker.out.pop(number, None)
+        if out is None:
+            return
+        waits = dict(zip((id(lease) for _, lease in out.lent if lease.base_url), waits_s, strict=True))
+        for limits, lease in out.lent:
+            limits.take_back(lease, waits.get(id(lease), ()))
+        for run in out.runs.values():  # not told, which a batch on a worker never leaves
+            self._again(out.lane, run, worker.address)
+        self._news.set()
+
+    def _over(self, planned: PlannedRun, status: Any, error: str | None = None) -> None:
+        self._without_trajectory(planned, status, error)
+        self._done()
+
+    def _done(self) -> None:
+        self._left -= 1
+        if not self._left:
+            self._news.set()
+
+    def _begin(self, work: Any) -> asyncio.Task[None]:
+        task: asyncio.Task[None] = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+
+async def _cancelled(task: Any) -> None:
+    with suppress(Exception):
+        await task.cancel()
+
+
+def _endpoint_of(run: PlannedRun, approval: Approval) -> Endpoint | None:
+    try:
+        spec = approval.specs.of(run)
+    except ConfigError:
+        return None
+    return (spec.base_url, spec.model) if spec is not None else None

@@ -1,0 +1,169 @@
+"""A dask cluster as far as it is needed here: its workers, functions that run on them, tasks. The only module that
+imports dask, when a cluster is wanted."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import logging
+import platform
+import pydoc
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from typing import Any
+
+from workbench.evaluation.cluster.address import ClusterAddress, ClusterError
+from workbench.version import __version__
+
+_logger = logging.getLogger(__name__)
+
+CONNECT_TIMEOUT_S = 10.0
+WORKERS_TIMEOUT_S = 10.0
+"""How long the first worker may take to be there."""
+START_TIMEOUT_S = 60.0
+CALL_TIMEOUT_S = 30.0
+CLOSE_TIMEOUT_S = 3.0
+
+NOT_INSTALLED = "--cluster needs packages that are not installed: pip install 'toolcall-workbench[cluster]'"
+
+_CONFIG = {
+    "distributed.scheduler.http.routes": [],
+    "distributed.worker.http.routes": [],
+    "distributed.worker.profile.enabled": False,
+}
+"""Of workers that are started here: no pages, and no profile of what they do."""
+
+
+class UnreachableError(Exception):
+    """A worker or the scheduler did not do what it was asked for; the message says what happened instead."""
+
+
+class DaskCluster:
+    """The workers of a cluster, by their addresses. Use it on one event loop, that on which it was opened."""
+
+    def __init__(self, address: ClusterAddress) -> None:
+        self._address = address
+        self._open = AsyncExitStack()
+        self._client: Any = None
+
+    async def open(self) -> None:
+        """Start the workers, or connect to the scheduler. Raises ClusterError."""
+        try:
+            await asyncio.to_thread(_imported)
+        except ImportError as error:
+            raise ClusterError(NOT_INSTALLED) from error
+        try:
+            await (self._start() if self._address.is_local else self._connect())
+        except (OSError, TimeoutError, RuntimeError, ValueError, TypeError) as error:
+            await self.close()
+            raise ClusterError(f"the cluster {self._address.text} cannot be used: {error}") from error
+        except BaseException:
+            await self.close()
+            raise
+
+    async def _start(self) -> None:
+        import dask
+        from distributed import Client, LocalCluster, Security
+
+        # Whoever reaches a scheduler has code run: with certificates of its own, that is this program alone.
+        security = await asyncio.to_thread(Security.temporary)
+        with dask.config.set(_CONFIG):
+            cluster = LocalCluster(
+                n_workers=self._address.workers,
+                threads_per_worker=1,
+                host="127.0.0.1",
+                protocol="tls",
+                security=security,
+                dashboard_address=None,
+                worker_dashboard_address=None,
+                scheduler_kwargs={"dashboard": False, "dashboard_address": "127.0.0.1:0"},
+                memory_limit=0,
+                silence_logs=logging.CRITICAL,
+                asynchronous=True,
+            )
+            async with asyncio.timeout(START_TIMEOUT_S):
+                await self._open.enter_async_context(cluster)
+        self._client = await self._open.enter_async_context(
+            Client(cluster, asynchronous=True, security=security, set_as_default=False)
+        )
+
+    async def _connect(self) -> None:
+        from distributed import Client
+
+        client = Client(self._address.text, asynchronous=True, timeout=CONNECT_TIMEOUT_S, set_as_default=False)
+        self._client = await self._open.enter_async_context(client)
+        for _ in range(int(WORKERS_TIMEOUT_S / 0.2)):
+            if await self.workers():
+                return
+            await asyncio.sleep(0.2)
+        raise ValueError(f"it has no worker: start one, as in 'dask worker {self._address.text}'")
+
+    async def workers(self) -> frozenset[str]:
+        """The addresses of all workers. Raises UnreachableError when the scheduler is gone."""
+        try:
+            async with asyncio.timeout(CALL_TIMEOUT_S):
+                return frozenset(await self._client.scheduler.ncores())
+        except Exception as error:
+            raise UnreachableError(_said(error)) from error
+
+    async def why_not(self, worker: str) -> str | None:
+        """Why a worker cannot be used: another Python, or another Workbench."""
+        here = ".".join(platform.python_version_tuple()[:2])
+        python = await self.call(worker, platform.python_version)
+        if python.split(".")[:2] != here.split("."):
+            return f"it has Python {python}, and this is {platform.python_version()}: use the same one"
+        version = await self.call(worker, pydoc.locate, "workbench.version.__version__")
+        if version is None:
+            return f"it has no Workbench: install toolcall-workbench {__version__} there"
+        if version != __version__:
+            return f"it has Workbench {version}, and this is {__version__}: install the same there"
+        return None
+
+    async def call(
+        self, worker: str, function: Callable[..., Any], *arguments: object, timeout_s: float = CALL_TIMEOUT_S
+    ) -> Any:
+        """What a function, known by its name, returns in a worker, beside its tasks. Raises UnreachableError."""
+        try:
+            async with asyncio.timeout(timeout_s):
+                answers = await self._client.run(function, *arguments, workers=[worker])
+            return answers[worker]
+        except Exception as error:
+            raise UnreachableError(_said(error)) from error
+
+    def submit(self, worker: str, key: str, function: Callable[..., object], *arguments: object) -> Any:
+        """A task for one worker."""
+        return self._client.submit(function, *arguments, key=key, workers=[worker], pure=False)
+
+    async def result(self, task: Any) -> Any:
+        """What a task comes to. Raises UnreachableError."""
+        try:
+            return await task
+        except Exception as error:
+            raise UnreachableError(_said(error)) from error
+
+    async def close(self) -> None:
+        """Leave: workers that were started here end."""
+        try:
+            async with asyncio.timeout(CLOSE_TIMEOUT_S):
+                await self._open.aclose()
+        except Exception:
+            # What of it is left, dies with this program.
+            _logger.warning("closing the cluster %s", self._address.text, exc_info=True)
+
+
+def _imported() -> None:
+    importlib.import_module("distributed")
+    quiet_logs()
+
+
+def _said(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+
+
+def quiet_logs() -> None:
+    """Have dask write into the program's log, and not onto the screen."""
+    for name in ("distributed", "distributed.client", "bokeh", "tornado", "tornado.application"):
+        logger = logging.getLogger(name)
+        logger.handlers.clear()
+        logger.propagate = True
+        logger.setLevel(logging.CRITICAL)  # what matters of it is said here

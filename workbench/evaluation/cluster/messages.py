@@ -1,0 +1,104 @@
+"""What the program and the workers of a cluster tell each other. All of it passes the scheduler, so that no value of a
+secret may be in it: the errand is searched before it leaves, and what a worker tells passes the door there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from workbench.batches.plan import PlannedRun, with_grader
+from workbench.config.model_book import ModelOptions
+from workbench.dataclasses import dataclass
+from workbench.engine.retries import RetryPolicy
+from workbench.evaluation.worker_messages import Happened, Hold, Made
+from workbench.providers.http.leases import Lease
+from workbench.suite.loading import SuiteFile
+from workbench.suite.model import Case, GraderName
+
+
+@dataclass(frozen=True)
+class SuiteText:
+    """A suite as its text has it, `$NAME` and all; `path` is absolute, `hash` that of the file."""
+
+    path: Path
+    text: str
+    hash: str
+    as_then: bool
+
+
+class RunRef(NamedTuple):
+    """A run of the plan: its suite by its place in the errand, its case by its id."""
+
+    run_id: str
+    suite: int
+    case: str
+    model: str
+    repeat: int
+    model_of_suite: bool
+    by: GraderName | None
+
+    @classmethod
+    def of(cls, run: PlannedRun, suite: int) -> RunRef:
+        """The reference to a run of a suite."""
+        return cls(run.run_id, suite, run.written.id, run.model, run.repeat, run.model_of_suite, run.by)
+
+    def planned(self, file: SuiteFile, case: Case) -> PlannedRun:
+        """The run again; `case` as its suite has it."""
+        written = with_grader(case, self.by)
+        return PlannedRun(self.run_id, file, written, self.model, self.repeat, self.model_of_suite, self.by)
+
+
+@dataclass(frozen=True)
+class Errand:
+    """To each worker, once: what it takes to make the runs of a plan, from which it finds out by itself what they need.
+
+    `samples` are runs that need all that any run of the plan needs. `granted` are the suites that were approved, by
+    their places, `approved` the hashes of all that was (`vouching`). `history` is whether runs are stored, `events`
+    whether anybody else hears of their events. `is_ours`: the process was started for this batch.
+    """
+
+    token: str
+    suites: tuple[SuiteText, ...]
+    samples: tuple[RunRef, ...]
+    granted: frozenset[int]
+    approved: frozenset[str]
+    models: ModelOptions
+    execute: bool | None
+    execute_all: bool
+    concurrency: int
+    own_pace: bool
+    judge_anew: bool
+    retries: RetryPolicy
+    history: bool
+    events: bool
+    is_ours: bool
+
+
+@dataclass(frozen=True)
+class Portion:
+    """To a worker: make these runs, `at_once` at a time, with these parts of what endpoints allow."""
+
+    number: int
+    runs: tuple[RunRef, ...]
+    at_once: int
+    leases: tuple[Lease, ...]
+
+
+@dataclass(frozen=True)
+class StopRuns:
+    """To a worker: stop these runs; all of them without any ids."""
+
+    run_ids: frozenset[str] | None = None
+
+
+@dataclass(frozen=True)
+class Over:
+    """From a worker: all runs of a portion were told, and its leases are free. `waits_s` says for each of these in how
+    many seconds its permits are."""
+
+    number: int
+    waits_s: tuple[tuple[float, ...], ...]
+
+
+ToWorker = StopRuns | Hold
+FromWorker = Made | Hold | Happened | Over

@@ -1,0 +1,330 @@
+"""A worker of a cluster: makes portions of a plan's runs with what it has by itself, and tells what happened when it is
+asked for it. Its functions are called by dask, by their names."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import os
+import pickle
+import signal
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import count
+
+from workbench.batches.batch import Batch
+from workbench.batches.events import BatchEvent, RunDone, ToolsListed
+from workbench.batches.history_recorder import done_run
+from workbench.batches.plan import Execution, PlannedRun
+from workbench.batches.redacting import RunDoor, SuiteParts
+from workbench.config.folders import user_folders
+from workbench.config.logs import log_to
+from workbench.config.program import program_in
+from workbench.config.secrets import Secrets
+from workbench.evaluation.approval import Needs
+from workbench.evaluation.cluster.messages import (
+    Errand,
+    FromWorker,
+    Over,
+    Portion,
+    RunRef,
+    StopRuns,
+    SuiteText,
+    ToWorker,
+)
+from workbench.evaluation.cluster.vouching import approved_things, lacking, unresolved
+from workbench.evaluation.plan import Plan, trust_store
+from workbench.evaluation.runtime import Runtime
+from workbench.evaluation.worker import OBJECTS_BETWEEN_COLLECTIONS, Teller
+from workbench.evaluation.worker_messages import Hold
+from workbench.grading.packed import pickled
+from workbench.history.records import DoneRun
+from workbench.history.run_packing import PackedRun, RunPacker, Search
+from workbench.providers.http.leases import Leases
+from workbench.suite.loading import SuiteFile, parse_suite
+from workbench.suite.model import Case
+from workbench.trajectory.events import Event
+
+_logger = logging.getLogger(__name__)
+
+SILENCE_S = 10.0
+"""Who is not asked for so long works for nobody, and stops."""
+FIRST_SILENCE_S = 600.0
+"""The same, before it was asked for the first time."""
+ANSWER_WITHIN_S = 1.0
+"""How long whoever asks waits for something to happen."""
+LOOK_S = 0.02
+MOST_TOLD = 200
+"""How many messages go at a time."""
+
+_NODES: dict[str, Node] = {}
+
+
+async def enlist(errand: bytes) -> tuple[str, ...]:
+    """Prepare for the runs of an errand. Returns why that is not possible; nothing when it is."""
+    said: Errand = pickle.loads(errand)
+    if said.is_ours:
+        _become_ours()
+    return await asyncio.to_thread(_enlisted, said)
+
+
+async def exchange(token: str, seen: int, told: bytes) -> bytes | None:
+    """Hear some messages, and tell those after the number `seen`, each with its number, as soon as there are any.
+    Returns `None` where nobody works for that errand any more."""
+    node = _NODES.get(token)
+    if node is None:
+        return None
+    messages: tuple[ToWorker, ...] = pickle.loads(told)
+    for message in messages:
+        node.hear(message)
+    return await node.news(seen)
+
+
+def make_portion(token: str, portion: bytes) -> bool:
+    """A task of dask: make a portion of the runs to its end. Returns whether anybody works for that errand."""
+    from distributed import secede
+
+    secede()  # it waits; what computes is the engine's thread
+    node = _NODES.get(token)
+    if node is None:
+        return False
+    node.make(pickle.loads(portion))
+    return True
+
+
+def told_in(answer: bytes) -> tuple[tuple[int, FromWorker], ...]:
+    """The messages that `exchange` returned."""
+    messages: tuple[tuple[int, FromWorker], ...] = pickle.loads(answer)
+    return messages
+
+
+async def dismiss(token: str) -> None:
+    """Stop working for an errand."""
+    node = _NODES.pop(token, None)
+    if node is not None:
+        await asyncio.to_thread(node.close)
+
+
+def _become_ours() -> None:
+    """In a process that was started for one batch: Ctrl+C is the program's to understand, and standard output is for
+    reports."""
+    from workbench.evaluation.cluster.dask import quiet_logs
+
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    os.dup2(2, 1)
+    quiet_logs()
+    gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
+
+
+def _enlisted(errand: Errand) -> tuple[str, ...]:
+    before = _NODES.pop(errand.token, None)
+    if before is not None:
+        before.close()
+    node = Node(errand)
+    problems = tuple(node.problems)
+    if not problems:
+        node.begin()
+        _NODES[errand.token] = node
+    return problems
+
+
+class Node:
+    """Makes the runs of one errand."""
+
+    def __init__(self, errand: Errand) -> None:
+        self._errand = errand
+        program = program_in(user_folders(), os.environ, errand.models)
+        if errand.is_ours:
+            log_to(program.folders.log, program.secrets)
+        self._secrets = program.secrets
+        self._files = tuple(map(_suite_of, errand.suites))
+        self._cases = tuple(
+            {case.id: case for case in file.suite.cases} if file.suite is not None else {} for file in self._files
+        )
+        self._plan = Plan(
+            runs=(),
+            program=program,
+            files=self._files,
+            execution=Execution(errand.execute, errand.execute_all, trust_store(program.folders).is_exempt),
+            concurrency=errand.concurrency,
+            own_pace=errand.own_pace,
+            judge_anew=errand.judge_anew,
+        )
+        self.problems = [str(error) for file in self._files if file.suite is None for error in file.errors]
+        """Why it cannot work."""
+        self._door_cases: dict[str, Case] = {}
+        self._outbox: deque[tuple[int, FromWorker]] = deque()
+        self._numbers = count(1)
+        self._saying = threading.Lock()
+        self._heard_at_s: float | None = None
+        self._began_at_s = time.monotonic()
+        self._batches: dict[int, Batch] = {}
+        self._closed = False
+        if not self.problems:
+            self._samples = tuple(map(self._run, errand.samples))
+            needs = Needs.of_runs(self._samples, program)
+            self._approval = needs.approved({self._files[place].path for place in errand.granted})
+            self.problems += self._refused()
+
+    def _refused(self) -> list[str]:
+        other = [
+            f"it would {what}" if what.startswith(_DEEDS) else f"{what} is another one there"
+            for hashed, what in approved_things(self._approval, self._samples).items()
+            if hashed not in self._errand.approved
+        ]
+        if other:
+            return [f"refused, since that is not what was approved: {each}" for each in other]
+        return list(
+            dict.fromkeys((*unresolved(self._approval, self._samples), *lacking(self._approval, self._samples)))
+        )
+
+    def begin(self) -> None:
+        """Be ready for portions, and stop by itself once nobody asks any more."""
+        errand = self._errand
+
+        def on_hold(url: str, model: str, seconds: float) -> None:
+            self._say(Hold(url, model, seconds))
+
+        self._leases = Leases(on_hold)
+        door = _PackingDoor(RunDoor(SuiteParts(self._secrets), self._door_cases))
+        self._runtime = Runtime(
+            _OutsideTeller(self._say, self._secrets, door, errand).take,
+            self._plan.program,
+            own_pace=errand.own_pace,
+            judge_anew=errand.judge_anew,
+            retries=errand.retries,
+            leases=self._leases,
+            on_hold=on_hold,
+        )
+        threading.Thread(target=self._watch, name="cluster watch", daemon=True).start()
+
+    def hear(self, message: ToWorker) -> None:
+        """Take in what the program says."""
+        match message:
+            case StopRuns(run_ids=None):
+                for batch in tuple(self._batches.values()):
+                    self._runtime.stop_run(batch, None)
+            case StopRuns(run_ids=run_ids):
+                for batch in tuple(self._batches.values()):
+                    for run_id in run_ids or ():
+                        self._runtime.stop_run(batch, run_id)
+            case Hold(base_url=base_url, model=model, seconds=seconds):
+                self._runtime.hold_endpoint(base_url, model, seconds)
+
+    async def news(self, seen: int) -> bytes:
+        """What was said after the message `seen`, which need not be told again."""
+        self._heard_at_s = time.monotonic()
+        with self._saying:
+            while self._outbox and self._outbox[0][0] <= seen:
+                self._outbox.popleft()
+        for _ in range(int(ANSWER_WITHIN_S / LOOK_S)):
+            if self._outbox:
+                break
+            await asyncio.sleep(LOOK_S)
+        self._heard_at_s = time.monotonic()
+        with self._saying:
+            return pickled(tuple(self._outbox[place] for place in range(min(len(self._outbox), MOST_TOLD))))
+
+    def make(self, portion: Portion) -> None:
+        """Make the runs of a portion; blocks until all of them were told."""
+        self._runtime.on_engine(self._make(portion)).result()
+
+    async def _make(self, portion: Portion) -> None:
+        runs = tuple(map(self._run, portion.runs))
+        batch = self._runtime.open(self._plan, self._approval, runs, portion.at_once)
+        self._door_cases |= {run.run_id: run.case for run in runs}
+        self._batches[portion.number] = batch
+        self._leases.take(portion.number, portion.leases)
+        try:
+            await batch.run()
+        finally:
+            del self._batches[portion.number]
+            for run in runs:
+                self._door_cases.pop(run.run_id, None)
+            self._say(Over(portion.number, await self._leases.give_back(portion.number, portion.leases)))
+
+    def close(self) -> None:
+        """Stop what still runs, and close servers and connections. Blocks for some seconds."""
+        if not self._closed and hasattr(self, "_runtime"):
+            self._closed = True
+            for batch in tuple(self._batches.values()):
+                self._runtime.stop_run(batch, None)
+            self._runtime.close()
+
+    def _watch(self) -> None:
+        never = threading.Event()
+        while not self._closed:
+            never.wait(LOOK_S * 10)
+            heard_at_s = self._heard_at_s
+            since_s = time.monotonic() - (heard_at_s if heard_at_s is not None else self._began_at_s)
+            if since_s > (SILENCE_S if heard_at_s is not None else FIRST_SILENCE_S):
+                _logger.warning("nobody has asked for %g s: stopping", since_s)
+                if _NODES.get(self._errand.token) is self:
+                    del _NODES[self._errand.token]
+                self.close()
+
+    def _say(self, *messages: FromWorker) -> None:
+        with self._saying:
+            self._outbox += ((next(self._numbers), message) for message in messages)
+
+    def _run(self, ref: RunRef) -> PlannedRun:
+        return ref.planned(self._files[ref.suite], self._cases[ref.suite][ref.case])
+
+
+_DEEDS = ("run the", "open the", "import the", "call the", "read the", "ask the")
+
+
+def _suite_of(text: SuiteText) -> SuiteFile:
+    return replace(parse_suite(text.text, text.path), hash=text.hash, as_then=text.as_then)
+
+
+class _PackingDoor:
+    """Packs runs behind a door, and tells what each became when it passed that."""
+
+    def __init__(self, door: RunDoor) -> None:
+        self._door = door
+        self._passed: DoneRun | None = None
+        self._packer = RunPacker(self)
+
+    def search(self, run: DoneRun) -> Search | None:
+        """As the door."""
+        return self._door.search(run)
+
+    def redacted(self, run: DoneRun) -> DoneRun:
+        """As the door."""
+        self._passed = self._door.redacted(run)
+        return self._passed
+
+    def through(self, run: DoneRun) -> tuple[DoneRun, PackedRun | None]:
+        """A run as it may leave, and its row for a history if it can have one."""
+        self._passed = row = None
+        try:
+            row = self._packer.packed(run)
+        except (TypeError, ValueError, RecursionError):
+            self._passed = self._door.redacted(run)
+        return self._passed or run, row
+
+
+class _OutsideTeller(Teller):
+    """Tells what happens in runs to a program elsewhere: without a secret, and without telling which there are."""
+
+    def __init__(self, send: Callable[..., object], secrets: Secrets, door: _PackingDoor, errand: Errand) -> None:
+        super().__init__(send, secrets, None, hears_events=errand.events)
+        self._door = door
+        self._history = errand.history
+
+    def _tell(self, event: BatchEvent) -> None:
+        if not isinstance(event, ToolsListed):  # remembered on the worker, under a path of its own
+            super()._tell(self._secrets.redacted(event))
+
+    def _tell_done(self, done: RunDone, events: tuple[Event, ...]) -> None:
+        run, row = self._door.through(done_run(done, events))
+        wanted = self._hears_events or (row is None and self._history)
+        done = replace(done, result=run.result)
+        self._send(self._made(done, row if self._history else None, run.events if wanted else (), known=0))
