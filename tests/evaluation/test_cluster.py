@@ -27,9 +27,8 @@ from tests.providers.server import Answer, Pause, Request, Server, Signal, base_
 from workbench.batches.events import ClusterSaid
 from workbench.evaluation.approval import needs
 from workbench.evaluation.cluster import crew, dask
-from workbench.evaluation.cluster.address import ClusterError
 from workbench.evaluation.options import OptionsError, RunOptions, Stop
-from workbench.evaluation.plan import Plan
+from workbench.evaluation.plan import ClusterError, Plan
 from workbench.evaluation.planning import plan
 from workbench.evaluation.report import Report
 from workbench.evaluation.run import Evaluation

@@ -25,9 +25,8 @@ from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
 from workbench.engine.thread import EngineThread
 from workbench.evaluation.approval import needs
-from workbench.evaluation.cluster.address import ClusterError
 from workbench.evaluation.options import OptionsError, OwnModel, Resume, RunOptions
-from workbench.evaluation.plan import Plan, PlanError
+from workbench.evaluation.plan import ClusterError, Plan, PlanError
 from workbench.evaluation.planning import plan
 from workbench.evaluation.report import Report
 from workbench.evaluation.run import Evaluation

@@ -19,10 +19,9 @@ from workbench.config.history_file import history_option
 from workbench.config.program import Program
 from workbench.dataclasses import dataclass
 from workbench.evaluation.approval import Approval, needs
-from workbench.evaluation.cluster.address import ClusterError
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, USAGE
 from workbench.evaluation.options import RunOptions
-from workbench.evaluation.plan import Notice, Plan, PlanError
+from workbench.evaluation.plan import ClusterError, Notice, Plan, PlanError
 from workbench.evaluation.planning import plan
 from workbench.grading.grade import RunResult
 from workbench.history.records import HistoryError, ResumedBy

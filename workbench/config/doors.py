@@ -62,6 +62,13 @@ DOORS: tuple[Door, ...] = (
         (),
     ),
     Door(
+        "workers of a cluster",
+        "What they need to make runs goes through a scheduler: suites as they are written and names of variables. A"
+        " batch is refused that holds a secret (`evaluation.cluster.crew`). What happened in runs comes back redacted"
+        " by the worker (`evaluation.cluster.node`), and passes this program's doors.",
+        (),
+    ),
+    Door(
         "Python",
         "The texts of a report for a Python caller, that of a failed assertion too, and what a refusal says: redacted"
         " by `Report` and the API. The objects are what really happened. What a test of pytest says is such a text, and"

@@ -45,6 +45,14 @@ class PlanError(Exception):
         self.notices = notices
 
 
+class ClusterError(Exception):
+    """A cluster cannot make the runs of a plan; nothing was run. Each of `problems` is one sentence."""
+
+    def __init__(self, *problems: str) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = problems
+
+
 @dataclass(frozen=True, slots=True)
 class FinishedRun:
     """A run that is over, its case, and where it stands in the plan of its batch, from 0. There is no case where the

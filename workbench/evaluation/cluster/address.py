@@ -11,14 +11,6 @@ _LOCAL = "local:"
 MOST_WORKERS = 512
 
 
-class ClusterError(Exception):
-    """A cluster cannot make the runs of a plan; nothing was run. Each of `problems` is one sentence."""
-
-    def __init__(self, *problems: str) -> None:
-        super().__init__("\n".join(problems))
-        self.problems = problems
-
-
 @dataclass(frozen=True, slots=True)
 class ClusterAddress:
     """`workers` processes of this machine, or the address of a scheduler."""

@@ -12,11 +12,11 @@ from workbench.config.finding import Finder
 from workbench.engine.retries import RetryPolicy
 from workbench.evaluation.approval import Approval
 from workbench.evaluation.cluster import node
-from workbench.evaluation.cluster.address import ClusterError, cluster_address
+from workbench.evaluation.cluster.address import cluster_address
 from workbench.evaluation.cluster.dask import DaskCluster, UnreachableError
 from workbench.evaluation.cluster.messages import Errand, FromWorker, Portion, RunRef, SuiteText, ToWorker
 from workbench.evaluation.cluster.vouching import approved_things, samples_of
-from workbench.evaluation.plan import Plan
+from workbench.evaluation.plan import ClusterError, Plan
 from workbench.grading.packed import pickled
 from workbench.suite.disk import absolute
 

@@ -12,7 +12,8 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 from typing import Any
 
-from workbench.evaluation.cluster.address import ClusterAddress, ClusterError
+from workbench.evaluation.cluster.address import ClusterAddress
+from workbench.evaluation.plan import ClusterError
 from workbench.version import __version__
 
 _logger = logging.getLogger(__name__)
