@@ -26,7 +26,8 @@ from tests.programs import program_of
 from tests.providers.server import Answer, Pause, Request, Server, Signal, base_url_of, document, error_document, said
 from workbench.batches.events import ClusterSaid
 from workbench.evaluation.approval import needs
-from workbench.evaluation.cluster import crew, dask
+from workbench.evaluation.cluster import dask
+from workbench.evaluation.cluster_address import cluster_address
 from workbench.evaluation.options import OptionsError, RunOptions, Stop
 from workbench.evaluation.plan import ClusterError, Plan
 from workbench.evaluation.planning import plan
@@ -246,15 +247,16 @@ def test_the_command_line_starts_workers_of_its_own_and_says_what_does_not_go(
     assert spread.stderr == ""
     refused = program.run("run", "weather.toml", "--cluster", "somewhere")
     assert refused.returncode == 2 and "a cluster is local:N or the address of a dask scheduler" in refused.stderr
-    for what, why in (
+    refusals: tuple[tuple[dict[str, Any], str], ...] = (
         ({"processes": 2}, "leave out either --processes or --cluster"),
         ({"models": (Own(),)}, "a cluster needs models by name"),
         ({"until": Stop()}, "leave out --cluster"),
         ({"cluster": "local:0"}, "a local cluster has 1 to 512 workers"),
-    ):
+    )
+    for what, why in refusals:
         with pytest.raises(OptionsError, match=why):
             RunOptions(**{"suites": ("weather.toml",), "cluster": "local:2", **what})
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(ClusterError, match=r"pip install 'toolcall-workbench\[cluster\]'"):
-        asyncio.run(dask.DaskCluster(crew.cluster_address("local:2")).open())
+        asyncio.run(dask.DaskCluster(cluster_address("local:2")).open())
     assert os.environ.get("OPENAI_API_KEY") != KEY

@@ -65,7 +65,7 @@ DOORS: tuple[Door, ...] = (
         "workers of a cluster",
         "What they need to make runs goes through a scheduler: suites as they are written and names of variables. A"
         " batch is refused that holds a secret (`evaluation.cluster.crew`). What happened in runs comes back redacted"
-        " by the worker (`evaluation.cluster.node`), and passes this program's doors.",
+        " by the worker (`evaluation.cluster_worker`), and passes this program's doors.",
         (),
     ),
     Door(

@@ -230,7 +230,7 @@ class RunOptions:
             yield "shards are merged from their histories: a shard needs one"
 
     def _problems_of_cluster(self, cluster: str) -> Iterator[str]:
-        from workbench.evaluation.cluster.address import cluster_address  # on use: few batches have a cluster
+        from workbench.evaluation.cluster_address import cluster_address  # on use: few batches have a cluster
 
         try:
             cluster_address(cluster)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+import importlib
+import pickle
+from collections.abc import Callable, Iterable
 from secrets import token_hex
 from typing import Any
 
@@ -11,11 +13,10 @@ from workbench.batches.plan import PlannedRun
 from workbench.config.finding import Finder
 from workbench.engine.retries import RetryPolicy
 from workbench.evaluation.approval import Approval
-from workbench.evaluation.cluster import node
-from workbench.evaluation.cluster.address import cluster_address
 from workbench.evaluation.cluster.dask import DaskCluster, UnreachableError
-from workbench.evaluation.cluster.messages import Errand, FromWorker, Portion, RunRef, SuiteText, ToWorker
+from workbench.evaluation.cluster.messages import SILENCE_S, Errand, FromWorker, Portion, RunRef, SuiteText, ToWorker
 from workbench.evaluation.cluster.vouching import approved_things, samples_of
+from workbench.evaluation.cluster_address import cluster_address
 from workbench.evaluation.plan import ClusterError, Plan
 from workbench.grading.packed import pickled
 from workbench.suite.disk import absolute
@@ -107,7 +108,7 @@ class Crew:
         if why_not is not None:
             return (why_not,)
         reasons: tuple[str, ...] = await self.cluster.call(
-            worker, node.enlist, self._packed, timeout_s=ENLIST_TIMEOUT_S
+            worker, _there("enlist"), self._packed, timeout_s=ENLIST_TIMEOUT_S
         )
         return reasons
 
@@ -116,22 +117,31 @@ class Crew:
     ) -> tuple[tuple[int, FromWorker], ...] | None:
         """Tell a worker something, and hear what it said after the message `seen`; `None` where it no longer works."""
         answer: bytes | None = await self.cluster.call(
-            worker, node.exchange, self._errand.token, seen, pickled(tuple(told)), timeout_s=node.SILENCE_S
+            worker, _there("exchange"), self._errand.token, seen, pickled(tuple(told)), timeout_s=SILENCE_S
         )
-        return None if answer is None else node.told_in(answer)
+        if answer is None:
+            return None
+        messages: tuple[tuple[int, FromWorker], ...] = pickle.loads(answer)
+        return messages
 
     def submit(self, worker: str, portion: Portion) -> Any:
         """Give a worker a portion: a task of dask."""
         token = self._errand.token
         key = f"workbench-{token}-{portion.number}"
-        return self.cluster.submit(worker, key, node.make_portion, token, pickled(portion))
+        return self.cluster.submit(worker, key, _there("make_portion"), token, pickled(portion))
 
     async def close(self, workers: Iterable[str]) -> None:
         """Have workers stop, and leave the cluster."""
         token = self._errand.token
-        last = (self.cluster.call(worker, node.dismiss, token, timeout_s=END_TIMEOUT_S) for worker in workers)
+        last = (self.cluster.call(worker, _there("dismiss"), token, timeout_s=END_TIMEOUT_S) for worker in workers)
         await asyncio.gather(*last, return_exceptions=True)
         await self.cluster.close()
+
+
+def _there(function: str) -> Callable[..., Any]:
+    """A function of a worker, which dask knows by its name. Nothing here uses its module otherwise."""
+    called: Callable[..., Any] = getattr(importlib.import_module("workbench.evaluation.cluster_worker"), function)
+    return called
 
 
 def _as_text(data: bytes) -> str:

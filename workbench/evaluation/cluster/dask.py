@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 from typing import Any
 
-from workbench.evaluation.cluster.address import ClusterAddress
+from workbench.evaluation.cluster_address import ClusterAddress
 from workbench.evaluation.plan import ClusterError
 from workbench.version import __version__
 

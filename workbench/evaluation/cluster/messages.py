@@ -15,6 +15,9 @@ from workbench.providers.http.leases import Lease
 from workbench.suite.loading import SuiteFile
 from workbench.suite.model import Case, GraderName
 
+SILENCE_S = 10.0
+"""A worker that is not asked for so long works for nobody, and stops."""
+
 
 @dataclass(frozen=True)
 class SuiteText:

@@ -27,6 +27,7 @@ from workbench.config.program import program_in
 from workbench.config.secrets import Secrets
 from workbench.evaluation.approval import Needs
 from workbench.evaluation.cluster.messages import (
+    SILENCE_S,
     Errand,
     FromWorker,
     Over,
@@ -51,8 +52,6 @@ from workbench.trajectory.events import Event
 
 _logger = logging.getLogger(__name__)
 
-SILENCE_S = 10.0
-"""Who is not asked for so long works for nobody, and stops."""
 FIRST_SILENCE_S = 600.0
 """The same, before it was asked for the first time."""
 ANSWER_WITHIN_S = 1.0
@@ -94,12 +93,6 @@ def make_portion(token: str, portion: bytes) -> bool:
         return False
     node.make(pickle.loads(portion))
     return True
-
-
-def told_in(answer: bytes) -> tuple[tuple[int, FromWorker], ...]:
-    """The messages that `exchange` returned."""
-    messages: tuple[tuple[int, FromWorker], ...] = pickle.loads(answer)
-    return messages
 
 
 async def dismiss(token: str) -> None:
