@@ -15,7 +15,7 @@ from typing import Any
 
 from workbench.attaching.records import Detached, write_record
 from workbench.attaching.server import SILENT_S, Server
-from workbench.attaching.wire import done_line, event_line, greeting, news_line, packed
+from workbench.attaching.wire import begun_line, done_line, event_line, greeting, news_line, packed
 from workbench.batches.events import BatchEvent, JudgeAsked, RequestPutOff, RunDone, RunEvent
 from workbench.batches.recordings import recording_lines
 from workbench.batches.redacting import EventDoor
@@ -42,6 +42,7 @@ class _UnderWay:
 
     place: int
     door: EventDoor
+    began_s: float
     events: list[Event] = field(default_factory=list)
     """Not told so far: what nobody watches is not made into lines."""
     lines: list[bytes] = field(default_factory=list)
@@ -127,7 +128,7 @@ class Telling:
     def _run(self, run_id: str) -> _UnderWay:
         run = self._under_way.get(run_id)
         if run is None:
-            run = self._under_way[run_id] = _UnderWay(self._places[run_id], self._lines.door())
+            run = self._under_way[run_id] = _UnderWay(self._places[run_id], self._lines.door(), time.monotonic())
         return run
 
     def _told(self, run: _UnderWay) -> Iterator[bytes]:
@@ -163,6 +164,8 @@ class Telling:
         for run in self._under_way.values():
             for _ in self._told(run):
                 pass
+            if run.lines:
+                yield begun_line(run.place, (time.monotonic() - run.began_s) * 1000)
             yield from run.lines
         if self._end is not None:
             yield self._end

@@ -147,6 +147,8 @@ class Viewing:
         except BaseException:
             self.close()
             raise
+        self.begun_ago_ms: dict[int, float] = {}
+        """How long ago the runs began that were under way when this began, by their places."""
         self._events: dict[int, list[Event]] = {}
         self._ids: dict[int, str] = {place: run.run_id for place, run in self.plan.items()}
 
@@ -197,6 +199,9 @@ class Viewing:
             event = replace(event_from_json(message["event"]), run_id=run_id)
             self._events.setdefault(self._place(place), []).append(event)
             return RunEvent(event)
+        if "begun_ago_ms" in message:
+            self.begun_ago_ms[self._place(place)] = float(message["begun_ago_ms"])
+            return None
         if "done" in message:
             return self._done(self._place(place), message)
         return news_of(message, run_id)

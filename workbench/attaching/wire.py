@@ -42,6 +42,11 @@ def greeting(**more: object) -> bytes:
     return packed(protocol=PROTOCOL, version=__version__, **more)
 
 
+def begun_line(place: int, ago_ms: float) -> bytes:
+    """The run at a place of the plan is under way, since so many milliseconds; its events follow."""
+    return packed(place=place, begun_ago_ms=round(ago_ms))
+
+
 def event_line(place: int, line: str) -> bytes:
     """An event of the run at a place of the plan, without secrets, given as a line of a recording."""
     return f'{{"place":{place},"event":{line}}}\n'.encode()

@@ -70,6 +70,8 @@ class AppOptions:
     trust: bool = False
     theme: str | None = None
     only_ascii: bool = False
+    look_on: int | None = None
+    """The batch of the history that is shown at once."""
 
 
 def app_options(arguments: argparse.Namespace) -> AppOptions:
@@ -107,4 +109,5 @@ def show_app(options: AppOptions, program: Program, *, begin: Begin | None = Non
         history=options.history,
         begin=begin,
         left=left,
+        look_on=options.look_on,
     )

@@ -17,6 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="BATCH",
         help="a batch that goes on without a terminal, its number or its name (default: the only one)",
     )
+    parser.add_argument("--app", action="store_true", help="show it in the app, whose runs fill in while they are made")
     parser.add_argument(
         "--from-start", action="store_true", help="show the steps of all runs that are over, not of the last ones alone"
     )
@@ -44,4 +45,8 @@ def execute(arguments: argparse.Namespace) -> int:
     if output is None or not output.can_write():
         return USAGE
     history = history_to_read(arguments, ())
+    if arguments.app:
+        from workbench.cli.attaching import attach_in_app
+
+        return attach_in_app(arguments.batch, history)
     return attach(arguments.batch, history, output, from_start=arguments.from_start)

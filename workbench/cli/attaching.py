@@ -58,6 +58,21 @@ def attach(which: str | None, history: Path, output: Output, *, from_start: bool
         return USAGE
 
 
+def attach_in_app(which: str | None, history: Path) -> int:
+    """Show a batch in the app, on the suites that it has; returns the app's exit code."""
+    from workbench.cli.app import AppOptions, show_app  # on use: a terminal needs no app
+
+    program = begin_program()
+    try:
+        batch = found(program.folders, history, which)
+        with History(batch.history) as opened:
+            suites = [str(suite.file) for suite in opened.batch(f"#{batch.number}").suites if suite.file.is_file()]
+    except (AttachError, HistoryError) as error:
+        warn(str(error), program.secrets)
+        return USAGE
+    return show_app(AppOptions(tuple(suites), history=batch.history, look_on=batch.number), program)
+
+
 class _Looking:
     """Shows one batch, attaching again where its process lets this viewer go."""
 

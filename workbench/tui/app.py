@@ -43,17 +43,20 @@ def open_app(
     history: Path | None = None,
     begin: Begin | None = None,
     left: WhenLeft | None = None,
+    look_on: int | None = None,
 ) -> int:
     """Open the app on suite files and folders and return its exit code. Without a path, it opens the current folder if
     that has suites, otherwise the bundled samples.
 
     `trust` trusts every suite. `theme` is the initial theme. Runs are recorded in the existing folder `record`, and
     batches stored in the file `history`. `begin` starts runs. If they are a comparison, `left` receives the results.
+    `look_on` is a batch of the history that is shown at once.
     """
     reason = obstacle(os.environ, reads=_is_terminal(sys.stdin), writes=_is_terminal(sys.stderr))
     if reason is not None:
         if sys.stderr is not None:
             without = _WITHOUT_TERMINAL[begin.opens] if begin is not None else "'workbench run'"
+            without = "'workbench attach' without --app" if look_on is not None else without
             _warn(f"the app cannot be shown: {reason}; {without} needs no terminal", program)
         return NO_TERMINAL
     terminal = terminal_environment(os.environ, only_ascii=only_ascii)
@@ -91,6 +94,7 @@ def open_app(
         record=record,
         history=history,
         begin=begin,
+        look_on=look_on,
     )
     if app.appearance.unknown is not None:
         there_are = ", ".join(known.name for known in app.appearance.themes)

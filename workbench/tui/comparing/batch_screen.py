@@ -23,6 +23,7 @@ from workbench.tui.runs.runner import Runner
 
 if TYPE_CHECKING:
     from workbench.authoring.case_list import CaseKey
+    from workbench.tui.comparing.watched import WatchedBatch
 
 
 GOING_S = 1.0
@@ -39,7 +40,8 @@ AT_A_TIME = 50
 
 
 class ComparedBatchScreen(CompareScreen):
-    """Shows `state`, of a batch. `read` reloads the batch on a thread: of a large one, the cases with all words."""
+    """Shows `state`, of a batch. `read` reloads the batch on a thread: of a large one, the cases with all words. With
+    `watched`, its runs under way are shown as another process makes them."""
 
     def __init__(
         self,
@@ -51,9 +53,13 @@ class ComparedBatchScreen(CompareScreen):
         *,
         read: Callable[[str], StoredRuns],
         runner: Runner,
+        watched: WatchedBatch | None = None,
     ) -> None:
         super().__init__(stage, state, place, book, ways)
         self._runner = runner
+        self._watched = watched
+        self._over = 0
+        """How many runs of the watched batch had ended when it was reloaded."""
         self._read = read
         self._read_at = datetime.now()
         self._is_ours = False
@@ -69,6 +75,13 @@ class ComparedBatchScreen(CompareScreen):
     def on_mount(self) -> None:
         self._is_ours = self._made_here()
         self._not_before_s = self._loop_s() + GOING_S
+        if self._watched is not None:
+            self._watched.announce = lambda text: self.announce(text, "warned", GLYPHS.warned)
+            self._watched.begin()
+
+    def on_unmount(self) -> None:
+        if self._watched is not None:
+            self._watched.close()
 
     @property
     def _stored(self) -> StoredRuns:
@@ -125,7 +138,7 @@ class ComparedBatchScreen(CompareScreen):
             return *about, EMPTY
         batch = self._stored.batch
         far = f"{GLYPHS.running} {batch.planned - batch.missing:,} of {batch.planned:,}"
-        if self._is_ours:
+        if self._is_ours or self._watched is not None:
             ends = [f"{far} runs", far]
         else:
             of_then = f"{far} as of {self._read_at:%H:%M}"
@@ -137,6 +150,18 @@ class ComparedBatchScreen(CompareScreen):
 
     def delivered(self, cases: set[CaseKey], batches: bool) -> None:
         if batches or self._is_ours:
+            self._read_soon()
+        if (watched := self._watched) is None:
+            return
+        others = self.state.look_again([(str(path), case_id) for path, case_id in cases])
+        self._show_news(others)
+        if watched.ending:
+            self._watched = None
+            watched.close()
+            self.announce(watched.ending[:1].upper() + watched.ending[1:])
+            self._not_before_s = 0.0
+        if watched.ending or watched.over != self._over:
+            self._over = watched.over
             self._read_soon()
 
     def do_reload(self) -> None:
@@ -196,6 +221,8 @@ class ComparedBatchScreen(CompareScreen):
         over = stored.batch.missing - self._stored.batch.missing
         state, rows = self.state, self.state.rows
         state.source, self._read_at = stored, datetime.now()
+        if self._watched is not None:
+            stored.settle(self._watched)
         self._is_ours = self._made_here()
         if others is None:
             state.read()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from workbench.analysis.comparison import Cell, CellKey, cell_of, cells_of
 from workbench.analysis.stopping import stored_watch
@@ -23,6 +23,9 @@ from workbench.suite.variants import NO_VARIANTS, Variants, model_of, variant_na
 from workbench.tui.run_book.book import RunBook
 from workbench.tui.run_book.record import RunRecord
 from workbench.tui.run_book.stored import ReadBatch, read_recording, record_of
+
+if TYPE_CHECKING:
+    from workbench.tui.comparing.watched import WatchedBatch
 
 Stage = Literal["not run", "to come", "waiting", "running", "done"]
 """The stage of a cell. Of a batch in the history, only finished runs are stored, so the others are `to come`."""
@@ -225,17 +228,24 @@ class LiveRuns:
 
 
 class StoredRuns:
-    """A batch of the history, as of reading it. `read_run` reads one of its runs on a thread."""
+    """A batch of the history, as of reading it. `read_run` reads one of its runs on a thread. `under_way` gives a run
+    that is not over, where somebody looks on at it."""
 
     live = False
 
-    def __init__(self, read: ReadBatch, read_run: Callable[[RunRow], RunRecord]) -> None:
+    def __init__(
+        self,
+        read: ReadBatch,
+        read_run: Callable[[RunRow], RunRecord],
+        under_way: Callable[[RunRow], RunRecord | None] = lambda _row: None,
+    ) -> None:
         self.batch = read.batch
         self.read = read
         self._gates = read.gates
         self.is_going = read.is_going
         """Whether runs were under way, here or elsewhere."""
         self._read_run = read_run
+        self._under_way = under_way
         self._runs = read.runs
         self._rows: dict[CellKey, dict[int, RunRow]] = {}
         self._cases: dict[tuple[str, str], ComparedCase] = {}
@@ -248,6 +258,10 @@ class StoredRuns:
                 self._cases[case] = ComparedCase(case[0], run.suite.name, run.case_id, run.case_name)
         self._models = tuple(dict.fromkeys(model for _, _, model in self._rows))
         self._cells = cells_of(run.figures for run in read.runs if run.figures is not None)
+
+    def settle(self, watched: WatchedBatch) -> None:
+        """Have who looks on forget the runs that are stored by now."""
+        watched.stored(self._runs)
 
     def suites(self) -> Sequence[object]:
         return ()
@@ -283,20 +297,27 @@ class StoredRuns:
     def _standing(self, key: CellKey) -> Standing:
         rows, cell = self._rows[key], self._cells.get(key)
         if self.is_going and any(run.figures is None for run in rows.values()):
-            return Standing("to come", cell, len(rows))
+            going = [record for run in rows.values() if (record := self._under_way(run)) is not None]
+            waits = min((wait for run in going if (wait := run.wait) is not None), default=(None, None))
+            return Standing("running" if going else "to come", cell, len(rows), later=waits[1])
         return Standing("done" if cell is not None else "not run", cell, len(rows))
 
     async def open_run(self, key: CellKey, repeat: int | None = None) -> RunRecord:
         cell, rows = self._cells.get(key), self._rows.get(key, {})
         wanted = to_look_at(cell.runs) if repeat is None and cell is not None else repeat
+        if wanted is None:
+            going = (record for row in rows.values() if (record := self._under_way(row)) is not None)
+            if (record := next(going, None)) is not None:
+                return record
         if wanted is None or wanted not in rows or rows[wanted].figures is None:
             raise LookupError("this run never finished: none of it was stored")
         return await asyncio.to_thread(self._read_run, rows[wanted])
 
 
-def of_batch(file: Path, read: ReadBatch) -> StoredRuns:
-    """Return a batch that was read from the history in `file`."""
-    return StoredRuns(read, lambda run: record_of(read_recording(file, run, read.grading)))
+def of_batch(file: Path, read: ReadBatch, watched: WatchedBatch | None = None) -> StoredRuns:
+    """Return a batch that was read from the history in `file`. With `watched`, somebody looks on at it."""
+    under_way = watched.under_way if watched is not None else lambda _row: None
+    return StoredRuns(read, lambda run: record_of(read_recording(file, run, read.grading)), under_way)
 
 
 def changed_cases(before: StoredRuns, after: StoredRuns) -> list[tuple[str, str]] | None:

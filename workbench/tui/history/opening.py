@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,9 +19,12 @@ from workbench.tui.tree.selection import Selection
 
 if TYPE_CHECKING:
     from workbench.analysis.batch_diff import CaseChange
+    from workbench.authoring.case_list import CaseKey
+    from workbench.config.folders import Folders
     from workbench.history.records import BatchRow, Regrade, RunRow
     from workbench.tui.comparing.batch_screen import ComparedBatchScreen
     from workbench.tui.comparing.opening import CompareCommands
+    from workbench.tui.comparing.watched import WatchedBatch
     from workbench.tui.history.batch_work import BatchWork
     from workbench.tui.history.batches import HistoryList
     from workbench.tui.history.batches_screen import HistoryScreen
@@ -38,7 +42,8 @@ NOT_KEPT = "this session keeps no history: it was started with --no-history"
 
 class HistoryCommands:
     """Creates the screens of the history and implements `batches_screen.HistoryWays` and
-    `changes_screen.ChangesWays`."""
+    `changes_screen.ChangesWays`. `folders` are where other processes are found, `tell` tells all screens of news of
+    cases."""
 
     def __init__(
         self,
@@ -51,6 +56,8 @@ class HistoryCommands:
         comparing: CompareCommands,
         runs: RunScreens,
         pairs: PairScreens,
+        folders: Folders,
+        tell: Callable[[set[CaseKey]], None],
     ) -> None:
         self._stage = stage
         self._selection = selection
@@ -60,6 +67,8 @@ class HistoryCommands:
         self._comparing = comparing
         self._runs = runs
         self._pairs = pairs
+        self._folders = folders
+        self._tell = tell
         self._list: HistoryList | None = None
         """The last state of the screen, with its cursor."""
         self.methods: dict[str, Callable[[], object]] = {"history": self._open, "timeline": self._show_over_time}
@@ -89,6 +98,17 @@ class HistoryCommands:
             again = ", as graded when it ran"
         self._show_from(shown, lambda: self._opened_batch(batch, grading, f"batch {called(batch)}{again}"))
 
+    def look_on(self, number: int) -> None:
+        """Show a batch of the history while its runs are made."""
+
+        async def made() -> ComparedBatchScreen:
+            from workbench.tui.run_book.stored import read_going
+
+            (batch,), _ = await in_background(partial(read_going, self._file, (number,)))
+            return await self._opened_batch(batch, None, f"batch {called(batch)}")
+
+        self._show_from(None, made)
+
     async def _opened_batch(self, batch: BatchRow, grading: Regrade | None, place: str) -> ComparedBatchScreen:
         from workbench.tui.comparing.batch_screen import ComparedBatchScreen
         from workbench.tui.comparing.sources import StoredRuns, of_batch
@@ -96,14 +116,34 @@ class HistoryCommands:
         from workbench.tui.run_book.stored import read_cases
 
         file = self._file
+        watched = await in_background(partial(self._watched, batch.number)) if batch.ended_at is None else None
 
         def read(words: str) -> StoredRuns:
-            return of_batch(file, read_cases(file, batch.number, grading.id if grading else None, words))
+            return of_batch(file, read_cases(file, batch.number, grading.id if grading else None, words), watched)
 
         # Everything is read in a thread; thousands of runs take too long for a key.
         state = await in_background(lambda: CompareState(read("")))
         book = self._selection.book
-        return ComparedBatchScreen(self._stage, state, place, book, self._comparing, read=read, runner=self._runner)
+        return ComparedBatchScreen(
+            self._stage, state, place, book, self._comparing, read=read, runner=self._runner, watched=watched
+        )
+
+    def _watched(self, number: int) -> WatchedBatch | None:
+        """Look on at a batch that goes on without a terminal, `None` if it does not. Blocks. Raises HistoryError."""
+        from workbench.attaching.records import AttachError, is_running, record_of
+
+        known = record_of(self._folders, self._file, number)
+        if known is None or not is_running(self._folders, known):
+            return None
+        from workbench.attaching.viewing import GoneError, Viewing
+        from workbench.tui.comparing.watched import WatchedBatch
+
+        try:
+            return WatchedBatch(Viewing(known), self._tell)
+        except GoneError:  # it has ended just now
+            return None
+        except AttachError as error:
+            raise HistoryError(str(error)) from error
 
     def show_changes(self, shown: HistoryScreen, earlier: BatchRow, later: BatchRow) -> None:
         """Show what changed between two batches, by their selected gradings."""

@@ -80,7 +80,7 @@ class Areas:
             pairs=pairs,
             over_time=lambda *about: history.show_case(*about),
         )
-        history = HistoryCommands(
+        self.history = history = HistoryCommands(
             app,
             selection,
             services.history,
@@ -89,6 +89,8 @@ class Areas:
             comparing=self.comparing,
             runs=runs,
             pairs=pairs,
+            folders=program.folders,
+            tell=services.over_main,
         )
         variants = VariantCommands(app, selection, starter.run_soon, self.comparing.methods["compare"])
         tools = ToolsCommands(

@@ -93,6 +93,7 @@ class Workbench(PaintedApp):
         record: Path | None = None,
         history: Path | None = None,
         begin: Begin | None = None,
+        look_on: int | None = None,
     ) -> None:
         self.terminal = terminal
         self.program = program
@@ -131,6 +132,7 @@ class Workbench(PaintedApp):
             begin=begin,
         )
         self._begin = begin
+        self._look_on = look_on
         self._new: tuple[Path, ...] = ()
         """Given paths at which nothing is yet: new suites."""
         self.compared: Compared | None = None
@@ -198,6 +200,8 @@ class Workbench(PaintedApp):
 
     async def _begin_runs(self) -> None:
         await self.services.drafting.recover()
+        if self._look_on is not None:
+            self.areas.history.look_on(self._look_on)
         if self._begin is None:
             return
         if self._begin.opens == "compare":
