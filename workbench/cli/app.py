@@ -37,6 +37,13 @@ def parser_of_app(purposes: Mapping[str, str]) -> Parser:
         epilog=_EPILOG.format(commands=commands),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    add_app_options(parser)
+    parser.add_argument("--version", action="version", version=f"workbench {__version__}")
+    return parser
+
+
+def add_app_options(parser: argparse.ArgumentParser) -> None:
+    """On what the app opens, and how."""
     parser.add_argument("paths", nargs="*", metavar="PATH", help="suite files, folders that hold them, recordings")
     add_model_options(parser)
     add_judge_option(parser, "model that judges where a check names none")
@@ -45,8 +52,6 @@ def parser_of_app(purposes: Mapping[str, str]) -> Parser:
     parser.add_argument("--trust", action="store_true", help="trust the suites for this session, without asking")
     parser.add_argument("--theme", metavar="NAME", help="start with this theme")
     parser.add_argument("--ascii", action="store_true", help="draw with ASCII signs only (also WORKBENCH_ASCII=1)")
-    parser.add_argument("--version", action="version", version=f"workbench {__version__}")
-    return parser
 
 
 def execute(arguments: argparse.Namespace) -> int:

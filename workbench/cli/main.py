@@ -36,6 +36,7 @@ COMMANDS = {
     "import": "make suites and recordings of files of other tools",
     "record": "record what a program and its model, or a client and its server, say",
     "mcp": "serve coding agents: run suites and explain failures over MCP",
+    "serve": "show the app in browsers, on this machine or through a tunnel",
     "init": "write a first suite for the tools of an MCP server, or copy a sample",
     "submission": "run the prompts that directories of plugins ask for, and write their table",
     "schema": "print the JSON Schema of suites, of workbench.toml or of files of calls",

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 DOTENV_NAME = ".env"
 
+SERVED = "WORKBENCH_SERVED"
+"""The variable by which `workbench serve` tells an app that it talks to a browser."""
+
 
 class Environment:
     """Provides the variables that `$NAME` in a suite and `api_key_env` of a model refer to, and adds the secret ones to

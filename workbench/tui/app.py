@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from workbench.batches.events import BatchListener
+from workbench.config.environment import SERVED
 from workbench.config.program import Program
 from workbench.evaluation.options import Begin, Opened
 from workbench.tui.terminal.environment import frames_per_second, obstacle, terminal_environment
@@ -62,6 +63,11 @@ def open_app(
     terminal = terminal_environment(os.environ, only_ascii=only_ascii)
     os.environ.setdefault("TEXTUAL_FPS", str(frames_per_second(os.environ)))
     os.environ.setdefault("TEXTUAL_COLOR_SYSTEM", terminal.colours)
+    if terminal.served:
+        from workbench.tui.terminal.served_driver import take_pipes  # on use: most apps are in a terminal
+
+        take_pipes()
+        del os.environ[SERVED]  # programs that this one starts are in no browser
 
     from workbench.tui.runs.runner import AppRuntime
     from workbench.tui.shell.workbench import Workbench

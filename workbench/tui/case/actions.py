@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.tui.kit.actions import NO_EDITOR, Action, Feature, MainSituation, Why, key_for, why_not_edit_held
+from workbench.tui.kit.actions import Action, Feature, MainSituation, Why, key_for, why_not_edit_held
 
 
 def _at_row(action_id: str) -> Why:
@@ -67,7 +67,7 @@ def _open_in_editor(now: MainSituation) -> str | None:
     if now.dirty:
         what_is_shown = f"or {key_for('toml.outside')} for what is shown"
         return f"this suite has changes that are not saved: save it first ({key_for('save')}), {what_is_shown}"
-    return None if now.editor else NO_EDITOR
+    return None if now.editor else now.no_editor
 
 
 EDITING_ACTIONS: tuple[Action, ...] = (
@@ -91,7 +91,7 @@ def _edit_toml(now: MainSituation) -> str | None:
 
 
 def _outside(now: MainSituation) -> str | None:
-    return now.not_editable or (None if now.editor else NO_EDITOR)
+    return now.not_editable or (None if now.editor else now.no_editor)
 
 
 def _shown(now: MainSituation) -> str | None:

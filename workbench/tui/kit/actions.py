@@ -41,6 +41,12 @@ Shown = Literal["nothing", "a run", "a finished run", "a recording"]
 Typing = Literal["a line", "a text", "toml", "a filter", "a breakpoint"] | HeldKind
 
 
+NO_EDITOR = "no editor was found: set VISUAL or EDITOR to the editor of your choice"
+"""Why the user's editor cannot be opened if none is set."""
+
+NO_EDITOR_IN_BROWSER = "an editor needs a terminal, and this is a browser: type here, or open the file where it is"
+
+
 @dataclass(frozen=True)
 class Situation:
     """The facts that decide which actions are available on a screen. Each screen adds its own."""
@@ -108,6 +114,7 @@ class MainSituation(Situation):
     """Whether the displayed run broke off, or did not run at all."""
     has_file: bool = False
     editor: str | None = None
+    no_editor: str = NO_EDITOR
     not_editable: str | None = "put the cursor on a suite or a case"
     """Why nothing can be edited here, if so."""
     undoable: str | None = None
@@ -146,9 +153,6 @@ def key_for(action_id: str) -> str:
     """Return what stands for the key of an action in a message, until it is shown (`Keymap.in_words`)."""
     return f"{{{_MARK}:{action_id}}}"
 
-
-NO_EDITOR = "no editor was found: set VISUAL or EDITOR to the editor of your choice"
-"""Why the user's editor cannot be opened if none is set."""
 
 Why = Callable[[Any], str | None]
 """Returns why an action is unavailable in a situation, `None` if it is available."""

@@ -39,6 +39,7 @@ async def copy_text(
             in_tmux=terminal.in_tmux,
             send=sent.append if terminal.takes_osc52 else None,
             folder=folder,
+            in_browser=terminal.served,
             clipboards=terminal.clipboards,
         )
     except OSError as error:

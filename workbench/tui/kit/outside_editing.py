@@ -15,17 +15,19 @@ _NO_TERMINAL = "This terminal cannot be handed over to an editor"
 
 
 class OutsideEditing:
-    """Runs the editor in `command`, if there is one. If the user did not name it, the first use says which it is."""
+    """Runs the editor in `command`, if there is one; `missing` says why there is none. If the user did not name it, the
+    first use says which it is."""
 
-    def __init__(self, stage: Stage, command: str | None, *, named: bool) -> None:
+    def __init__(self, stage: Stage, command: str | None, *, named: bool, missing: str = NO_EDITOR) -> None:
         self._stage = stage
         self.command = command
+        self._missing = missing
         self._says_which = not named
 
     def changed(self, text: str, name: str, line: int) -> str | None:
         """Edit a text in a file of this name and return it. Returns `None` and announces why if that fails."""
         if self.command is None:
-            self._stage.announce(NO_EDITOR[:1].upper() + NO_EDITOR[1:], "warned", GLYPHS.warned)
+            self._stage.announce(self._missing[:1].upper() + self._missing[1:], "warned", GLYPHS.warned)
             return None
         after, failure = text, None
         try:

@@ -19,7 +19,7 @@ from workbench.reports.visible import one_line
 from workbench.tui.kit.keymap import Keymap
 from workbench.tui.lines.spans import EMPTY, Line, Span, cells, cut_line, with_blanks_joined
 from workbench.tui.terminal.composing import Update
-from workbench.tui.terminal.driver import TolerantDriver
+from workbench.tui.terminal.driver import StagedDriver
 from workbench.tui.terminal.key_queue import KeyQueueApp
 from workbench.tui.terminal.output_stage import Frame
 from workbench.tui.terminal.theming import Ground, Palette
@@ -42,7 +42,7 @@ class PaintedApp(KeyQueueApp):
     def _display(self, screen: Screen[object], renderable: RenderableType | None) -> None:
         """Send the terminal only what changes."""
         driver = self._driver
-        if self._batch_count or not isinstance(driver, TolerantDriver) or not isinstance(renderable, Update):
+        if self._batch_count or not isinstance(driver, StagedDriver) or not isinstance(renderable, Update):
             super()._display(screen, renderable)
             return
         compositor = screen._compositor
@@ -65,7 +65,7 @@ class PaintedApp(KeyQueueApp):
         self.refresh(layout=True)
 
     def _forget_shown(self) -> None:
-        if isinstance(self._driver, TolerantDriver):
+        if isinstance(self._driver, StagedDriver):
             self._driver.stage.forget()
 
     async def _on_key(self, event: events.Key) -> None:

@@ -15,6 +15,7 @@ from workbench.tui.failures.opening import FailuresCommands
 from workbench.tui.faults.opening import FaultsCommands
 from workbench.tui.grades.opening import GradesCommands
 from workbench.tui.history.opening import HistoryCommands
+from workbench.tui.kit.actions import NO_EDITOR, NO_EDITOR_IN_BROWSER
 from workbench.tui.kit.outside_editing import OutsideEditing
 from workbench.tui.models.commands import ModelCommands
 from workbench.tui.observing.opening import ObservingCommands
@@ -51,7 +52,12 @@ class Areas:
         selection, program, runner, starter = main.selection, services.program, services.runner, services.starter
         book, listings = selection.book, main.known_tools.listings
         case_pane, run_pane = main.case_pane, main.run_pane
-        editor = OutsideEditing(app, services.terminal.editor, named=services.terminal.editor_is_named)
+        editor = OutsideEditing(
+            app,
+            services.terminal.editor,
+            named=services.terminal.editor_is_named,
+            missing=NO_EDITOR_IN_BROWSER if services.terminal.served else NO_EDITOR,
+        )
 
         def tools_changed() -> None:
             main.known_tools.forget()

@@ -30,7 +30,7 @@ from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.spans import Span
 from workbench.tui.shell.bars import NOTICE_S
 from workbench.tui.shell.services import Services
-from workbench.tui.terminal.driver import TolerantDriver
+from workbench.tui.terminal.driver import StagedDriver
 from workbench.tui.terminal.signals import SignalWatch
 
 _log = logging.getLogger(__name__)
@@ -142,7 +142,7 @@ class Leaving:
     def _last_words(self, is_closed: bool) -> None:
         """Restore the terminal and log what hangs. Unsaved changes are in the journals."""
         driver = self._app._driver
-        if isinstance(driver, TolerantDriver):
+        if isinstance(driver, StagedDriver):
             driver.give_back()
         log = one_line(str(self._services.program.folders.log / LOG_NAME))
         os.write(2, f"workbench did not respond and was ended (details in {log})\n".encode())

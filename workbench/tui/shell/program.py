@@ -73,6 +73,9 @@ class ProgramCommands:
     def _suspend(self) -> None:
         """Suspend like a terminal on Ctrl+Z: all processes of the job stop, including the parent that started this
         one."""
+        if self._app.is_web:
+            self._stage.announce("A browser has no shell to resume from: q quits", "warned", GLYPHS.warned)
+            return
         if os.name != "posix" or self._app.is_headless or os.getsid(0) == os.getpid():
             self._stage.announce("There is no shell here to resume from", "warned", GLYPHS.warned)
             return

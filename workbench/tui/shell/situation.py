@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from workbench.reports.visible import one_line
-from workbench.tui.kit.actions import MainSituation, Shown, Typing, key_for
+from workbench.tui.kit.actions import NO_EDITOR, NO_EDITOR_IN_BROWSER, MainSituation, Shown, Typing, key_for
 from workbench.tui.lines.words import why_not_graded
 from workbench.tui.run_book.record import RunRecord
 from workbench.tui.shell.panes import PanesScreen
@@ -48,6 +48,7 @@ def situation_of(screen: PanesScreen) -> MainSituation:
         has_file=suite is not None,
         has_text=can_copy[screen.pane],
         editor=screen.editor,
+        no_editor=NO_EDITOR_IN_BROWSER if screen.app.is_web else NO_EDITOR,
         not_editable=suite.why_not_editable if suite is not None else "put the cursor on a suite or a case",
         undoable=suite.undoable if suite is not None else None,
         redoable=suite.redoable if suite is not None else None,

@@ -100,7 +100,7 @@ class Workbench(PaintedApp):
         self.memory = Memory(program.folders.state / "app.json")
         self.appearance = Appearance(program.folders, terminal, self.memory, theme)
         self.palette = self.appearance.palette(self.appearance.first)
-        super().__init__(driver_class=_driver_class(), ansi_color=True if terminal.no_colour else None)
+        super().__init__(driver_class=_driver_class(terminal), ansi_color=True if terminal.no_colour else None)
         self.appearance.dress(self)
         self.theme = self.appearance.first
         own = [SecretsFilter(program.secrets), Guard(), AsciiFilter(all_of_it=not terminal.utf8)]
@@ -468,5 +468,9 @@ class Workbench(PaintedApp):
         self.containment.happened(error, undrawn=undrawn, ends=undrawn is self.main and not self.main.is_mounted)
 
 
-def _driver_class() -> type[Driver] | None:
+def _driver_class(terminal: TerminalEnvironment) -> type[Driver] | None:
+    if terminal.served:
+        from workbench.tui.terminal.served_driver import ServedDriver  # on use: most apps are in a terminal
+
+        return ServedDriver
     return TolerantDriver if os.name == "posix" else None

@@ -25,6 +25,7 @@ def copy(
     in_tmux: bool,
     send: Callable[[str], None] | None,
     folder: Path,
+    in_browser: bool = False,
     clipboards: Sequence[Sequence[str]] = (),
 ) -> str:
     """Copy `text` and return where it went. `clipboards` are commands that fill the desktop's clipboard. `send` passes
@@ -38,8 +39,10 @@ def copy(
     for command in clipboards:
         if _taken_by(command, content):
             return f"to the clipboard ({command[0]})"
-    if send is not None and len(content) <= LONGEST_OSC52_BYTES:
+    if send is not None and (in_browser or len(content) <= LONGEST_OSC52_BYTES):
         send(content.decode("utf-8"))
+        if in_browser:
+            return "to the browser's clipboard, if it lets this page"
         return "to the terminal's clipboard (OSC 52), if it supports that"
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / "copied.txt"

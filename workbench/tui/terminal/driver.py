@@ -17,6 +17,7 @@ from typing import IO, TYPE_CHECKING
 from textual import events
 from textual._parser import ParseError
 from textual._xterm_parser import XTermParser
+from textual.driver import Driver
 from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 
@@ -45,7 +46,52 @@ MOST_WAITING = 200
 """Reading pauses while more messages wait for the app."""
 
 
-class TolerantDriver(LinuxDriver):
+class StagedDriver(Driver):
+    """What our drivers share: frames pass an output stage, and input is read whatever it holds."""
+
+    stage: OutputStage
+    _draws = False
+    """Whether a frame is being written."""
+    _parser: XTermParser
+
+    @contextmanager
+    def drawing(self) -> Iterator[None]:
+        """Write a frame of the output stage meanwhile."""
+        self._draws = True
+        try:
+            yield
+        finally:
+            self._draws = False
+
+    def give_back(self) -> None:
+        """Restore the terminal from any thread and write nothing more."""
+
+    def _pass_on(self, arrived: Iterable[Arrived]) -> None:
+        for one in arrived:
+            if isinstance(one, Pasted):
+                self.process_message(events.Paste(one.text))
+                if one.left_out or one.was_cut:
+                    self.process_message(PasteCleaned(one.left_out, was_cut=one.was_cut))
+                continue
+            for message in self._parsed(one.text):
+                self.process_message(message)
+
+    def _parsed(self, typed: str) -> list[Message]:
+        """Parse input with Textual's parser, without waiting for more."""
+        parser = self._parser
+        try:
+            messages = list(parser.feed(typed))
+            if parser._timeout_time is not None:
+                parser._timeout_time = 0.0
+                messages += parser.tick()
+        except (ParseError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+            _log.exception("input that could not be read: %r", typed)
+            self._parser = XTermParser(self._debug)
+            return []
+        return messages
+
+
+class TolerantDriver(StagedDriver, LinuxDriver):
     """Reads any bytes, and writes as long as the terminal exists.
 
     In Textual's own driver, one byte that is not UTF-8 (such as an X10 mouse report after attaching tmux) ends the app,
@@ -63,8 +109,6 @@ class TolerantDriver(LinuxDriver):
         self._size = size or self._get_terminal_size()
         self._terminal = _Terminal(sys.__stderr__)
         self.stage = OutputStage(erasing(os.environ.get("TERM", ""), self._terminal.fileno()))
-        self._draws = False
-        """Whether a frame is being written."""
         self._file = self._terminal  # type: ignore[assignment]  # all that the writing thread asks for
 
     def start_application_mode(self) -> None:
@@ -76,15 +120,6 @@ class TolerantDriver(LinuxDriver):
         if not self._draws:
             self.stage.passes(data)
         super().write(data)
-
-    @contextmanager
-    def drawing(self) -> Iterator[None]:
-        """Write a frame of the output stage meanwhile."""
-        self._draws = True
-        try:
-            yield
-        finally:
-            self._draws = False
 
     def stop_application_mode(self) -> None:
         super().stop_application_mode()
@@ -100,7 +135,6 @@ class TolerantDriver(LinuxDriver):
             super().suspend_application_mode()
 
     def give_back(self) -> None:
-        """Restore the terminal from any thread and write nothing more."""
         if self._is_away:
             return
         self._terminal.shut()
@@ -143,30 +177,6 @@ class TolerantDriver(LinuxDriver):
                     self._pass_on(self._input.take(decoder.decode(read), time.monotonic()))
                 else:
                     self._pass_on(self._input.pause(time.monotonic()))
-
-    def _pass_on(self, arrived: Iterable[Arrived]) -> None:
-        for one in arrived:
-            if isinstance(one, Pasted):
-                self.process_message(events.Paste(one.text))
-                if one.left_out or one.was_cut:
-                    self.process_message(PasteCleaned(one.left_out, was_cut=one.was_cut))
-                continue
-            for message in self._parsed(one.text):
-                self.process_message(message)
-
-    def _parsed(self, typed: str) -> list[Message]:
-        """Parse input with Textual's parser, without waiting for more."""
-        parser = self._parser
-        try:
-            messages = list(parser.feed(typed))
-            if parser._timeout_time is not None:
-                parser._timeout_time = 0.0
-                messages += parser.tick()
-        except (ParseError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
-            _log.exception("input that could not be read: %r", typed)
-            self._parser = XTermParser(self._debug)
-            return []
-        return messages
 
 
 def _read(descriptor: int) -> bytes:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Literal
 
+from workbench.config.environment import SERVED
 from workbench.dataclasses import dataclass
 
 LOCAL_PAINTS_PER_S = 20
@@ -49,6 +51,8 @@ class TerminalEnvironment:
     """Commands that fill the clipboard of the user's desktop, in order of preference."""
     takes_osc52: bool
     """Whether the terminal may support OSC 52. No terminal confirms it."""
+    served: bool = False
+    """Whether the app is shown in a browser, by `workbench serve`."""
 
     @property
     def paint_interval_s(self) -> float:
@@ -56,8 +60,27 @@ class TerminalEnvironment:
         return 1 / (REMOTE_PAINTS_PER_S if self.remote else LOCAL_PAINTS_PER_S)
 
 
+IN_BROWSER = TerminalEnvironment(
+    remote=False,
+    no_colour=False,
+    colours="truecolor",
+    light=False,
+    in_tmux=False,
+    editor=None,
+    editor_is_named=False,
+    ascii=False,
+    utf8=True,
+    clipboards=(),
+    takes_osc52=True,
+    served=True,
+)
+"""What a browser can do, whatever the terminal can in which its server was started."""
+
+
 def terminal_environment(environment: Mapping[str, str], *, only_ascii: bool = False) -> TerminalEnvironment:
     """Read the environment variables. `only_ascii` overrides them."""
+    if SERVED in environment:
+        return IN_BROWSER if not only_ascii else replace(IN_BROWSER, ascii=True)
     term = environment.get("TERM", "")
     remote = any(environment.get(name) for name in ("SSH_CONNECTION", "SSH_TTY", "SSH_CLIENT"))
     utf8 = _is_utf8(environment)
@@ -110,6 +133,8 @@ def _clipboards(environment: Mapping[str, str]) -> tuple[tuple[str, ...], ...]:
 def obstacle(environment: Mapping[str, str], *, reads: bool, writes: bool) -> str | None:
     """Return why the app cannot run here, `None` if it can. It reads keys from standard input and draws on standard
     error, so that standard output can be redirected. `reads` and `writes` are whether these are terminals."""
+    if SERVED in environment:
+        return None
     if not reads:
         return "standard input is not a terminal"
     if not writes:

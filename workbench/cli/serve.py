@@ -1,0 +1,171 @@
+"""`workbench serve`: the app in a browser."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import socket
+import sys
+from typing import TYPE_CHECKING
+from urllib.parse import SplitResult, urlsplit
+
+from workbench.cli.app import add_app_options
+from workbench.cli.app import execute as open_app
+from workbench.cli.model_options import model_options
+from workbench.cli.parser import natural, number_from
+from workbench.evaluation.exit_codes import OK, USAGE
+
+if TYPE_CHECKING:
+    from workbench.web.server import Settings
+
+PORT = 8765
+VISITORS = 4
+IDLE_MINUTES = 60
+
+_WITHOUT_TLS = (
+    "Nothing encrypts what goes to other machines: whoever is in between reads all that is shown and typed, and can "
+    "use the address too. A tunnel needs none of this: 'ssh -L {port}:127.0.0.1:{port} HOST'"
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_app_options(parser)
+    parser.set_defaults(read_only=False)
+    served = parser.add_argument_group("serving")
+    served.add_argument(
+        "--port", type=_port, default=PORT, metavar="N", help=f"the port (default {PORT}); 0 takes a free one"
+    )
+    served.add_argument(
+        "--host", default="127.0.0.1", metavar="ADDRESS", help="the address to listen at (default 127.0.0.1)"
+    )
+    served.add_argument(
+        "--without-tls",
+        action="store_true",
+        help="listen for other machines (--host) although nothing encrypts what goes there",
+    )
+    served.add_argument(
+        "--public-url",
+        type=_public,
+        metavar="URL",
+        help="the address under which a proxy offers this server, such as https://workbench.example.org",
+    )
+    served.add_argument(
+        "--visitors",
+        type=natural,
+        default=VISITORS,
+        metavar="N",
+        help=f"how many browsers may have the app at a time, each a process of its own (default {VISITORS})",
+    )
+    served.add_argument(
+        "--idle",
+        type=_minutes,
+        default=IDLE_MINUTES,
+        metavar="MINUTES",
+        help=f"end the app of a visitor who has typed nothing for so long (default {IDLE_MINUTES}); 0: never",
+    )
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Serve until Ctrl+C; returns an exit code. The app of a visitor is the same command, told so by a variable."""
+    from workbench.config.environment import SERVED
+
+    if SERVED in os.environ:
+        return open_app(arguments)
+    from workbench.cli.door import warn
+
+    reason = _obstacle(arguments)
+    if reason is not None:
+        warn(reason)
+        return USAGE
+    try:
+        from workbench.web.server import AppServer
+        from workbench.web.visitor import app_for
+    except ImportError as error:
+        warn(f"the app in a browser needs the extra 'web' ({error}): pip install 'toolcall-workbench[web]'")
+        return USAGE
+    if model_options(arguments) is None:  # rather here than in the page of each visitor
+        return USAGE
+    import asyncio
+
+    settings = _settings(arguments)
+    app = app_for(sys.argv[1:], os.environ, read_only=arguments.read_only)
+
+    def ready(address: str) -> None:
+        from workbench.cli.door import write
+
+        what = "Showing, read-only, what is here" if settings.read_only else "Serving Workbench"
+        write(f"{what} at\n\n    {address}/?token={settings.gate.token}\n\n")
+        write("Whoever knows this address can use it. Ctrl+C ends the server and the apps of its visitors.\n")
+        if not _only_here(arguments):
+            warn(_WITHOUT_TLS.format(port=address.rpartition(":")[2]))
+
+    try:
+        asyncio.run(AppServer(app, settings).run(ready))
+    except OSError as error:
+        warn(f"nothing can be served at {arguments.host}, port {arguments.port}: {error.strerror or error}")
+        return USAGE
+    return OK
+
+
+def _obstacle(arguments: argparse.Namespace) -> str | None:
+    """Return why nothing can be served like this, if so."""
+    if not _only_here(arguments) and not arguments.without_tls:
+        return (
+            f"--host {arguments.host} lets other machines in, and nothing would encrypt what is typed and shown. Reach"
+            f" this machine by a tunnel ('ssh -L {arguments.port}:127.0.0.1:{arguments.port} HOST', and no --host), put"
+            " a proxy with TLS in front (--public-url), or say --without-tls"
+        )
+    if arguments.read_only and (arguments.record is not None or arguments.trust):
+        return "--read-only runs nothing: leave out --record and --trust"
+    return None
+
+
+def _only_here(arguments: argparse.Namespace) -> bool:
+    from workbench.web.gate import is_loopback
+
+    return is_loopback(arguments.host)
+
+
+def _settings(arguments: argparse.Namespace) -> Settings:
+    from workbench.web.gate import Gate
+    from workbench.web.server import Settings
+
+    only_here = _only_here(arguments)
+    names = () if only_here else (arguments.host, socket.gethostname(), socket.getfqdn())
+    return Settings(
+        host=arguments.host,
+        port=arguments.port,
+        visitors=arguments.visitors,
+        idle_s=arguments.idle * 60 or None,
+        read_only=arguments.read_only,
+        gate=Gate(frozenset(name.lower() for name in names), by_address=not only_here, public=arguments.public_url),
+    )
+
+
+def _port(text: str) -> int:
+    number = number_from(text, 0)
+    if number > 65535:
+        raise argparse.ArgumentTypeError("write a port from 0 to 65535")
+    return number
+
+
+def _minutes(text: str) -> float:
+    try:
+        minutes = float(text)
+    except ValueError:
+        minutes = -1
+    if not 0 <= minutes < 1e6:
+        raise argparse.ArgumentTypeError("write minutes, or 0 for never")
+    return minutes
+
+
+def _public(text: str) -> SplitResult:
+    try:
+        parts = urlsplit(text)
+        is_fine = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.path in ("", "/")
+        is_fine = is_fine and "@" not in parts.netloc and not parts.query and not parts.fragment
+    except ValueError:
+        is_fine = False
+    if not is_fine:
+        raise argparse.ArgumentTypeError("write an address without a path, such as https://workbench.example.org")
+    return parts

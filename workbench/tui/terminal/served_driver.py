@@ -1,0 +1,188 @@
+"""The driver of an app that is shown in a browser: it talks to the web server of `workbench serve` through two pipes.
+
+What goes either way is a packet: one byte for its kind (`D` for what a terminal would get or send, `M` for JSON about
+the connection), four for its length (big endian), and the content.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import codecs
+import json
+import logging
+import os
+import select
+import sys
+import time
+from threading import Event, Lock, Thread
+from typing import TYPE_CHECKING
+
+from textual import events
+from textual._xterm_parser import XTermParser
+from textual.geometry import Size
+
+from workbench.dataclasses import dataclass
+from workbench.tui.terminal.driver import MOST_WAITING, READ_BYTES, SELECT_TIMEOUT_S, StagedDriver
+from workbench.tui.terminal.input import MAX_COLUMNS, MAX_ROWS, TerminalInput
+from workbench.tui.terminal.output_stage import Erasing, OutputStage
+
+if TYPE_CHECKING:
+    from textual.app import App
+
+_log = logging.getLogger(__name__)
+
+GREETING = b"__GANGLION__\n"
+"""The first line that the server expects."""
+
+LARGEST_PACKET = 1 << 24
+"""A server that sends more than this at once is none of ours."""
+
+_STARTS = "\x1b[?1049h\x1b[?1000h\x1b[?1003h\x1b[?1015h\x1b[?1006h\x1b[?25l\x1b[?2026$p\x1b[?2004h"
+"""Alternate screen, mouse, no cursor, whole frames, marked pastes."""
+
+_EMULATOR = Erasing(keeps_colour=True, within_row=True)
+"""How xterm.js, which draws in the browser, erases."""
+
+
+@dataclass(frozen=True)
+class Pipes:
+    """Descriptors of the pipes from and to the server. No other program inherits them."""
+
+    reading: int
+    writing: int
+
+
+_pipes: list[Pipes] = []
+
+
+def take_pipes() -> None:
+    """Keep standard input and output for the driver. From now on nothing else in this process, and no program that it
+    starts, reads what was typed or writes between packets: input is empty, and what is printed goes to standard error.
+    """
+    _pipes.append(Pipes(os.dup(0), os.dup(1)))
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    sys.stdout.flush()
+    os.dup2(2, 1)
+
+
+class ServedDriver(StagedDriver):
+    """Draws in a browser."""
+
+    def __init__(
+        self, app: App[object], *, debug: bool = False, mouse: bool = True, size: tuple[int, int] | None = None
+    ) -> None:
+        super().__init__(app, debug=debug, mouse=mouse, size=size or _size_at_start())
+        self._pipes = _pipes[-1]
+        self._parser = XTermParser(debug)
+        self._input = TerminalInput()
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        self.stage = OutputStage(_EMULATOR)
+        self._stopped = Event()
+        self._lock = Lock()
+        self._gone = False
+        """Whether nobody reads what is written."""
+        self._thread = Thread(target=self._read, name="textual-input", daemon=True)
+
+    @property
+    def is_web(self) -> bool:
+        return True
+
+    def write(self, data: str) -> None:
+        if not self._draws:
+            self.stage.passes(data)
+        self._send(b"D", data.encode("utf-8", errors="replace"))
+
+    def _send(self, kind: bytes, content: bytes) -> None:
+        left = memoryview(b"%s%s%s" % (kind, len(content).to_bytes(4, "big"), content))
+        with self._lock:
+            self._write_all(left)
+
+    def _write_all(self, left: memoryview) -> None:
+        while left and not self._gone:
+            try:
+                left = left[os.write(self._pipes.writing, left) :]
+            except OSError as error:
+                self._gone = True
+                _log.warning("the web server is gone: %s", error)
+
+    def flush(self) -> None:
+        pass
+
+    def start_application_mode(self) -> None:
+        self._write_all(memoryview(GREETING))
+        self.write(_STARTS)
+        size = Size(*(self._size or (80, 24)))
+        asyncio.get_running_loop().call_soon(self._app.post_message, events.Resize(size, size))
+        self._thread.start()
+
+    def disable_input(self) -> None:
+        self._stopped.set()
+
+    def stop_application_mode(self) -> None:
+        self._stopped.set()
+        self._send(b"M", b'{"type": "exit"}')
+
+    def open_url(self, url: str, new_tab: bool = True) -> None:
+        """Have the browser open an address."""
+        self._send(b"M", json.dumps({"type": "open_url", "url": url, "new_tab": new_tab}).encode())
+
+    def _read(self) -> None:
+        """Read packets until the app stops or the server is gone."""
+        waiting = bytearray()
+        while not self._stopped.is_set():
+            if self._app.message_queue_size > MOST_WAITING:
+                self._stopped.wait(SELECT_TIMEOUT_S)
+                continue
+            wait_s = self._input.wait_s(time.monotonic())
+            wait_s = SELECT_TIMEOUT_S if wait_s is None else min(wait_s, SELECT_TIMEOUT_S)
+            if not select.select([self._pipes.reading], [], [], wait_s)[0]:
+                self._pass_on(self._input.pause(time.monotonic()))
+                continue
+            read = os.read(self._pipes.reading, READ_BYTES)
+            waiting += read
+            if not read or not self._take_packets(waiting):
+                self._app.call_later(self._app.run_action, "terminal_gone")
+                return
+
+    def _take_packets(self, waiting: bytearray) -> bool:
+        """Handle all whole packets. Returns whether the server can be understood."""
+        while len(waiting) >= 5:
+            kind, size = bytes(waiting[:1]), int.from_bytes(waiting[1:5], "big")
+            if size > LARGEST_PACKET or kind not in (b"D", b"M"):
+                _log.error("the web server sent what is no packet")
+                return False
+            if len(waiting) < 5 + size:
+                break
+            content = bytes(waiting[5 : 5 + size])
+            del waiting[: 5 + size]
+            if kind == b"D":
+                self._pass_on(self._input.take(self._decoder.decode(content), time.monotonic()))
+            else:
+                self._handle(json.loads(content))
+        return True
+
+    def _handle(self, told: dict[str, object]) -> None:
+        """Handle what the server tells of the browser."""
+        match told:
+            case {"type": "resize", "width": int(width), "height": int(height)}:
+                size = Size(min(max(width, 1), MAX_COLUMNS), min(max(height, 1), MAX_ROWS))
+                self._size = (size.width, size.height)
+                self.process_message(events.Resize(size, size))
+            case {"type": "focus"}:
+                self.process_message(events.AppFocus())
+            case {"type": "blur"}:
+                self.process_message(events.AppBlur())
+            case {"type": "quit"}:
+                self._app.call_later(self._app.run_action, "terminal_gone")
+
+
+def _size_at_start() -> tuple[int, int]:
+    try:
+        return (
+            min(max(int(os.environ["COLUMNS"]), 1), MAX_COLUMNS),
+            min(max(int(os.environ["LINES"]), 1), MAX_ROWS),
+        )
+    except (KeyError, ValueError):
+        return 80, 24

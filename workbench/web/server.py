@@ -1,0 +1,266 @@
+"""The web server of `workbench serve`: textual-serve behind a gate, with a limited number of visitors.
+
+textual-serve as it is published starts a process for whoever connects, whatever page told the browser to, asks other
+machines for a font, and hands its command to a shell. Here every request passes `web.gate` first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import signal
+from collections.abc import Awaitable, Callable
+from dataclasses import field
+
+from aiohttp import WSCloseCode, WSMsgType, web
+from textual_serve.server import Server
+
+from workbench.dataclasses import dataclass
+from workbench.web.gate import COOKIE, Gate
+from workbench.web.pages import SCRIPT, SECURITY, app_page, entry_page, message_page, policy
+from workbench.web.visitor import ENDING_S, App, Visitor
+
+_Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+LARGEST_SIZE = (1_000, 500)
+"""Columns and rows of the largest app."""
+
+FONT_SIZES = range(6, 73)
+HEARTBEAT_S = 15.0
+"""How often a browser is asked whether it is still there."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Where and for how many visitors an app is served. A visitor who types nothing for `idle_s` is sent away;
+    `None`: never."""
+
+    host: str
+    port: int
+    visitors: int
+    idle_s: float | None
+    read_only: bool
+    gate: Gate = field(default_factory=Gate)
+
+
+class AppServer(Server):
+    """Serves one app, each visitor with a process of their own."""
+
+    def __init__(self, app: App, settings: Settings) -> None:
+        super().__init__("workbench", settings.host, settings.port, title="Workbench")
+        self._app = app
+        self._settings = settings
+        self._gate = settings.gate
+        self._visitors: set[Visitor] = set()
+        self._taken = 0
+        """How many visitors have a place, those whose app is starting or ending too."""
+        self._ending = 0
+        self._freed = asyncio.Event()
+
+    async def _make_app(self) -> web.Application:
+        app = web.Application(middlewares=[self._guard])
+        path = self._gate.path
+        app.add_routes(
+            [
+                web.get("/", self._enter),
+                web.get(path, self._page),
+                web.get(f"{path}page.js", self._script),
+                web.get(f"{path}ws", self.handle_websocket),
+                web.static(f"{path}static", self.statics_path, show_index=False),
+            ]
+        )
+        return app
+
+    @web.middleware
+    async def _guard(self, request: web.Request, handler: _Handler) -> web.StreamResponse:
+        """Let a request through that is the own page's and knows what it has to. What a page of another origin could
+        read, it learns nothing from: all refusals are alike."""
+        entering = request.path == "/"
+        refusal = self._gate.refusal(
+            request.headers, entering=entering, socket=request.headers.get("Upgrade", "").lower() == "websocket"
+        )
+        if refusal is not None:
+            return _message(403, f"Refused: {refusal}.")
+        if not entering and not self._gate.knows_key(request.cookies.get(COOKIE, "")):
+            return _message(403, *_NO_KEY)
+        try:
+            response = await handler(request)
+        except web.HTTPException as error:
+            return _message(error.status, f"{error.status}: {error.reason}")
+        if not response.prepared:
+            response.headers.update(SECURITY)
+        return response
+
+    async def _enter(self, request: web.Request) -> web.Response:
+        """Take a token for a cookie."""
+        if not self._gate.knows_token(request.query.get("token", "")):
+            return _message(403, *_NO_KEY)
+        response = _html(entry_page(self._gate.path))
+        response.set_cookie(
+            COOKIE,
+            self._gate.key,
+            path=self._gate.path,
+            httponly=True,
+            samesite="Strict",
+            secure=self._gate.origin(request.host).startswith("https"),
+        )
+        return response
+
+    async def _page(self, request: web.Request) -> web.Response:
+        if self._is_full and not self._ending:
+            return _message(503, *self._full())
+        socket = f"ws{self._gate.origin(request.host).removeprefix('http')}{self._gate.path}ws"
+        asked = request.query.get("fontsize", "")
+        idle_s = self._settings.idle_s
+        page = app_page(
+            f"{self._gate.path}static/",
+            socket,
+            int(asked) if asked.isdecimal() and int(asked) in FONT_SIZES else 16,
+            f", when nothing is typed for {idle_s / 60:g} minutes" if idle_s is not None else "",
+            read_only=self._settings.read_only,
+        )
+        return _html(page, socket=socket)
+
+    async def _script(self, _: web.Request) -> web.Response:
+        return web.Response(text=SCRIPT, content_type="text/javascript")
+
+    @property
+    def _is_full(self) -> bool:
+        return self._taken >= self._settings.visitors
+
+    def _full(self) -> tuple[str, str]:
+        many = f"{self._taken} visitor{'s' if self._taken > 1 else ''}"
+        return (
+            f"All places are taken: {many}.",
+            "Close the page of one, or start the server with more places (--visitors).",
+        )
+
+    async def _has_place(self) -> bool:
+        """Take a place, which may become free in a moment: a page that is loaded again waits for the end of its app."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(ENDING_S):
+                while self._is_full and self._ending:
+                    self._freed.clear()
+                    await self._freed.wait()
+        if self._is_full:
+            return False
+        self._taken += 1
+        return True
+
+    async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
+        """Run an app for as long as a browser is connected."""
+        if not await self._has_place():
+            raise web.HTTPServiceUnavailable
+        visitor: Visitor | None = None
+        try:
+            socket = web.WebSocketResponse(heartbeat=HEARTBEAT_S)
+            await socket.prepare(request)
+            visitor = Visitor(self._app, write=socket.send_bytes, write_text=socket.send_str, close=socket.close)
+            self._visitors.add(visitor)
+            await visitor.start(
+                _bounded(request.query.get("width"), 80, 0), _bounded(request.query.get("height"), 24, 1)
+            )
+            idle = asyncio.create_task(self._end_idle(visitor, socket))
+            try:
+                await self._process_messages(socket, visitor)
+            finally:
+                idle.cancel()
+            return socket
+        finally:
+            await asyncio.shield(self._leave(visitor))
+
+    async def _leave(self, visitor: Visitor | None) -> None:
+        self._ending += 1
+        try:
+            if visitor is not None:
+                await visitor.stop()
+                self._visitors.discard(visitor)
+        finally:
+            self._ending -= 1
+            self._taken -= 1
+            self._freed.set()
+
+    async def _end_idle(self, visitor: Visitor, socket: web.WebSocketResponse) -> None:
+        """Send away a visitor who has not done anything for long."""
+        idle_s = self._settings.idle_s
+        loop = asyncio.get_running_loop()
+        while idle_s is not None:
+            left_s = visitor.typed_s + idle_s - loop.time()
+            if left_s <= 0:
+                await socket.close(code=WSCloseCode.GOING_AWAY, message=b"idle")
+                return
+            await asyncio.sleep(left_s)
+
+    async def _process_messages(self, websocket: web.WebSocketResponse, app_service: Visitor) -> None:  # type: ignore[override]
+        """Pass on what a browser sends, until it goes or sends what none of our pages does."""
+        async for message in websocket:
+            if message.type != WSMsgType.TEXT:
+                break
+            try:
+                told = json.loads(message.data)
+            except (ValueError, RecursionError):
+                break
+            match told:
+                case ["stdin", str(text)]:
+                    app_service.typed_s = asyncio.get_running_loop().time()
+                    await app_service.send_bytes(text.encode("utf-8", "ignore"))
+                case ["resize", {"width": int(width), "height": int(height)}]:
+                    await app_service.set_terminal_size(_bounded(width, 80, 0), _bounded(height, 24, 1))
+                case ["ping", int() | float() | str() as data]:
+                    await websocket.send_json(["pong", data])
+                case ["blur", *_]:
+                    await app_service.blur()
+                case ["focus", *_]:
+                    await app_service.focus()
+                case _:
+                    break
+
+    async def run(self, ready: Callable[[str], object]) -> None:
+        """Serve until SIGINT or SIGTERM. `ready` is called with the address, without token, once it can be opened.
+        Raises OSError if the port cannot be had."""
+        runner = web.AppRunner(await self._make_app(), access_log=None, shutdown_timeout=ENDING_S)
+        await runner.setup()
+        try:
+            site = web.TCPSite(runner, self._settings.host, self._settings.port)
+            await site.start()
+            ended = asyncio.Event()
+            for number in (signal.SIGINT, signal.SIGTERM):
+                with contextlib.suppress(NotImplementedError):
+                    asyncio.get_running_loop().add_signal_handler(number, ended.set)
+            ready(_address(self._settings, runner.addresses[0][1]))
+            await ended.wait()
+            await asyncio.gather(*(visitor.stop() for visitor in tuple(self._visitors)))
+        finally:
+            await runner.cleanup()
+
+
+_NO_KEY = (
+    "This page opens from the address that 'workbench serve' printed, with its token.",
+    "Addresses of an earlier server no longer open anything.",
+)
+
+
+def _address(settings: Settings, port: int) -> str:
+    if settings.gate.public is not None:
+        return settings.gate.public.geturl().rstrip("/")
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.host, settings.host)
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+def _bounded(said: str | int | None, otherwise: int, which: int) -> int:
+    """Return columns (0) or rows (1) within their bounds."""
+    try:
+        return min(max(int(said or otherwise), 1), LARGEST_SIZE[which])
+    except ValueError:
+        return otherwise
+
+
+def _html(text: str, status: int = 200, socket: str = "") -> web.Response:
+    response = web.Response(text=text, status=status, content_type="text/html")
+    response.headers.update({**SECURITY, "Content-Security-Policy": policy(socket)})
+    return response
+
+
+def _message(status: int, *lines: str) -> web.Response:
+    return _html(message_page(*lines), status)
