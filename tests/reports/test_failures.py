@@ -23,7 +23,7 @@ def some() -> Failures:
 
 
 def test_the_summary_names_cause_count_subject_and_advice() -> None:
-    assert list(failure_lines(some(), Paint(False))) == [
+    assert list(failure_lines(some().numbers, Paint(False))) == [
         "",
         "Failures by cause: 2 of 3 graded runs",
         "  wrong tool            1 run  weather, but forecast was called 1×",
@@ -35,12 +35,12 @@ def test_the_summary_names_cause_count_subject_and_advice() -> None:
 
 
 def test_a_short_summary_has_no_advice() -> None:
-    assert not any("→ tell" in line for line in failure_lines(some(), Paint(False), with_advice=False))
+    assert not any("→ tell" in line for line in failure_lines(some().numbers, Paint(False), with_advice=False))
 
 
 def test_where_nothing_failed_nothing_is_said() -> None:
     passed = failures_of([called(WEATHER, ("weather", {"city": "Oslo"}))])
-    assert list(failure_lines(passed, Paint(False))) == []
+    assert list(failure_lines(passed.numbers, Paint(False))) == []
 
 
 def test_all_of_it_as_text_names_every_run_and_is_safe_to_show() -> None:
@@ -52,7 +52,7 @@ def test_all_of_it_as_text_names_every_run_and_is_safe_to_show() -> None:
 
 
 def test_the_json_report_points_to_its_runs() -> None:
-    report = failures_report(some())
+    report = failures_report(some().numbers)
     assert [(cause.cause, cause.runs, cause.main) for cause in report.causes] == [
         ("wrong tool", (0,), (0,)),
         ("wrong argument", (1,), (1,)),
@@ -67,6 +67,6 @@ def test_the_json_report_points_to_its_runs() -> None:
 
 def test_a_long_list_of_tools_mixed_up_says_how_much_of_it_is_missing() -> None:
     runs = [called(case_of(call(f"t{number}", {})), (f"u{number}", {})) for number in range(8)]
-    *_, last = failure_lines(failures_of(runs), Paint(False))
+    *_, last = failure_lines(failures_of(runs).numbers, Paint(False))
     assert last.count("→") == 5
     assert last.endswith(", and 3 others")

@@ -48,7 +48,7 @@ def written(results: list[RunResult]) -> dict[str, Any]:
     report = report_of(
         results,
         quality,
-        failures_of((result, CASE) for result in results),
+        failures_of((result, CASE) for result in results).numbers,
         FACTS,
     )
     loaded: dict[str, Any] = json.loads(json_text(report.model_dump(mode="json"), indent=2))
@@ -155,7 +155,7 @@ runs_made_up = st.builds(
 def test_a_report_written_run_by_run_is_the_text_of_the_whole(run: RunResult, number: int) -> None:
     runs, cases = [run] * number, [case_result(TWO_REPEATS)] * number
     records = report_records(runs, cases)
-    document = report_without_records([], quality_of([], {}), failures_of([]), FACTS)
+    document = report_without_records([], quality_of([], {}), failures_of([]).numbers, FACTS)
     whole = document.model_copy(update={name: each.whole() for name, each in records.items()})
     text = json_text(SECRETS.redacted(whole).model_dump(mode="json"), indent=2) + "\n"
     assert "".join(document_pieces(document, records, SECRETS)) == text

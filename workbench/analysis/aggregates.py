@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import field
 
-from workbench.analysis.demanded import runs_per
 from workbench.analysis.totals import nearest_rank
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import GRADED, RunResult
@@ -64,18 +65,16 @@ class AggregateResult:
 def aggregates_of(results: Iterable[RunResult], suites: Mapping[str, Suite]) -> tuple[AggregateResult, ...]:
     """Returns the aggregates of every suite that was run, by its path: one for each model, or one for all of them. Runs
     in quarantine do not count."""
-    runs: dict[str, list[RunResult]] = {}
+    folds: dict[str, list[_AggregateFold]] = {}
     for result in results:
         if result.grading.quarantined:
             continue
-        runs.setdefault(result.suite, []).append(result)
-    return tuple(
-        _aggregated(path, aggregate, model, own)
-        for path, suite in suites.items()
-        if path in runs
-        for aggregate in suite.aggregates
-        for model, own in (runs_per(aggregate.per, _tagged(suite, aggregate, runs[path])) or {None: []}).items()
-    )
+        suite = suites.get(path := result.suite)
+        if path not in folds:
+            folds[path] = [_AggregateFold(path, suite, each) for each in suite.aggregates] if suite is not None else []
+        for fold in folds[path]:
+            fold.add(result)
+    return tuple(found for path in suites for fold in folds.get(path, ()) for found in fold.results())
 
 
 def gate_holds(reached: float | None, threshold: float, *, strictly: bool, at_most: bool = False) -> bool:
@@ -93,36 +92,56 @@ def statistic(name: Statistic, values: Sequence[float]) -> float | None:
     return _STATISTICS[name](values) if values else None
 
 
-def _tagged(suite: Suite, aggregate: Aggregate, runs: list[RunResult]) -> list[RunResult]:
-    if not aggregate.tags:
-        return runs
-    wanted = set(aggregate.tags)
-    cases = {case.id for case in suite.cases if wanted.intersection((*suite.tags, *case.tags))}
-    return [run for run in runs if run.case_id in cases]
+@dataclass
+class _Values:
+    """The values of an aggregate that the runs of a model have, or those of all models. `counts` tells whether any of
+    them could be graded."""
+
+    found: array[float] = field(default_factory=lambda: array("d"))
+    zeros: int = 0
+    counts: bool = False
 
 
-def _aggregated(path: str, aggregate: Aggregate, model: str | None, runs: Sequence[RunResult]) -> AggregateResult:
-    values = values_of(runs, aggregate.of)
-    return AggregateResult(
-        path,
-        aggregate.name,
-        aggregate.of,
-        aggregate.tags,
-        len(values),
-        {name: statistic(name, values) for name in aggregate.statistics},
-        tuple(_gates(aggregate, values)),
-        model,
-        sum((scored := _scored(run, aggregate.of)) is not None and counts_zero(scored) for run in _graded(runs)),
-    )
+class _AggregateFold:
+    """An aggregate of a suite, to which runs are added one by one."""
+
+    def __init__(self, path: str, suite: Suite, aggregate: Aggregate) -> None:
+        self._path = path
+        self._aggregate = aggregate
+        wanted = set(aggregate.tags)
+        tagged = (case.id for case in suite.cases if wanted.intersection((*suite.tags, *case.tags)))
+        self._cases = frozenset(tagged) if wanted else None
+        self._values: dict[str | None, _Values] = {None: _Values()} if aggregate.per == "batch" else {}
+
+    def add(self, run: RunResult) -> None:
+        """Add a run of the suite."""
+        if self._cases is not None and run.case_id not in self._cases:
+            return
+        values = self._values.setdefault(None if self._aggregate.per == "batch" else run.model, _Values())
+        values.counts = values.counts or run.status not in ("skipped", "not graded")
+        if run.status in GRADED:
+            if (value := _value(run, self._aggregate.of)) is not None:
+                values.found.append(value)
+            values.zeros += (scored := _scored(run, self._aggregate.of)) is not None and counts_zero(scored)
+
+    def results(self) -> Iterator[AggregateResult]:
+        """Yields what they come to. A model none of whose runs could be graded is left out unless there is no other."""
+        aggregate = self._aggregate
+        counting = {model: own for model, own in self._values.items() if own.counts}
+        for model, own in (counting or self._values or {None: _Values()}).items():
+            values = own.found
+            statistics = {name: statistic(name, values) for name in aggregate.statistics}
+            gates = tuple(_gates(aggregate, values))
+            yield AggregateResult(
+                *(self._path, aggregate.name, aggregate.of, aggregate.tags, len(values), statistics, gates),
+                model,
+                own.zeros,
+            )
 
 
 def values_of(runs: Iterable[RunResult], of: str) -> list[float]:
     """Returns the values of a measure (`workbench.suite.rules.measures_of`), of the graded runs that have one."""
-    return [value for run in _graded(runs) if (value := _value(run, of)) is not None]
-
-
-def _graded(runs: Iterable[RunResult]) -> list[RunResult]:
-    return [run for run in runs if run.status in GRADED]
+    return [value for run in runs if run.status in GRADED and (value := _value(run, of)) is not None]
 
 
 def _gates(aggregate: Aggregate, values: Sequence[float]) -> Iterator[AggregateGate]:

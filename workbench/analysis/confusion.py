@@ -58,18 +58,32 @@ def confusion_of(runs: Iterable[tuple[Sequence[str], Sequence[str]]]) -> Confusi
     """Count runs, each given as the tools that it was expected to call and those that it called, in order. The deciding
     grader does not matter: within a run equal tools are paired in any order, and the rest is paired in order, so that a
     tool called in place of another is paired with it."""
-    counts: Counter[Pair] = Counter()
-    names: dict[str, str] = {}
-    known: dict[str, str] = {}
-
-    def canonical(name: str) -> str:
-        if name not in known:
-            known[name] = names.setdefault(normalised_name(name), name)
-        return known[name]
-
+    fold = ConfusionFold()
     for expected, called in runs:
-        counts.update(_pairs([canonical(name) for name in expected], [canonical(name) for name in called]))
-    return Confusion(counts)
+        fold.add(expected, called)
+    return fold.found()
+
+
+class ConfusionFold:
+    """Counts as `confusion_of`, run by run."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[Pair] = Counter()
+        self._names: dict[str, str] = {}
+        self._known: dict[str, str] = {}
+
+    def add(self, expected: Sequence[str], called: Sequence[str]) -> None:
+        """Add a run."""
+        self._counts.update(_pairs([*map(self._canonical, expected)], [*map(self._canonical, called)]))
+
+    def found(self) -> Confusion:
+        """Returns the counts so far."""
+        return Confusion(self._counts)
+
+    def _canonical(self, name: str) -> str:
+        if name not in self._known:
+            self._known[name] = self._names.setdefault(normalised_name(name), name)
+        return self._known[name]
 
 
 def _pairs(expected: Sequence[str], called: Sequence[str]) -> Iterator[Pair]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 
 from workbench.analysis.causes import CAUSES, NEVER_ALONE, Cause, Subject, first_advice
-from workbench.analysis.confusion import Confusion, confusion_of
+from workbench.analysis.confusion import Confusion, ConfusionFold
 from workbench.checks.describe import describe_value
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import GRADED, Issue, IssueKind, RunResult, StepGrade, reason_of
@@ -63,6 +64,14 @@ class CauseGroup:
     cause: Cause
     runs: tuple[FailedRun, ...]
 
+    @cached_property
+    def numbers(self) -> CauseNumbers:
+        """The same in numbers."""
+        fold = _CauseFold(self.cause)
+        for run in self.runs:
+            fold.add(run.index, run.result, run.symptoms)
+        return fold.numbers()
+
     @property
     def main(self) -> int:
         """For how many of the runs this is the main cause."""
@@ -76,15 +85,59 @@ class CauseGroup:
     @cached_property
     def subjects(self) -> tuple[tuple[Subject, int], ...]:
         """The tools and parameters concerned, each with its frequency, the most frequent first."""
-        found = Counter(
-            symptom.subject for run in self.runs for symptom in run.symptoms_of(self.cause) if symptom.subject
-        )
-        return tuple(sorted(found.items(), key=lambda entry: (-entry[1], str(entry[0]))))
+        return self.numbers.subjects
 
     @property
     def advice(self) -> str:
         """What to do first, in one line."""
         return first_advice(self.cause, self.subjects[0][0] if self.subjects else None)
+
+
+@dataclass(frozen=True)
+class CauseNumbers:
+    """The failed runs that have a cause: their numbers among all runs, of those of which it is the main one too, how
+    many cases they belong to, whatever the model, and the tools and parameters concerned, the most frequent first."""
+
+    cause: Cause
+    indices: Sequence[int]
+    main_indices: Sequence[int]
+    cases: int
+    subjects: tuple[tuple[Subject, int], ...]
+
+    @property
+    def advice(self) -> str:
+        """What to do first, in one line."""
+        return first_advice(self.cause, self.subjects[0][0] if self.subjects else None)
+
+
+class _CauseFold:
+    def __init__(self, cause: Cause) -> None:
+        self._cause = cause
+        self._indices, self._main = array("L"), array("L")
+        self._cases: set[tuple[str, str]] = set()
+        self._subjects: Counter[Subject] = Counter()
+
+    def add(self, index: int, result: RunResult, symptoms: Sequence[Symptom]) -> None:
+        self._indices.append(index)
+        if symptoms[0].cause == self._cause:
+            self._main.append(index)
+        self._cases.add((result.suite, result.case_id))
+        mine = (symptom for symptom in symptoms if symptom.cause == self._cause)
+        self._subjects.update(symptom.subject for symptom in mine if symptom.subject)
+
+    def numbers(self) -> CauseNumbers:
+        subjects = tuple(sorted(self._subjects.items(), key=lambda entry: (-entry[1], str(entry[0]))))
+        return CauseNumbers(self._cause, self._indices, self._main, len(self._cases), subjects)
+
+
+@dataclass(frozen=True)
+class FailureNumbers:
+    """The failed runs by cause, in numbers: some bytes for each. Otherwise as `Failures`."""
+
+    graded: int
+    failed: int
+    groups: tuple[CauseNumbers, ...]
+    confusion: Confusion
 
 
 @dataclass(frozen=True)
@@ -97,32 +150,50 @@ class Failures:
     groups: tuple[CauseGroup, ...]
     confusion: Confusion
 
+    @cached_property
+    def numbers(self) -> FailureNumbers:
+        """The same in numbers."""
+        return FailureNumbers(
+            self.graded, len(self.runs), tuple(group.numbers for group in self.groups), self.confusion
+        )
+
 
 def failures_of(runs: Iterable[tuple[RunResult, Case | None]]) -> Failures:
     """Find out why runs failed; each comes with the case that it was graded by, or with `None` if it does not count.
     The cost grows with runs and issues. Runs are consumed one by one."""
-    graded = 0
     failed: list[FailedRun] = []
-    asked_and_called: list[tuple[list[str], list[str]]] = []
+    found = failure_numbers(runs, lambda *run: failed.append(FailedRun(run[0], run[1].small, run[2])))
+    by_cause: dict[Cause, list[FailedRun]] = {}
+    for run in failed:
+        for cause in run.causes:
+            by_cause.setdefault(cause, []).append(run)
+    groups = tuple(CauseGroup(group.cause, tuple(by_cause[group.cause])) for group in found.groups)
+    return Failures(found.graded, tuple(failed), groups, found.confusion)
+
+
+def failure_numbers(
+    runs: Iterable[tuple[RunResult, Case | None]],
+    each: Callable[[int, RunResult, tuple[Symptom, ...]], object] = lambda *_: None,
+) -> FailureNumbers:
+    """Find out why runs failed, as `failures_of`, without keeping any; `each` is called with the failed ones."""
+    graded = failed = 0
+    folds: dict[Cause, _CauseFold] = {}
+    confusion = ConfusionFold()
     for index, (result, case) in enumerate(runs):
         if case is None or result.status not in GRADED:
             continue
         graded += 1
         if result.status == "failed":
-            failed.append(FailedRun(index, result.small, _symptoms(result, case)))
+            failed += 1
+            symptoms = _symptoms(result, case)
+            each(index, result, symptoms)
+            for cause in dict.fromkeys(symptom.cause for symptom in symptoms):
+                folds.setdefault(cause, _CauseFold(cause)).add(index, result, symptoms)
         if case.expects_calls_or_none:
             called = [*result.called]
-            asked_and_called.append((_named(_tools_asked_for(result, case), called), called))
-    by_cause: dict[Cause, list[FailedRun]] = {}
-    for run in failed:
-        for cause in run.causes:
-            by_cause.setdefault(cause, []).append(run)
-    return Failures(
-        graded=graded,
-        runs=tuple(failed),
-        groups=tuple(CauseGroup(cause, tuple(by_cause[cause])) for cause in CAUSES if cause in by_cause),
-        confusion=confusion_of(asked_and_called),
-    )
+            confusion.add(_named(_tools_asked_for(result, case), called), called)
+    groups = tuple(folds[cause].numbers() for cause in CAUSES if cause in folds)
+    return FailureNumbers(graded, failed, groups, confusion.found())
 
 
 _CAUSE_OF: Mapping[IssueKind, Cause] = {

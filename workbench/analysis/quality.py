@@ -4,15 +4,14 @@ cases."""
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from workbench.analysis.aggregates import SLACK, AggregateResult
-from workbench.analysis.demanded import RunOfModel
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import GRADED, RunResult, Status
-from workbench.grading.repeats import CaseResult, case_results, path_of_suite
+from workbench.grading.repeats import Cases, case_results, path_of_suite
 from workbench.grading.scoring import Scored, counted_score, counts_zero, mean
 from workbench.suite.model import Gate
 from workbench.suite.settings import Grading
@@ -54,7 +53,7 @@ class Quality:
 
     met: bool
     gates: tuple[GateResult, ...]
-    cases: tuple[CaseResult, ...] = ()
+    cases: Cases = field(default_factory=lambda: case_results(()))
     aggregates: tuple[AggregateResult, ...] = ()
 
     @property
@@ -64,7 +63,7 @@ class Quality:
 
 
 def quality_of(
-    results: Iterable[RunResult],
+    results: Sequence[RunResult],
     gates: Mapping[str, Gate],
     min_score: float | None = None,
     *,
@@ -79,8 +78,7 @@ def quality_of(
     suite, replaces all of these gates, so that none of them is in the result. A suite without a gate is
     good enough when no case failed, by the rule for its repeats.
     """
-    results = tuple(results)
-    cases = tuple(case_results(results, suite_of))
+    cases = case_results(results, suite_of)
     known = {(each.suite, each.model): each for each in watched}
     rate = next((each.gate for each in known.values() if each.suite is None), None)
     if min_score is not None or rate is not None:
@@ -88,14 +86,16 @@ def quality_of(
         asked = tuple(as_watched(gates_of(None, demanded, results), known))
         without_gates = tuple(replace(each, gates=()) for each in aggregates)
         return Quality(bool(asked) and all(gate.met for gate in asked), asked, cases, without_gates)
-    with_failures = {
-        case.runs[0].suite for case in cases if case.status == "failed" and not case.runs[0].grading.quarantined
-    }
+    with_failures = {case.runs[0].suite for case in cases.of("failed") if not case.runs[0].grading.quarantined}
     checked: list[GateResult] = []
     met = True
-    for suite in dict.fromkeys(result.suite for result in results):
-        runs = [result for result in results if result.suite == suite]
-        demands = tuple(as_watched(gates_of(suite, gates.get(suite, Gate.model_construct()), runs), known))
+    reached: dict[str, GateFold] = {}
+    for result in results:
+        if (fold := reached.get(suite := result.suite)) is None:
+            fold = reached[suite] = GateFold(suite, gates.get(suite, Gate.model_construct()))
+        fold.add(result)
+    for suite, fold in reached.items():
+        demands = tuple(as_watched(fold.results(), known))
         checked += demands
         gated = [demand.met for demand in demands]
         gated += [gate.met for each in aggregates if each.suite == suite for gate in each.gates]
@@ -111,9 +111,11 @@ def as_watched(
         yield replace(gate, watched=watched.get((gate.suite, gate.model))) if gate.measure == "pass rate" else gate
 
 
-class GatedRun(RunOfModel, Scored, Protocol):
+class GatedRun(Scored, Protocol):
     """What gates need of a run: what a `RunResult` and its summary have in common."""
 
+    @property
+    def model(self) -> str: ...
     @property
     def status(self) -> Status: ...
     @property

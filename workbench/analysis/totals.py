@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from workbench.dataclasses import dataclass
-from workbench.grading.grade import GRADED, RunResult
+from workbench.grading.grade import GRADED, RunResult, Status
 from workbench.grading.judgements import NOBODY_ASKED, JudgeUse
+from workbench.grading.lazy import Chosen
 from workbench.grading.scoring import mean
 from workbench.trajectory.messages import Usage
 
@@ -59,39 +61,79 @@ class Totals:
         return self.passed + self.warned + self.failed
 
 
-def that_count(results: Iterable[RunResult]) -> tuple[RunResult, ...]:
+def that_count(results: Iterable[RunResult]) -> Sequence[RunResult]:
     """Returns the runs that count. A fork is an experiment: it counts for its case only where all runs are forks."""
-    results = tuple(results)
-    return tuple(result for result in results if not result.is_fork) or results
+    results = results if isinstance(results, Sequence) else tuple(results)
+    counting = array("L", (index for index, result in enumerate(results) if not result.is_fork))
+    return Chosen(results, counting) if 0 < len(counting) < len(results) else results
 
 
 def totals_of(results: Iterable[RunResult]) -> Totals:
     """Returns the totals of runs."""
-    results = tuple(results)
-    counts = Counter(result.status for result in results)
-    graded = [result for result in results if result.status in GRADED]
-    scores = [result.score for result in graded if result.score is not None]
-    usages = [usage for result in results if (usage := result.usage) is not None]
-    cost = cost_of_runs([result.cost_usd for result in results])
-    return Totals(
-        runs=len(results),
-        passed=counts["passed"],
-        warned=counts["warned"],
-        failed=counts["failed"],
-        errors=counts["error"],
-        skipped=counts["skipped"],
-        stopped=counts["stopped"],
-        not_graded=counts["not graded"],
-        mean_score=mean(scores) if scores else None,
-        pass_rate=(counts["passed"] + counts["warned"]) / len(graded) if graded else None,
-        latency=latency_of([result.latency_ms for result in graded]),
-        usage=sum(usages, Usage()) if usages else None,
-        retries=sum(result.retries for result in results),
-        executions=sum(result.executions for result in results),
-        cost_usd=cost.dollars,
-        runs_of_unknown_cost=cost.unknown,
-        judging=sum((result.judging for result in results), NOBODY_ASKED),
-    )
+    fold = TotalsFold()
+    for result in results:
+        fold.add(result)
+    return fold.totals()
+
+
+def totals_by_model(results: Iterable[RunResult]) -> tuple[Totals, dict[str, Totals]]:
+    """Returns the totals of all runs, and those of each model, in the order of the models."""
+    whole, models = TotalsFold(), dict[str, TotalsFold]()
+    for result in results:
+        whole.add(result)
+        models.setdefault(result.model, TotalsFold()).add(result)
+    return whole.totals(), {model: fold.totals() for model, fold in models.items()}
+
+
+class TotalsFold:
+    """The totals of runs that are added one by one; some numbers are kept of each."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[Status] = Counter()
+        self._scores, self._latencies, self._costs = array("d"), array("d"), array("d")
+        self._usage: Usage | None = None
+        self._retries = self._executions = 0
+        self._judging = NOBODY_ASKED
+
+    def add(self, result: RunResult) -> None:
+        """Add a run."""
+        self._counts[result.status] += 1
+        if result.status in GRADED:
+            self._latencies.append(result.latency_ms)
+            if (score := result.score) is not None:
+                self._scores.append(score)
+        if (usage := result.usage) is not None:
+            self._usage = usage if self._usage is None else self._usage + usage
+        if (cost := result.cost_usd) is not None:
+            self._costs.append(cost)
+        self._retries += result.retries
+        self._executions += result.executions
+        if result.judging is not NOBODY_ASKED:
+            self._judging += result.judging
+
+    def totals(self) -> Totals:
+        """Returns the totals so far."""
+        counts, runs, graded = self._counts, self._counts.total(), len(self._latencies)
+        cost = _cost(self._costs, runs - len(self._costs))
+        return Totals(
+            runs=runs,
+            passed=counts["passed"],
+            warned=counts["warned"],
+            failed=counts["failed"],
+            errors=counts["error"],
+            skipped=counts["skipped"],
+            stopped=counts["stopped"],
+            not_graded=counts["not graded"],
+            mean_score=mean(self._scores) if self._scores else None,
+            pass_rate=(counts["passed"] + counts["warned"]) / graded if graded else None,
+            latency=latency_of(self._latencies),
+            usage=self._usage,
+            retries=self._retries,
+            executions=self._executions,
+            cost_usd=cost.dollars,
+            runs_of_unknown_cost=cost.unknown,
+            judging=self._judging,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +148,11 @@ class Cost:
 def cost_of_runs(costs: Sequence[float | None]) -> Cost:
     """Add up the costs of runs, each `None` where it is not known."""
     known = [cost for cost in costs if cost is not None]
-    unknown, dollars = len(costs) - len(known), math.fsum(known)
+    return _cost(known, len(costs) - len(known))
+
+
+def _cost(known: Sequence[float], unknown: int) -> Cost:
+    dollars = math.fsum(known)
     nothing_known = not known or (unknown and not dollars)
     return Cost(None if nothing_known else dollars, unknown)
 

@@ -143,7 +143,8 @@ def _side(
     grading = grading_of(history, batch, wanted)
     runs = history.runs(batch.number, grading)
     if by is not None:
-        from workbench.evaluation.stored_report import as_graded_by, result_of_row
+        from workbench.evaluation.stored_report import as_graded_by
+        from workbench.evaluation.stored_runs import result_of_row
 
         def graded_by_it(run: RunRow) -> RunRow:
             for _, recording in history.recordings((run,), grading, damaged.append) if run.figures is not None else ():

@@ -12,7 +12,8 @@ from workbench.cli.history_command import HistoryCommand, grading_of
 from workbench.cli.report_output import can_record_in
 from workbench.dataclasses import dataclass
 from workbench.evaluation.exit_codes import OK, USAGE
-from workbench.evaluation.stored_report import result_of_row, stored_report
+from workbench.evaluation.stored_report import stored_report
+from workbench.evaluation.stored_runs import result_of_row
 from workbench.exporting.exported import exported_run
 from workbench.exporting.forms import FORMS
 from workbench.history.history import History

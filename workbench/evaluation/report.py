@@ -4,25 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, SupportsIndex, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from workbench.analysis.aggregates import AggregateResult, aggregates_of, statistic, values_of
-from workbench.analysis.failures import Failures, failures_of
+from workbench.analysis.failures import FailureNumbers, failure_numbers
 from workbench.analysis.quality import GateResult, Quality, quality_of
-from workbench.analysis.totals import Totals, that_count, totals_of
+from workbench.analysis.totals import Totals, that_count, totals_by_model
 from workbench.batches.redacting import shown_result
 from workbench.config.secrets import NO_SECRETS, Secrets
 from workbench.dataclasses import dataclass
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, QUALITY_MISSED, USAGE
 from workbench.evaluation.plan import FinishedRun
 from workbench.grading.grade import RunResult
+from workbench.grading.lazy import Lazy
 from workbench.grading.repeats import CaseResult, path_of_suite
 from workbench.reports.failures import failure_lines
 from workbench.reports.forms import PLAIN_WIDTH
 from workbench.reports.paint import Paint
-from workbench.reports.text import Amount, runs_table, text_report
+from workbench.reports.text import LINES_MAX, Amount, runs_table, text_report
 from workbench.reports.timing import Timing, timing_line
 from workbench.reports.visible import one_line
 from workbench.suite.lines import LineOf, no_line
@@ -35,6 +37,7 @@ from workbench.version import __version__
 if TYPE_CHECKING:  # imported where they are used: not every report is compared, or becomes JSON
     from workbench.analysis.stopping import Watch
     from workbench.analysis.watched import PairWatched
+    from workbench.evaluation.stored_runs import StoredRuns
     from workbench.history.records import ShardRef
     from workbench.reports.baseline import AgainstBaseline
     from workbench.reports.json_report import BatchFacts, ReportDocument
@@ -43,17 +46,27 @@ if TYPE_CHECKING:  # imported where they are used: not every report is compared,
     from workbench.reports.runs_report import ShownCase, ShownRun
 
 
-class CaseResults(tuple[CaseResult, ...]):
+class CaseResults(Lazy[CaseResult]):
     """What each case came to with each model, in order; `cases["time-in-oslo"]` is the one with that id."""
 
-    __slots__ = ()
+    def __init__(self, cases: Sequence[CaseResult]) -> None:
+        self._cases = cases
+
+    def __len__(self) -> int:
+        return len(self._cases)
+
+    def at(self, index: int) -> CaseResult:
+        return self._cases[index]
 
     @overload
-    def __getitem__(self, key: SupportsIndex | str) -> CaseResult: ...
+    def __getitem__(self, key: int | str) -> CaseResult: ...
     @overload
-    def __getitem__(self, key: slice) -> tuple[CaseResult, ...]: ...
-    def __getitem__(self, key: SupportsIndex | slice | str) -> CaseResult | tuple[CaseResult, ...]:
+    def __getitem__(self, key: slice) -> Sequence[CaseResult]: ...
+    def __getitem__(self, key: int | slice | str) -> CaseResult | Sequence[CaseResult]:
         return self.of(key) if isinstance(key, str) else super().__getitem__(key)
+
+    def __repr__(self) -> str:
+        return repr(tuple(self))
 
     def of(self, case_id: str, *, model: str | None = None, suite: str | Path | None = None) -> CaseResult:
         """Return what a case came to, with a model and of a suite where several were run.
@@ -83,7 +96,8 @@ class Report:
     Holds what really happened; `text`, `document` and `json` leave secrets out.
     """
 
-    runs: tuple[FinishedRun, ...]
+    runs: tuple[FinishedRun, ...] | StoredRuns
+    """In memory, or read from the history one by one."""
     suites: Mapping[str, Suite] = field(repr=False)
     """The suites of the runs, by their paths."""
     started_at: str
@@ -114,15 +128,19 @@ class Report:
     """Where a case is in the file of its suite."""
     secrets: Secrets = field(default=NO_SECRETS, repr=False)
 
-    @property
-    def results(self) -> tuple[RunResult, ...]:
+    @cached_property
+    def results(self) -> Sequence[RunResult]:
         """The results of all runs."""
-        return tuple(run.result for run in self.runs)
+        return tuple(run.result for run in self.runs) if isinstance(self.runs, tuple) else self.runs.results
+
+    @cached_property
+    def _counting(self) -> Sequence[RunResult]:
+        return that_count(self.results)
 
     @cached_property
     def quality(self) -> Quality:
         """The verdict on the runs, and what it is based on. A fork counts only where all runs are forks."""
-        results = that_count(self.results)
+        results = self._counting
         aggregates = aggregates_of(results, self.suites)
         if self.shard is not None:
             return quality_of(
@@ -155,16 +173,18 @@ class Report:
         return self.quality.aggregates
 
     @cached_property
+    def _totals(self) -> tuple[Totals, dict[str, Totals]]:
+        return totals_by_model(self._counting)
+
+    @property
     def totals(self) -> Totals:
         """What all runs add up to."""
-        return totals_of(that_count(self.results))
+        return self._totals[0]
 
-    @cached_property
+    @property
     def totals_per_model(self) -> dict[str, Totals]:
         """What the runs of each model add up to, in the order of the models."""
-        results = that_count(self.results)
-        models = dict.fromkeys(result.model for result in results)
-        return {model: totals_of(result for result in results if result.model == model) for model in models}
+        return self._totals[1]
 
     @property
     def score(self) -> float | None:
@@ -181,7 +201,7 @@ class Report:
         named = dict.fromkeys(f"{NAMED_MEASURE}{metric.name}" for run in self.results for metric in run.metrics)
         if of not in (measures := (*MEASURES, *named)):
             raise KeyError(f"there is no {of!r} to measure: {did_you_mean(of, measures) or ', '.join(measures)}")
-        return statistic("mean", values_of(that_count(self.results), of))
+        return statistic("mean", values_of(self._counting, of))
 
     @property
     def passed(self) -> bool:
@@ -200,7 +220,7 @@ class Report:
             return INTERRUPTED
         if self.incomplete:
             return USAGE
-        if any(result.status == "error" for result in that_count(self.results)):
+        if self.totals.errors:
             return INFRASTRUCTURE
         if self.shard is not None:
             return OK
@@ -217,7 +237,8 @@ class Report:
         """The report as its JSON schema describes it."""
         from workbench.reports.json_report import report_of
 
-        return report_of(self.shown, self.quality, self._failures, self._facts, self.line_of)
+        failures = failure_numbers((run, self.secrets.redacted(case)) for run, case in self._graded_by(self.shown))
+        return report_of(self.shown, self.quality, failures, self._facts, self.line_of)
 
     def json(self) -> str:
         """The report as JSON text."""
@@ -269,9 +290,7 @@ class Report:
         """The document without any run and case, which `json_records` has."""
         from workbench.reports.json_report import report_without_records
 
-        return report_without_records(
-            self.results, self.quality, failures_of(self._graded_by(self.results)), self._facts
-        )
+        return report_without_records(self.results, self.quality, self.failures, self._facts)
 
     def json_records(self) -> dict[str, Records[Any]]:
         """The runs and cases of the document, to be written one by one."""
@@ -293,7 +312,7 @@ class Report:
 
         first = case.runs[0]
         line = self.line_of(first.suite, first.case_id)
-        return ShownCase(self.secrets.redacted(case), self.secrets.redacted(self._cases.get(first.run_id)), line)
+        return ShownCase(self.secrets.redacted(case), self.secrets.redacted(self._case_of(first)), line)
 
     @property
     def _facts(self) -> BatchFacts:
@@ -309,6 +328,11 @@ class Report:
             timing=self.timing,
             cases=self._cases,
         )
+
+    def _case_of(self, result: RunResult) -> Case | None:
+        if isinstance(self.runs, tuple):
+            return self._cases.get(result.run_id)
+        return self.runs.case_of(result)
 
     @cached_property
     def _cases(self) -> Mapping[str, Case]:
@@ -345,12 +369,13 @@ class Report:
         """Why cases did not pass, for a test that fails with it: the reason of each, its runs with their issues, and
         what to do first. Without secrets."""
         plain, names = Paint(False), {path: suite.name for path, suite in self.suites.items()}
-        bad = [result for result in self.shown if not result.passed and result.status not in ("skipped", "not graded")]
+        failed = (run for run in self.results if not run.passed and run.status not in ("skipped", "not graded"))
+        bad = [shown_result(result, self.secrets) for result in islice(failed, LINES_MAX)]
         reasons = dict.fromkeys(case.reason for case in self.cases if not case.passed and case.reason)
         lines = [
             *(one_line(reason) for reason in reasons),
-            *runs_table(bad, self.cases, names, width, plain, in_full=False),
-            *failure_lines(self._failures, plain),
+            *runs_table(bad, self.quality.cases, names, width, plain, in_full=False),
+            *failure_lines(self.secrets.redacted(self.failures), plain),
         ]
         return self.secrets.redact("\n".join(lines) + "\n")
 
@@ -358,23 +383,31 @@ class Report:
         """Runs, totals, gates and causes of failures, as lines."""
         names = {path: suite.name for path, suite in self.suites.items()}
         return [
-            *text_report(self.shown, self.quality, suite_names=names, width=width, paint=paint, amount=amount),
-            *failure_lines(self._failures, paint, with_advice=amount != "little"),
+            *text_report(
+                *(self.results, self.quality),
+                suite_names=names,
+                width=width,
+                paint=paint,
+                amount=amount,
+                shown_as=partial(shown_result, secrets=self.secrets),
+            ),
+            *failure_lines(self.secrets.redacted(self.failures), paint, with_advice=amount != "little"),
         ]
 
     @cached_property
     def shown(self) -> tuple[RunResult, ...]:
-        """The results without secrets."""
+        """The results without secrets, all of them in memory."""
         return tuple(shown_result(result, self.secrets) for result in self.results)
 
     @cached_property
-    def _failures(self) -> Failures:
-        return failures_of((run, self.secrets.redacted(case)) for run, case in self._graded_by(self.shown))
+    def failures(self) -> FailureNumbers:
+        """Why runs failed, and which tools were called for which."""
+        return failure_numbers(self._graded_by(self.results))
 
     def _graded_by(self, results: Sequence[RunResult]) -> Iterator[tuple[RunResult, Case | None]]:
         """All runs with their cases; a run that does not count comes without."""
-        counting = {run.run_id for run in that_count(results)}
-        return ((run, self._cases.get(run.run_id) if run.run_id in counting else None) for run in results)
+        all_forks = self._counting is self.results
+        return ((run, self._case_of(run) if all_forks or not run.is_fork else None) for run in results)
 
 
 def shard_line(shard: ShardRef, runs: int) -> str:

@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from workbench.analysis.stopping import stored_watch
-from workbench.batches.recorded import result_of_recording
 from workbench.config.secrets import Secrets
-from workbench.evaluation.plan import FinishedRun
 from workbench.evaluation.report import Report
+from workbench.evaluation.stored_runs import StoredRuns
 from workbench.grading.grade import GRADED, RunResult
 from workbench.history.database import Say
 from workbench.history.history import History
@@ -19,7 +18,6 @@ from workbench.reports.history_list import called
 from workbench.suite.lines import lines_of
 from workbench.suite.loading import SuiteFile, parse_suite
 from workbench.suite.model import GraderName
-from workbench.trajectory.recording import Recording
 
 
 def stored_report(
@@ -30,17 +28,14 @@ def stored_report(
     secrets: Secrets,
     damaged: Say,
 ) -> Report:
-    """Return the report on the finished ones among the runs of a batch, by one of its gradings. Lines are those of the
-    suites as they were. What is damaged is left out, and `damaged` is told."""
+    """Return the report on the finished ones among the runs of a batch, by one of its gradings. Each is read once for
+    its figures, and again when more of it is wanted. Lines are those of the suites as they were. What is damaged is
+    left out, and `damaged` is told."""
     files = _suites(history, batch, damaged)
     suites = {path: file.suite for path, file in files.items() if file.suite is not None}
     cases = {path: {case.id: case for case in suite.cases} for path, suite in suites.items()}
-    over = [run for run in runs if run.figures is not None]
-    results = ((run, result_of_row(run, recording)) for run, recording in history.recordings(over, grading, damaged))
     return Report(
-        runs=tuple(
-            FinishedRun(run.place, cases.get(result.suite, {}).get(result.case_id), result) for run, result in results
-        ),
+        runs=StoredRuns(history, runs, grading, cases, damaged),
         suites=suites,
         started_at=batch.started_at,
         min_score=batch.min_score,
@@ -98,12 +93,3 @@ def _suites(history: History, batch: BatchRow, damaged: Say) -> Mapping[str, Sui
         except DamagedError as error:
             damaged(str(error))
     return {str(file.path): file for file in files}
-
-
-def result_of_row(run: RunRow, recording: Recording) -> RunResult:
-    """Returns what a finished run of the history came to. Raises RecordingError."""
-    assert run.figures is not None
-    result = result_of_recording(recording)
-    return replace(
-        result, suite=str(run.suite.file), cost_usd=run.figures.cost_usd, grading=run.figures.grading, repeat=run.repeat
-    )

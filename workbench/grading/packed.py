@@ -52,13 +52,16 @@ class _Facts(NamedTuple):
     first_token_ms: float | None
 
 
-_PACKED = ("trajectory", "grades", "judgements", "steps", "redacted")
+PACKED = ("trajectory", "grades", "judgements", "steps", "redacted")
 """The fields of a result that are packed."""
 
-_KEPT = tuple(field.name for field in fields(RunResult) if field.name not in _PACKED)
+KEPT = tuple(field.name for field in fields(RunResult) if field.name not in PACKED)
+FACTS = _Facts._fields
+"""What of a result is known at once: those of its fields that are not packed, and what follows from the others."""
+
 _facts_of = attrgetter(*_Facts._fields)
-_content_of = attrgetter(*_PACKED)
-_kept_of = attrgetter(*_KEPT)
+_content_of = attrgetter(*PACKED)
+_kept_of = attrgetter(*KEPT)
 
 
 class PackedResult(RunResult):
@@ -79,8 +82,8 @@ class PackedResult(RunResult):
         for packed, whole in tuple(_LOOKED_AT):
             if packed is self:
                 return whole
-        content = dict(zip(_PACKED, self._in_common.unpacked(self._data), strict=True))
-        whole = RunResult(**dict(zip(_KEPT, _kept_of(self), strict=True)), **content)
+        content = dict(zip(PACKED, self._in_common.unpacked(self._data), strict=True))
+        whole = RunResult(**dict(zip(KEPT, _kept_of(self), strict=True)), **content)
         _LOOKED_AT.append((self, whole))
         return whole
 
@@ -131,7 +134,7 @@ def _known(index: int) -> property:
     return property(lambda self: self._facts[index])
 
 
-for _name in _PACKED:
+for _name in PACKED:
     setattr(PackedResult, _name, _unpacking(_name))
 for _index, _name in enumerate(_Facts._fields):
     setattr(PackedResult, _name, _known(_index))
@@ -159,7 +162,7 @@ class News(NamedTuple):
 
 def _made(result: RunResult, facts: _Facts, data: bytes, in_common: InCommon) -> PackedResult:
     packed: PackedResult = object.__new__(PackedResult)
-    for name, value in zip(_KEPT, _kept_of(result), strict=True):
+    for name, value in zip(KEPT, _kept_of(result), strict=True):
         object.__setattr__(packed, name, value)
     object.__setattr__(packed, "_data", data)
     object.__setattr__(packed, "_facts", facts)

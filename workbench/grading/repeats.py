@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from array import array
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import accumulate, chain, pairwise
+from operator import itemgetter
 from typing import Protocol, TypeVar
 
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import GRADED, ArgumentVerdict, Grade, RunResult, Status
+from workbench.grading.lazy import Codes, Lazy
 from workbench.grading.scoring import PASS_SCORE, ROUNDING_SLACK, mean, verdict_of
 from workbench.suite.model import RepeatRule
 from workbench.suite.settings import Grading
@@ -76,7 +80,13 @@ class CaseResult:
     score: float | None
     deviation: float | None
     reason: str | None
-    arguments: tuple[ArgumentStatistics, ...]
+
+    @property
+    def arguments(self) -> tuple[ArgumentStatistics, ...]:
+        """What each argument earned; found out when it is asked for, because it takes the whole grades."""
+        graded = [run for run in self.runs if run.status in GRADED and run.grader is not None]
+        grades = [run.grade for run in graded if run.grade is not None] if len(graded) > 1 else []
+        return tuple(_argument_statistics(grades)) if len(grades) > 1 else ()
 
     @property
     def passed(self) -> bool:
@@ -99,12 +109,103 @@ def path_of_suite(run: RunResult) -> str:
     return run.suite
 
 
-def case_results(
-    results: Iterable[RunResult], suite_of: Callable[[RunResult], str] = path_of_suite
-) -> list[CaseResult]:
+def case_results(results: Sequence[RunResult], suite_of: Callable[[RunResult], str] = path_of_suite) -> Cases:
     """Returns the result of each case with each model, in the order of the first runs. `suite_of` identifies suites. A
     second run with the same repeat number belongs to another batch, and so to another result."""
-    return [case_result(runs) for runs in runs_by_case(results, suite_of)]
+    return Cases(results, suite_of)
+
+
+class Cases(Lazy[CaseResult]):
+    """The results of cases, in some bytes for each run: they are joined when they are asked for."""
+
+    def __init__(self, results: Sequence[RunResult], suite_of: Callable[[RunResult], str]) -> None:
+        self._results = results
+        self._runs, self._ends = _grouped(results, suite_of)
+        self._statuses: array[int] | None = None
+
+    def __len__(self) -> int:
+        return len(self._ends)
+
+    def at(self, index: int) -> CaseResult:
+        first = self._ends[index - 1] if index else 0
+        return case_result([self._results[run] for run in self._runs[first : self._ends[index]]])
+
+    def number(self, *statuses: Status) -> int:
+        """Returns how many cases came to one of these."""
+        return sum(map(self._known.count, map(WORST_FIRST.index, statuses)))
+
+    def of(self, *statuses: Status) -> Iterator[CaseResult]:
+        """Yields the cases that came to one of these, those of the first one before the others."""
+        for code in map(WORST_FIRST.index, statuses):
+            yield from (self.at(index) for index, known in enumerate(self._known) if known == code)
+
+    @property
+    def repeated(self) -> Iterator[CaseResult]:
+        """The cases that have several runs."""
+        ends = pairwise((0, *self._ends)) if len(self._ends) < len(self._runs) else ()
+        return (self.at(index) for index, (first, end) in enumerate(ends) if end - first > 1)
+
+    @property
+    def _known(self) -> array[int]:
+        if self._statuses is None:
+            self._statuses = array("b", (WORST_FIRST.index(case.status) for case in self))
+        return self._statuses
+
+
+def _grouped(results: Sequence[RunResult], suite_of: Callable[[RunResult], str]) -> tuple[Sequence[int], Sequence[int]]:
+    """Returns the indices of runs, those of one case behind each other, and where each case ends. The cases are in the
+    order of their first runs."""
+    columns: Codes[tuple[str, str]] = Codes()
+    rows: Codes[str] = Codes()
+    for run in results:
+        columns.append((suite_of(run), run.model))
+        rows.append(run.case_id)
+    width, size = columns.kinds, columns.kinds * rows.kinds
+    newest: array[int] | dict[int, int]
+    newest = array("q", [-1]) * size if size <= _SPARSE * len(results) else defaultdict(lambda: -1)
+    following, starts = array("q", [-1]) * len(results), array("q")
+    for index, (column, row) in enumerate(zip(columns.codes, rows.codes, strict=True)):
+        key = row * width + column
+        if (before := newest[key]) < 0:
+            starts.append(index)
+        else:
+            following[before] = index
+        newest[key] = index
+    del columns, rows, newest
+    groups, several = array("q"), array("q")
+    again: list[list[int]] = []
+    for start in starts:
+        members, index = [start], start
+        while (index := following[index]) >= 0:
+            members.append(index)
+        first, *others = _batches(members, results)
+        groups.extend(first)
+        several.append(len(groups))
+        again += others
+    if not again:
+        return groups, several
+    whole = [groups[before:end].tolist() for before, end in pairwise((0, *several))] + again
+    whole.sort(key=itemgetter(0))
+    return array("q", chain.from_iterable(whole)), array("q", accumulate(map(len, whole)))
+
+
+_SPARSE = 8
+"""How many times as many places as runs a table of cases and models may have."""
+
+
+def _batches(members: list[int], results: Sequence[RunResult]) -> list[list[int]]:
+    """Returns the runs of one case by the batches that they must be of: none has two of the same repeat."""
+    if len(members) == 1:
+        return [members]
+    seen: Counter[int] = Counter()
+    found: list[list[int]] = []
+    for index in members:
+        repeat = results[index].repeat
+        if seen[repeat] == len(found):
+            found.append([])
+        found[seen[repeat]].append(index)
+        seen[repeat] += 1
+    return found
 
 
 class RunOfCase(Protocol):
@@ -137,10 +238,7 @@ def case_result(runs: Sequence[RunResult]) -> CaseResult:
     graded run the status is the worst one that ended them."""
     runs = tuple(sorted(runs, key=lambda run: run.repeat))
     come_to = joined(runs)
-    graded = [run for run in runs if run.status in GRADED and run.grader is not None]
-    grades = [run.grade for run in graded if run.grade is not None] if len(graded) > 1 else []
-    arguments = tuple(_argument_statistics(grades)) if len(grades) > 1 else ()
-    return CaseResult(runs, come_to.rule, come_to.status, come_to.score, come_to.deviation, come_to.reason, arguments)
+    return CaseResult(runs, come_to.rule, come_to.status, come_to.score, come_to.deviation, come_to.reason)
 
 
 def joined(runs: Sequence[GradedRun]) -> Joined:

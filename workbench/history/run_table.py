@@ -4,9 +4,10 @@ at."""
 from __future__ import annotations
 
 from array import array
-from collections.abc import Hashable, Iterable, Iterator, Sequence
-from typing import Any, Generic, TypeVar, overload
+from collections.abc import Iterable, Sequence
+from typing import Any
 
+from workbench.grading.lazy import Codes, Lazy
 from workbench.grading.run_summary import RunSummary
 from workbench.history.records import RunRow
 
@@ -16,56 +17,6 @@ _NO_COUNT = -(1 << 63)
 
 _NUMBERS = ("score", "latency_ms", "first_token_ms", "cost_usd", "began_ms", "ended_ms", "loop_ms")
 _COUNTS = ("input_tokens", "output_tokens")
-
-_Item = TypeVar("_Item")
-_Value = TypeVar("_Value", bound=Hashable)
-
-
-class Lazy(Sequence[_Item]):
-    """A sequence whose items are made when they are asked for; equal to any with equal items."""
-
-    def at(self, index: int) -> _Item:
-        """Returns the item at an index from 0."""
-        raise NotImplementedError
-
-    @overload
-    def __getitem__(self, index: int) -> _Item: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[_Item]: ...
-    def __getitem__(self, index: int | slice) -> _Item | list[_Item]:
-        if isinstance(index, slice):
-            return [self.at(each) for each in range(*index.indices(len(self)))]
-        return self.at(range(len(self))[index])
-
-    def __iter__(self) -> Iterator[_Item]:
-        return map(self.at, range(len(self)))
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Sequence) or isinstance(other, str):
-            return NotImplemented
-        return len(self) == len(other) and all(one == another for one, another in zip(self, other, strict=True))
-
-    __hash__ = None  # type: ignore[assignment]
-
-
-class Codes(Generic[_Value]):
-    """A column of values of which there are few: each is kept once."""
-
-    def __init__(self) -> None:
-        self.values: list[_Value] = []
-        self._codes: dict[_Value, int] = {}
-        self._column = array("I")
-
-    def append(self, value: _Value) -> None:
-        """Add a value at the end."""
-        code = self._codes.get(value)
-        if code is None:
-            code = self._codes[value] = len(self.values)
-            self.values.append(value)
-        self._column.append(code)
-
-    def __getitem__(self, index: int) -> _Value:
-        return self.values[self._column[index]]
 
 
 class RunTable(Lazy[RunRow]):

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from workbench.analysis.causes import ADVICE, Cause
 from workbench.analysis.confusion import Pair
-from workbench.analysis.failures import CauseGroup, FailedRun, Failures, Symptom
+from workbench.analysis.failures import CauseGroup, CauseNumbers, FailedRun, FailureNumbers, Failures, Symptom
 from workbench.reports.json_base import ReportModel
 from workbench.reports.paint import Paint
 from workbench.reports.text import run_title
@@ -23,13 +23,13 @@ NOT_EXPECTED = "not expected"
 _CAUSE_WIDTH = 20
 
 
-def failure_lines(failures: Failures, paint: Paint, *, with_advice: bool = True) -> Iterator[str]:
+def failure_lines(failures: FailureNumbers, paint: Paint, *, with_advice: bool = True) -> Iterator[str]:
     """Yields a summary: each cause with its frequency, what it concerns most and what to do first; nothing when nothing
     failed."""
-    if not failures.runs:
+    if not failures.failed:
         return
     yield ""
-    yield paint(f"Failures by cause: {len(failures.runs):,} of {counted(failures.graded, 'graded run')}", "strong")
+    yield paint(f"Failures by cause: {failures.failed:,} of {counted(failures.graded, 'graded run')}", "strong")
     for group in failures.groups:
         concerned = f"  {concerned_text(group, 1)}" if group.subjects else ""
         yield f"  {paint(f'{group.cause:{_CAUSE_WIDTH}}', 'bad')}  {often(group)}{one_line(concerned)}"
@@ -41,15 +41,15 @@ def failure_lines(failures: Failures, paint: Paint, *, with_advice: bool = True)
         yield f"  expected and called: {pairs}" + (f", and {counted(more, 'other')}" if more > 0 else "")
 
 
-def often(group: CauseGroup) -> str:
+def often(group: CauseNumbers) -> str:
     """Returns `3 runs, the main cause of 2`, `2 runs, beside another cause`."""
-    runs = counted(len(group.runs), "run")
-    if group.main == len(group.runs):
+    runs, main = counted(len(group.indices), "run"), len(group.main_indices)
+    if main == len(group.indices):
         return runs
-    return f"{runs}, the main cause of {group.main}" if group.main else f"{runs}, never the main cause"
+    return f"{runs}, the main cause of {main}" if main else f"{runs}, never the main cause"
 
 
-def concerned_text(group: CauseGroup, most: int) -> str:
+def concerned_text(group: CauseNumbers | CauseGroup, most: int) -> str:
     """Returns the tools and parameters that a cause concerns most, and how many others there are."""
     named = ", ".join(f"{subject} {count}×" for subject, count in group.subjects[:most])
     more = len(group.subjects) - most
@@ -77,7 +77,7 @@ def failures_text(failures: Failures, suite_names: Mapping[str, str]) -> str:
     for group in failures.groups:
         lines += [
             "",
-            f"{group.cause}: {often(group)} of {counted(group.cases, 'case')}",
+            f"{group.cause}: {often(group.numbers)} of {counted(group.cases, 'case')}",
             f"  {advice_text(group)}",
         ]
         if group.subjects:
@@ -137,7 +137,7 @@ class FailuresReport(ReportModel):
     confusion: tuple[ConfusionReport, ...]
 
 
-def failures_report(failures: Failures) -> FailuresReport:
+def failures_report(failures: FailureNumbers) -> FailuresReport:
     """Returns the failures for the JSON report."""
     return FailuresReport(
         causes=tuple(map(_cause, failures.groups)),
@@ -148,11 +148,11 @@ def failures_report(failures: Failures) -> FailuresReport:
     )
 
 
-def _cause(group: CauseGroup) -> CauseReport:
+def _cause(group: CauseNumbers) -> CauseReport:
     return CauseReport(
         cause=group.cause,
-        runs=tuple(run.index for run in group.runs),
-        main=tuple(run.index for run in group.runs if run.main == group.cause),
+        runs=tuple(group.indices),
+        main=tuple(group.main_indices),
         cases=group.cases,
         advice=group.advice,
         subjects=tuple(

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, Field, JsonValue
 
-from workbench.analysis.failures import Failures
+from workbench.analysis.failures import FailureNumbers
 from workbench.analysis.quality import Quality
 from workbench.analysis.totals import that_count, totals_of
 from workbench.dataclasses import dataclass
@@ -294,7 +294,11 @@ class BatchFacts:
 
 
 def report_of(
-    results: Sequence[RunResult], quality: Quality, failures: Failures, facts: BatchFacts, line_of: LineOf = no_line
+    results: Sequence[RunResult],
+    quality: Quality,
+    failures: FailureNumbers,
+    facts: BatchFacts,
+    line_of: LineOf = no_line,
 ) -> ReportDocument:
     """Returns the results of a batch as a report. `quality` and `failures` are of those runs that count."""
     records = report_records(results, quality.cases, line_of)
@@ -303,7 +307,7 @@ def report_of(
 
 
 def report_without_records(
-    results: Sequence[RunResult], quality: Quality, failures: Failures, facts: BatchFacts
+    results: Sequence[RunResult], quality: Quality, failures: FailureNumbers, facts: BatchFacts
 ) -> ReportDocument:
     """Returns what `report_of` does, without any run and case: those are written one by one (`report_records`)."""
     counted = that_count(results)

@@ -1,12 +1,13 @@
 """JUnit XML, as GitLab, Jenkins and the actions of GitHub read it: docs/reports.md says what becomes what.
 
-A test suite is one suite with one model, a test case what a case came to with it. Nothing but the cases' numbers and
-names is held in memory.
+A test suite is one suite with one model, a test case what a case came to with it. Nothing but the cases' places, and
+the names of one suite's, is held in memory.
 """
 
 from __future__ import annotations
 
 import re
+from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -39,12 +40,11 @@ _NO_VERDICT: Mapping[Status, str] = {"skipped": "skipped", "stopped": "stopped",
 
 
 class _Group(NamedTuple):
-    """A suite with a model: its cases by their places among all, and how often each name occurs."""
+    """A suite with a model: its cases by their places among all."""
 
     suite: str
     model: str
-    cases: list[int]
-    names: Counter[str]
+    cases: array[int]
     statuses: Counter[str]
     duration_ms: list[float]
 
@@ -59,10 +59,11 @@ def junit_pieces(report: RunsReport) -> Iterator[str]:
     written = 0
     for group in groups:
         yield from _suite_head(report, group)
+        names = Counter(cases[place].runs[0].case_name for place in group.cases)
         given: set[str] = set()
         for place in group.cases:
             shown = report.shown_case(cases[place])
-            name = _name(shown, group.names, given)
+            name = _name(shown, names, given)
             piece = "".join(_test_case(shown, group, name, report, with_steps=written < _STEPS_MAX))
             written += len(piece)
             yield piece
@@ -75,9 +76,8 @@ def _groups(cases: Sequence[CaseResult]) -> list[_Group]:
     for place, case in enumerate(cases):
         first = case.runs[0]
         key = (first.suite, first.model)
-        group = groups.get(key) or groups.setdefault(key, _Group(*key, [], Counter(), Counter(), [0.0]))
+        group = groups.get(key) or groups.setdefault(key, _Group(*key, array("L"), Counter(), [0.0]))
         group.cases.append(place)
-        group.names[first.case_name] += 1
         group.statuses[case.status] += 1
         group.duration_ms[0] += _duration_ms(case)
     return list(groups.values())

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
 from workbench.analysis.totals import Totals
+from workbench.grading.grade import Status
 from workbench.grading.repeats import CaseResult
 from workbench.reports.baseline import baseline_markdown
 from workbench.reports.cases import repeats_lines
@@ -42,7 +43,7 @@ _VERDICTS = {
     3: "▲ Some runs ended in an error",
     130: "■ Interrupted",
 }
-_BAD = ("failed", "error", "stopped")
+_BAD: tuple[Status, ...] = ("failed", "error", "stopped")
 """The statuses of cases that are told of one by one, the first ones first."""
 
 
@@ -55,16 +56,15 @@ def markdown_pieces(report: RunsReport, most: int = COMMENT_MAX) -> Iterator[str
             yield "\nThe rest is left out: it is longer than GitHub takes.\n"
             return
         yield part
-    bad = sorted(
-        (case for case in report.quality.cases if case.status in _BAD), key=lambda case: _BAD.index(case.status)
-    )
+    cases = report.quality.cases
+    bad = cases.number(*_BAD)
     if bad:
-        yield f"\n### {counted(len(bad), 'case')} that did not pass\n" if len(bad) > 1 else "\n### Did not pass\n"
-    for place, case in enumerate(bad):
+        yield f"\n### {counted(bad, 'case')} that did not pass\n" if bad > 1 else "\n### Did not pass\n"
+    for place, case in enumerate(cases.of(*_BAD)):
         part = "\n".join(_details(report.shown_case(case), report)) + "\n"
         left -= len(part.encode())
         if left < 0:
-            there_are = f"{len(bad) - place:,} of them are left out"
+            there_are = f"{bad - place:,} of them are left out"
             yield f"\n**{there_are}**: the report is cut at {most:,} bytes, which GitHub takes. {_WHOLE}\n"
             return
         yield part
@@ -92,9 +92,9 @@ def _head(report: RunsReport) -> Iterator[str]:
         yield f"\n### {sign} Demands\n\n" + _items(report.secrets.redact(line.strip()) for line in gates)
     if report.against is not None:
         yield from baseline_markdown(report.against, report.secrets.redact)
-    causes = report.document_without_records().failures.causes
+    causes = report.failures.groups
     if causes:
-        shown = (f"{each.cause}: {counted(len(each.runs), 'run')}. To do: {each.advice}" for each in causes)
+        shown = (f"{each.cause}: {counted(len(each.indices), 'run')}. To do: {each.advice}" for each in causes)
         yield "\n### Why\n\n" + _items(report.secrets.redact(line) for line in shown)
 
 
@@ -103,7 +103,7 @@ _TITLES = ("model", "passed", "warned", "failed", "errors", "other", "pass rate"
 
 def _totals_line(report: RunsReport) -> str:
     cases, totals = report.quality.cases, report.totals
-    good = sum(case.passed for case in cases)
+    good = cases.number("passed", "warned")
     parts = [f"{good:,} of {counted(len(cases), 'case')} passed"]
     parts += [f"{counted(totals.runs, 'run')}"] if totals.runs != len(cases) else []
     parts += [timing_line(report.timing)] if report.timing is not None else []

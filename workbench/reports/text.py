@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Literal
 
 from rich.cells import cell_len
 
 from workbench.analysis.quality import Quality
-from workbench.analysis.totals import Totals, that_count, totals_of
+from workbench.analysis.totals import Totals, that_count, totals_by_model
 from workbench.grading.grade import Grade, Issue, RunResult, disagree
-from workbench.grading.repeats import CaseResult
+from workbench.grading.repeats import CaseResult, Cases
 from workbench.grading.run_summary import is_not_needed
 from workbench.reports.by_hand import unread_text
 from workbench.reports.case_titles import Title
@@ -32,6 +33,8 @@ Amount = Literal["little", "normal", "much"]
 BASELINE = "offline"
 """The offline model, which is marked as not a language model wherever it is named."""
 
+LINES_MAX = 10_000
+"""Runs that have lines in a text: nobody reads a longer list, and other forms have all of them."""
 MODEL_WIDTH_MAX = 24
 CASE_WIDTH_MIN = 12
 ISSUE_WIDTH_MAX = 400
@@ -48,22 +51,27 @@ def text_report(
     width: int,
     paint: Paint,
     amount: Amount = "normal",
+    shown_as: Callable[[RunResult], RunResult] = lambda result: result,
 ) -> Iterator[str]:
     """Yields the lines of the report. `suite_names` gives each suite's name by its path; `width` is in terminal cells.
+    `shown_as` returns a run as its lines may show it; of more than `LINES_MAX` runs, the first ones have lines.
 
     Forks are in the table and, unless all runs are forks, in no number. `little` leaves out what passed; `much` also
     shows the issues of passed runs, and the result of each grader.
     """
-    shown = [
+    listed = (
         result
         for result in results
         if not is_not_needed(result)
         and (amount != "little" or result.status not in ("passed", "skipped", "not graded"))
-    ]
+    )
+    shown = [shown_as(result) for result in islice(listed, LINES_MAX)]
     if shown:
         yield from runs_table(shown, quality.cases, suite_names, width, paint, in_full=amount == "much")
+        if more := sum(1 for _ in listed):
+            yield f"and {counted(more, 'other run')}: --format records or csv has all of them"
         yield ""
-    yield from _notice_lines(results, paint)
+    yield from _notice_lines(results, paint, shown_as)
     yield from _fork_lines(results, paint)
     counting = that_count(results)
     models = dict.fromkeys(result.model for result in counting)
@@ -71,11 +79,11 @@ def text_report(
         yield paint(f"  in quarantine, and in no gate: {', '.join(map(one_line, apart))}", "quiet")
     yield from gate_lines(quality.gates, suite_names, paint, with_model=len(models) > 1)
     yield from aggregate_lines(quality.aggregates, suite_names, paint, with_model=len(models) > 1)
+    whole, of_models = totals_by_model(counting)
     if len(models) > 1:
-        for model in models:
-            mine = totals_of(result for result in counting if result.model == model)
+        for model, mine in of_models.items():
             yield from totals_lines(mine, paint, title=one_line(model))
-    yield from totals_lines(totals_of(counting), paint, title="all" if len(models) > 1 else "")
+    yield from totals_lines(whole, paint, title="all" if len(models) > 1 else "")
     if any(result.grader is not None for result in counting):
         yield deciders_line(counting, paint)
     yield from published_lines(counting, suite_names, paint, with_details=amount == "much")
@@ -143,7 +151,7 @@ def _title(result: RunResult, suite_names: Mapping[str, str]) -> Title:
 
 def runs_table(
     results: list[RunResult],
-    cases: Sequence[CaseResult],
+    cases: Cases,
     suite_names: Mapping[str, str],
     width: int,
     paint: Paint,
@@ -182,12 +190,15 @@ def runs_table(
             yield from repeats_lines(ending[result.run_id], paint, with_arguments=in_full)
 
 
-def _ends_of_repeats(results: Sequence[RunResult], cases: Sequence[CaseResult]) -> dict[str, CaseResult]:
+def _ends_of_repeats(results: Sequence[RunResult], cases: Cases) -> dict[str, CaseResult]:
     """Returns the case of each last repeat that is shown, by the id of its run: a run that is shown without its secrets
     is another object than the one in its case."""
-    case_of = {run.run_id: case for case in cases if len(case.runs) > 1 for run in case.runs}
-    last = {id(case): run.run_id for run in results if (case := case_of.get(run.run_id)) is not None}
-    return {run_id: case_of[run_id] for run_id in last.values()}
+    shown = {run.run_id: place for place, run in enumerate(results)}
+    last: dict[int, CaseResult] = {}
+    for case in cases.repeated:
+        if places := [place for run in case.runs if (place := shown.get(run.run_id)) is not None]:
+            last[max(places)] = case
+    return {results[place].run_id: case for place, case in last.items()}
 
 
 def _answered(result: RunResult) -> bool:
@@ -245,16 +256,21 @@ def _issue_line(issue: Issue, *, indent: int) -> str:
     return " " * indent + shortened(issue_text(issue), ISSUE_WIDTH_MAX)
 
 
-def _notice_lines(results: Sequence[RunResult], paint: Paint) -> Iterator[str]:
+def _notice_lines(
+    results: Sequence[RunResult], paint: Paint, shown_as: Callable[[RunResult], RunResult]
+) -> Iterator[str]:
     """Yields what differed from the suites, each thing once."""
-    results = [result for result in results if result.has_notices]
-    notices = Counter(notice for result in results for notice in result.trajectory.notices)
+    notices: Counter[str] = Counter()
+    outputs, lines = ToldOutputs(paint), list[str]()
+    for result in results:
+        if result.has_notices:
+            trajectory = shown_as(result).trajectory
+            notices.update(trajectory.notices)
+            if trajectory.start is not None:
+                lines += outputs.lines(result.suite, trajectory.start.server_outputs, 2)
     for notice, runs in notices.items():
         yield paint(f"▲ {one_line(notice)} ({counted(runs, 'run')})", "warn")
-    outputs = ToldOutputs(paint)
-    for result in results:
-        if (start := result.trajectory.start) is not None:
-            yield from outputs.lines(result.suite, start.server_outputs, 2)
+    yield from lines
 
 
 def _fork_lines(results: Sequence[RunResult], paint: Paint) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from workbench.analysis.published.system import Summary, System
@@ -30,12 +30,18 @@ def _by_its_grader(run: RunResult, verdict: Status) -> RunResult:
     return run if run.status == verdict else run.with_status(verdict)
 
 
-def published_reports(results: Iterable[RunResult], cases: Mapping[str, Case] = _NO_CASES) -> Iterator[PublishedReport]:
+RUNS_MAX = 200_000
+"""The systems list each case: of more runs there is no report."""
+
+
+def published_reports(results: Sequence[RunResult], cases: Mapping[str, Case] = _NO_CASES) -> Iterator[PublishedReport]:
     """Returns the reports on a batch, suite by suite in the order of the runs. `cases` are those of the runs, by run.
 
     Runs count by the verdict of the deciding grader, because the published systems have no requirements besides it.
-    Runs that were not graded, or to which it does not apply, are left out.
+    Runs that were not graded, or to which it does not apply, are left out. Of more than `RUNS_MAX` runs there are none.
     """
+    if len(results) > RUNS_MAX:
+        return
     groups: dict[tuple[str, str], list[RunResult]] = {}
     for run in results:
         grader, verdict = run.grader, run.verdict

@@ -123,7 +123,7 @@ def verdict_of(report: RunsReport) -> PageVerdict:
     totals, quality, good = report.totals, report.quality, report.exit_code == 0
     missed = [gate for gate in quality.gates if not gate.met]
     aggregates = [each for each in quality.aggregates if not each.met]
-    failed = [case for case in quality.cases if case.status == "failed"]
+    failed = quality.cases.number("failed")
     reasons = [
         "the batch was interrupted" if report.interrupted else "",
         "something that belongs here is missing" if report.incomplete else "",
@@ -131,7 +131,7 @@ def verdict_of(report: RunsReport) -> PageVerdict:
         f"{len(missed)} of {counted(len(quality.gates), 'gate')} missed" if missed else "",
         f"{counted(len(aggregates), 'aggregate')} missed" if aggregates else "",
         report.against.verdict if report.against is not None and report.against.failed else "",
-        f"{len(failed):,} of {counted(len(quality.cases), 'case')} failed" if failed and not missed else "",
+        f"{failed:,} of {counted(len(quality.cases), 'case')} failed" if failed and not missed else "",
     ]
     why = "; ".join(filter(None, reasons)) if not good else ""
     passed = totals.passed + totals.warned

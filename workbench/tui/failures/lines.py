@@ -155,7 +155,7 @@ def detail_lines(state: FailureList, row: FailureRow, table: ConfusionTable, fir
 
 
 def _cause_lines(state: FailureList, group: CauseGroup, width: int) -> Iterator[Line]:
-    yield from wrap_line((Span(f" {group.cause}", "failed"), Span(f"  {often(group)}", "muted")), width, hang=3)
+    yield from wrap_line((Span(f" {group.cause}", "failed"), Span(f"  {often(group.numbers)}", "muted")), width, hang=3)
     yield from paragraph(ADVICE[group.cause].meaning, width, "muted")
     yield EMPTY
     yield from _advice(group.cause, group.advice, width)

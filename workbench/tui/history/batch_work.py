@@ -200,7 +200,8 @@ class BatchWork:
                 over = [run for run in history.runs(batch.number, grading) if run.figures is not None]
                 recordings = self._until_stopped(history.recordings(over, grading, damaged.append))
                 if form is not None:
-                    from workbench.evaluation.stored_report import result_of_row, stored_report
+                    from workbench.evaluation.stored_report import stored_report
+                    from workbench.evaluation.stored_runs import result_of_row
                     from workbench.exporting.exported import exported_run
                     from workbench.exporting.exporting import write_runs, write_table
 

@@ -1,0 +1,223 @@
+"""The runs of a stored batch for a report: their figures in columns, all else read from the history when it is asked
+for."""
+
+from __future__ import annotations
+
+import threading
+from array import array
+from collections import deque
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from workbench.batches.recorded import result_of_recording
+from workbench.evaluation.plan import FinishedRun
+from workbench.grading.grade import RunResult
+from workbench.grading.lazy import Codes, Lazy, Mapped
+from workbench.grading.packed import FACTS, KEPT
+from workbench.history.database import Say
+from workbench.history.history import History
+from workbench.history.records import DamagedError, Regrade, RunRow
+from workbench.suite.model import Case
+from workbench.trajectory.messages import Usage
+from workbench.trajectory.recording import Recording
+
+_NOTHING = float("nan")
+"""What stands for `None` among numbers."""
+_COUNTED_BY = "run-"
+"""How ids of runs begin that this program gives; a number follows."""
+
+_NUMBERS = ("score", "cost_usd", "latency_ms", "loop_ms", "first_token_ms")
+_OF_CASE = ("case_id", "case_name")
+_ALONE = ("error", "reason", "metrics")
+"""Of these there may be many different ones."""
+_APART = ("run_id", "usage")
+_TOGETHER = tuple(name for name in (*KEPT, *FACTS) if name not in (*_NUMBERS, *_OF_CASE, *_ALONE, *_APART))
+"""All other figures: there are few combinations of them."""
+_READ = ("trajectory", "grades", "judgements", "steps", "redacted")
+
+
+class StoredResult(RunResult):
+    """A result in the columns of `StoredRuns`, equal to the one that is stored. Making one from fields makes a whole
+    one."""
+
+    __slots__ = ("_index", "_runs")
+
+    _index: int
+    _runs: StoredRuns
+
+    def __new__(cls, *values: Any, **named: Any) -> RunResult:  # type: ignore[misc]
+        return RunResult(*values, **named)
+
+    @property
+    def whole(self) -> RunResult:
+        """The result as it is stored. The last few stay in memory for a while."""
+        return self._runs.whole(self._index)
+
+    @property
+    def small(self) -> RunResult:
+        """The run itself."""
+        return self
+
+    def __eq__(self, other: object) -> bool:
+        return self.whole == (other.whole if isinstance(other, StoredResult) else other)
+
+    def __hash__(self) -> int:
+        return hash(self.whole)
+
+    def __repr__(self) -> str:
+        return repr(self.whole)
+
+    def __reduce__(self) -> Any:
+        return replace, (self.whole,)
+
+
+class StoredRuns(Lazy[FinishedRun]):
+    """The finished runs of a batch in the order of its plan, each with the case that graded it, where its suite can
+    still be read: some hundred bytes for each. To be used on any thread."""
+
+    def __init__(
+        self,
+        history: History,
+        rows: Sequence[RunRow],
+        grading: Regrade | None,
+        cases: Mapping[str, Mapping[str, Case]],
+        damaged: Say,
+    ) -> None:
+        """Read each run once. What is damaged is left out, and `damaged` is told. `cases` are those of suites, by their
+        paths and ids. Raises HistoryError, and RecordingError for a result that cannot be read."""
+        self._file, self._opened = history.file, threading.local()
+        self._rows, self._grading, self._cases = rows, grading, cases
+        self._places = array("L")
+        self._together: Codes[Hashable] = Codes()
+        self._of_case: Codes[Hashable] = Codes()
+        self._alone: tuple[Codes[Hashable], ...] = tuple(Codes() for _ in _ALONE)
+        self._numbers = tuple(array("d") for _ in _NUMBERS)
+        self._tokens = tuple(array("q") for _ in range(4))
+        self._run_numbers = array("q")
+        self._run_ids: dict[int, str] = {}
+        """Those that are no numbers."""
+        self._looked_at: deque[tuple[int, RunResult]] = deque(maxlen=4)
+        for place, row in enumerate(rows):
+            if row.figures is not None:
+                try:
+                    result = result_of_row(row, history.recording(row, grading))
+                except DamagedError as error:
+                    damaged(str(error))
+                else:
+                    self._add(place, result)
+
+    def _add(self, place: int, result: RunResult) -> None:
+        self._places.append(place)
+        self._together.append(tuple([getattr(result, name) for name in _TOGETHER]))
+        self._of_case.append(tuple([getattr(result, name) for name in _OF_CASE]))
+        for codes, name in zip(self._alone, _ALONE, strict=True):
+            codes.append(getattr(result, name))
+        for column, name in zip(self._numbers, _NUMBERS, strict=True):
+            value = getattr(result, name)
+            column.append(_NOTHING if value is None else value)
+        usage = result.usage
+        counts = (-1, 0, 0, 0) if usage is None else tuple(getattr(usage, name) for name in _TOKENS)
+        for tokens, count in zip(self._tokens, counts, strict=True):
+            tokens.append(count)
+        number = result.run_id.removeprefix(_COUNTED_BY)
+        is_number = number.isascii() and number.isdecimal() and f"{_COUNTED_BY}{number}" == result.run_id
+        if not is_number or number != str(int(number)) or len(number) > 18:
+            self._run_ids[len(self._run_numbers)] = result.run_id
+            number = "-1"
+        self._run_numbers.append(int(number))
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def at(self, index: int) -> FinishedRun:
+        result = self.result(index)
+        return FinishedRun(self._rows[self._places[index]].place, self.case_of(result), result)
+
+    def result(self, index: int) -> RunResult:
+        """Returns the result of a run, by its index."""
+        made: StoredResult = object.__new__(StoredResult)
+        object.__setattr__(made, "_runs", self)
+        object.__setattr__(made, "_index", index)
+        return made
+
+    @property
+    def results(self) -> Sequence[RunResult]:
+        """The results of all runs."""
+        return Mapped(range(len(self)), self.result)
+
+    def case_of(self, result: RunResult) -> Case | None:
+        """Returns the case by which a run was graded."""
+        return self._cases.get(result.suite, {}).get(result.case_id)
+
+    def whole(self, index: int) -> RunResult:
+        """Returns the result of a run with all that is stored. Raises HistoryError, and RecordingError."""
+        for known, result in tuple(self._looked_at):
+            if known == index:
+                return result
+        history: History | None = getattr(self._opened, "history", None)
+        if history is None:
+            history = self._opened.history = History(self._file)
+        row = self._rows[self._places[index]]
+        result = result_of_row(row, history.recording(row, self._grading))
+        self._looked_at.append((index, result))
+        return result
+
+    # The figures of a run, by its index.
+
+    def _of_all(self, position: int, index: int) -> Any:
+        values: Any = self._together[index]
+        return values[position]
+
+    def _case_word(self, position: int, index: int) -> Any:
+        values: Any = self._of_case[index]
+        return values[position]
+
+    def _rare(self, position: int, index: int) -> Any:
+        return self._alone[position][index]
+
+    def _number(self, position: int, index: int) -> float | None:
+        value = self._numbers[position][index]
+        return None if value != value else value
+
+    def _run_id(self, _: int, index: int) -> str:
+        number = self._run_numbers[index]
+        return self._run_ids[index] if number < 0 else f"{_COUNTED_BY}{number}"
+
+    def _usage(self, _: int, index: int) -> Usage | None:
+        counts = [tokens[index] for tokens in self._tokens]
+        return None if counts[0] < 0 else Usage(*counts)
+
+
+_TOKENS = ("input_tokens", "output_tokens", "cached_input_tokens", "reasoning_tokens")
+
+
+def _known(find: Any, position: int) -> property:
+    return property(lambda self: find(self._runs, position, self._index))
+
+
+def _whole(name: str) -> property:
+    return property(lambda self: getattr(self.whole, name))
+
+
+for _find, _names in (
+    (StoredRuns._of_all, _TOGETHER),
+    (StoredRuns._case_word, _OF_CASE),
+    (StoredRuns._rare, _ALONE),
+    (StoredRuns._number, _NUMBERS),
+    (StoredRuns._run_id, ("run_id",)),
+    (StoredRuns._usage, ("usage",)),
+):
+    for _position, _name in enumerate(_names):
+        setattr(StoredResult, _name, _known(_find, _position))
+for _name in _READ:
+    setattr(StoredResult, _name, _whole(_name))
+
+
+def result_of_row(run: RunRow, recording: Recording) -> RunResult:
+    """Returns what a finished run of the history came to. Raises RecordingError."""
+    assert run.figures is not None
+    result = result_of_recording(recording)
+    return replace(
+        result, suite=str(run.suite.file), cost_usd=run.figures.cost_usd, grading=run.figures.grading, repeat=run.repeat
+    )

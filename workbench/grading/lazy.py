@@ -1,0 +1,92 @@
+"""Sequences whose items are made when they are asked for, and columns of few different values: what a million runs are
+kept in."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import Generic, TypeVar, overload
+
+_Item = TypeVar("_Item")
+_Other = TypeVar("_Other")
+_Value = TypeVar("_Value", bound=Hashable)
+
+
+class Lazy(Sequence[_Item]):
+    """A sequence whose items are made when they are asked for; equal to any with equal items."""
+
+    def at(self, index: int) -> _Item:
+        """Returns the item at an index from 0."""
+        raise NotImplementedError
+
+    @overload
+    def __getitem__(self, index: int) -> _Item: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[_Item]: ...
+    def __getitem__(self, index: int | slice) -> _Item | Sequence[_Item]:
+        if isinstance(index, slice):
+            return tuple(self.at(each) for each in range(*index.indices(len(self))))
+        return self.at(range(len(self))[index])
+
+    def __iter__(self) -> Iterator[_Item]:
+        return map(self.at, range(len(self)))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Sequence) or isinstance(other, str):
+            return NotImplemented
+        return len(self) == len(other) and all(one == another for one, another in zip(self, other, strict=True))
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class Mapped(Lazy[_Item], Generic[_Other, _Item]):
+    """What a function makes of the items of another sequence."""
+
+    def __init__(self, items: Sequence[_Other], make: Callable[[_Other], _Item]) -> None:
+        self._items = items
+        self._make = make
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def at(self, index: int) -> _Item:
+        return self._make(self._items[index])
+
+
+class Chosen(Lazy[_Item]):
+    """Some of the items of another sequence, by their indices."""
+
+    def __init__(self, items: Sequence[_Item], indices: Sequence[int]) -> None:
+        self._items = items
+        self._indices = indices
+
+    def __len__(self) -> int:
+        return len(self._indices)
+
+    def at(self, index: int) -> _Item:
+        return self._items[self._indices[index]]
+
+
+class Codes(Generic[_Value]):
+    """A column of values of which there are few: each is kept once. `codes` has a number for each place."""
+
+    def __init__(self) -> None:
+        self._values: list[_Value] = []
+        self._codes: dict[_Value, int] = {}
+        self.codes = array("I")
+
+    @property
+    def kinds(self) -> int:
+        """How many different values there are."""
+        return len(self._values)
+
+    def append(self, value: _Value) -> None:
+        """Add a value at the end."""
+        code = self._codes.get(value)
+        if code is None:
+            code = self._codes[value] = len(self._values)
+            self._values.append(value)
+        self.codes.append(code)
+
+    def __getitem__(self, index: int) -> _Value:
+        return self._values[self.codes[index]]
