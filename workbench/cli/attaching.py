@@ -30,7 +30,8 @@ from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, USAGE
 from workbench.evaluation.plan import Plan
 from workbench.evaluation.progress import BatchProgress
 from workbench.evaluation.resume import CompleteBatch
-from workbench.evaluation.stored_report import result_of_row, stored_report
+from workbench.evaluation.stored_report import stored_report
+from workbench.evaluation.stored_runs import result_of_row
 from workbench.history.history import History
 from workbench.history.records import BatchRow, HistoryError, RunRow
 from workbench.reports.history_list import called
