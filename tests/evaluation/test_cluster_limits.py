@@ -6,7 +6,7 @@ import asyncio
 from collections import Counter
 from typing import NamedTuple
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.providers.http.test_rate_limiter import World
@@ -27,6 +27,7 @@ portions = st.lists(
 )
 
 
+@settings(max_examples=15)
 @given(portions, st.integers(1, 9), st.none() | st.floats(0.5, 120.0), st.integers(1, 5))
 def test_no_minute_has_more_requests_and_no_moment_more_at_a_time_than_the_endpoint_allows(
     works: list[Work], concurrency: int, per_minute: float | None, workers: int

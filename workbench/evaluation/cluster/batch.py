@@ -36,7 +36,9 @@ from workbench.trajectory.trajectory import Trajectory
 
 _logger = logging.getLogger(__name__)
 
-LARGEST_PORTION = 200
+LARGEST_PORTION = 100
+AT_A_TIME = 2
+"""How many portions of a lane a worker has: while the last runs of one go on, there are those of the other."""
 PORTIONS_OF_WORKER = 2
 """Into how many portions the runs of a lane are divided for each worker: the last ones end together."""
 AFTER_LOSSES = (LARGEST_PORTION, 20, 1)
@@ -92,6 +94,9 @@ class _Worker:
     @property
     def load(self) -> int:
         return sum(out.portion.at_once for out in self.out.values())
+
+    def portions_of(self, lane: _Lane) -> int:
+        return sum(out.lane is lane for out in self.out.values())
 
 
 class ClusterBatch(Batch):
@@ -203,10 +208,7 @@ class ClusterBatch(Batch):
             return
         for lane in self._cluster_lanes:
             while lane.length:
-                has_one = {
-                    worker for worker in self._workers.values() if any(o.lane is lane for o in worker.out.values())
-                }
-                free = [worker for worker in self._workers.values() if worker not in has_one]
+                free = [worker for worker in self._workers.values() if worker.portions_of(lane) < AT_A_TIME]
                 if not free or not self._give(lane, min(free, key=lambda worker: worker.load)):
                     break
 
@@ -217,12 +219,14 @@ class ClusterBatch(Batch):
         limits = [self._endpoints[endpoint] for endpoint in lane.needs[group]]
         if not all(limit.can_lend() for limit in limits):
             return False
-        workers = max(1, len(self._workers))
+        workers = len(self._workers)
         runs = self._next_runs(lane, group, workers)
         leases = [self._part_of(limit, workers, len(runs) if limit is lane.limits else None) for limit in limits]
         number = next(self._portions)
         asked = tuple(lease for lease in leases if lease.base_url)
-        portion = Portion(number, tuple(map(self._crew.ref, runs)), leases[0].at_once, asked)
+        # Its runs may use what those of the worker's other portion leave: the leases limit requests.
+        at_once = leases[0].at_once * (AT_A_TIME if leases[0].base_url else 1)
+        portion = Portion(number, tuple(map(self._crew.ref, runs)), at_once, asked)
         lent = tuple(zip(limits, leases, strict=True))
         out = worker.out[number] = _Out(portion, lane, {run.run_id: run for run in runs}, lent)
         out.task = self._crew.submit(worker.address, portion)
@@ -236,7 +240,7 @@ class ClusterBatch(Batch):
             queue, most = lane.again, AFTER_LOSSES[losses]
         else:
             queue, losses = lane.waiting[group], 0
-            parts = min(workers, lane.limits.most_parts)
+            parts = min(workers * AT_A_TIME, lane.limits.most_parts)
             least = -(-lane.limits.concurrency // parts)  # fewer would leave something idle
             most = min(LARGEST_PORTION, max(least, -(-lane.length // (parts * PORTIONS_OF_WORKER))))
         runs: list[PlannedRun] = []
@@ -253,7 +257,7 @@ class ClusterBatch(Batch):
         """A part of a limit, one for each worker of each lane that asks the endpoint."""
         key = (limit.base_url, limit.model)
         lanes = sum(any(key in needs for needs in lane.needs.values()) for lane in self._cluster_lanes)
-        parts = min(limit.most_parts, workers * max(1, lanes))
+        parts = min(limit.most_parts, workers * AT_A_TIME * max(1, lanes))
         return limit.lend(parts, runs if runs is not None else limit.concurrency)
 
     async def _follow(self, worker: _Worker, out: _Out) -> None:
@@ -276,7 +280,7 @@ class ClusterBatch(Batch):
             try:
                 told = await self._crew.exchange(worker.address, worker.seen)
             except UnreachableError as error:
-                self._lost(worker, f"it does not answer: {error}")
+                self._lost(worker, str(error))
                 return
             if told is None:
                 self._lost(worker, "it works for this batch no longer")

@@ -158,6 +158,10 @@ def _imported() -> None:
 
 
 def _said(error: Exception) -> str:
+    if isinstance(error, TimeoutError):
+        return "it does not answer"
+    if isinstance(error, OSError):
+        return "the connection to it is closed"
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 
