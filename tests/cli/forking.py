@@ -278,7 +278,7 @@ def _make_what_is_made_late() -> None:
     for made in gc.get_objects():
         if isinstance(made, _Init):
             _ = made._cls.__init__
-        elif isinstance(made, late_pattern):
+        elif type(made) is late_pattern:
             for method in ("match", "fullmatch", "search", "sub", "finditer"):
                 getattr(made, method)
         elif isinstance(made, type) and made is not LateModel and issubclass(made, LateModel):
