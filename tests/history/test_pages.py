@@ -11,13 +11,17 @@ from typing import Any
 import pytest
 
 from tests.history.batches import run_kept
+from tests.history.entries import batch_of
+from tests.programs import program_of
 from workbench.batches.recorded import result_of_recording
+from workbench.batches.resuming import resumable
 from workbench.grading.run_summary import summary_of
-from workbench.history import editing
+from workbench.history import editing, open_file, rows
 from workbench.history import history as reading
 from workbench.history.database import bytes_on_disk
 from workbench.history.editing import add_grading, remove_batches
 from workbench.history.history import History
+from workbench.history.open_file import BatchHandle, BeginBatch, OpenHistory
 from workbench.history.records import COUNTED, HistoryError
 
 
@@ -102,7 +106,7 @@ def test_what_a_killed_removal_leaves_is_shown_nowhere_and_goes_with_the_next_on
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
-        patched.setattr(editing, "_step", killed)
+        patched.setattr(editing, "unhurried", killed)
         remove_batches(file, [2], nothing_said)
     with closing(sqlite3.connect(file)) as connection:
         assert connection.execute("SELECT count(*) FROM runs WHERE batch = 2").fetchone() == (1,)
@@ -138,3 +142,31 @@ def test_a_large_history_is_made_smaller_without_being_written_again(
     before = bytes_on_disk(file)
     assert remove_batches(file, [2], nothing_said) > one / 2
     assert bytes_on_disk(file) <= before
+
+
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_a_large_plan_is_written_in_steps(file: Path, monkeypatch: pytest.MonkeyPatch, *, is_killed: bool) -> None:
+    monkeypatch.setattr(open_file, "PLANNED_AT_ONCE", 3)
+    write = rows.plan_runs
+    fails = [False, True, False, False]
+
+    def failing(*values: Any) -> None:
+        if fails.pop(0):
+            raise KeyboardInterrupt if is_killed else sqlite3.OperationalError("database or disk is full")
+        write(*values)
+
+    monkeypatch.setattr(open_file, "plan_runs", failing)
+    batch = batch_of(8)
+    handle = BatchHandle(places={run.run_id: place for place, run in enumerate(batch.runs)})
+    with closing(OpenHistory(file, nothing_said)) as going:
+        with pytest.raises(KeyboardInterrupt if is_killed else HistoryError):
+            going.write([BeginBatch(handle, batch)])
+        if not is_killed:
+            going.write([BeginBatch(handle, batch)])
+    with History(file) as history:
+        (stored,) = history.batches()
+        assert [run.place for run in history.runs(1)] == list(range(3 if is_killed else 8))
+        assert (stored.planned, stored.missing) == (8, 8)
+        if is_killed:
+            with pytest.raises(HistoryError, match=r"while its plan was being written, 3 of its 8 runs are in it"):
+                resumable(history, stored, program_of(file.parent))

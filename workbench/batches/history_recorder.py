@@ -10,7 +10,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -204,19 +204,22 @@ def _new_batch(
         for path, file in as_they_are.items()
     }
 
+    redacted = cache(secrets.redact)  # there are far fewer names than runs
+
     def new_run(run: PlannedRun) -> NewRun:
         return NewRun(
             run_id=run.run_id,
             file=files[run.file.path],
             case_id=ids[run.file.path][run.case.id],
-            case_name=secrets.redact(run.case.name),
-            model=secrets.redact(run.model),
+            case_name=redacted(run.case.name),
+            model=redacted(run.model),
             repeat=run.repeat,
             model_of_suite=run.model_of_suite,
             by=run.by,
             is_fork=run.fork is not None,
         )
 
+    planned = tuple(map(new_run, runs))
     settings = secrets.redacted(settings)
     projects = {path: project_folder(path.parent, home) for path in files}
     is_fork = any(run.fork is not None for run in runs)
@@ -235,7 +238,7 @@ def _new_batch(
                 by=run.by,
                 repeat=run.repeat,
             )
-            for run in map(new_run, whole)
+            for run in (planned if whole is runs else map(new_run, whole))
         )
         outline = Outline.of(outlined, ((path_in(projects[path], path), file.hash) for path, file in files.items()))
         uid = outline.uid(_asked(settings), shard.ref.plan_id if shard is not None else None)
@@ -244,7 +247,7 @@ def _new_batch(
         started_at=now,
         program=__version__,
         settings=settings,
-        runs=tuple(map(new_run, runs)),
+        runs=planned,
         projects=projects,
         uid=uid,
         shard=NewShard(shard.places, outline, tuple(files.values())) if shard is not None and outline else None,

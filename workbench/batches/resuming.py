@@ -105,6 +105,11 @@ def resumable(
     is missing cannot be run as it was meant to be.
     """
     rows: Sequence[RunRow] = history.runs(batch.number)
+    if len(rows) < batch.planned:
+        written = f"{len(rows):,} of its {batch.planned:,} runs are in it"
+        raise HistoryError(
+            f"batch {batch.number} was interrupted while its plan was being written, {written}: start a new batch"
+        )
     missing = [row for row in rows if row.missing and not row.is_fork]
     if not missing:
         forks = "a fork cannot be resumed" if batch.missing else "all of its runs are finished"

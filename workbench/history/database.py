@@ -28,6 +28,9 @@ BUSY_TIMEOUT_S = 5.0
 
 _AGAIN_S = 0.02
 
+_LEFT_TO_OTHERS = 0.25
+"""Between the steps of long work, in shares of their time."""
+
 CHECKED_WHOLE_BYTES = 128 << 20
 """A file up to this size is checked completely when it is opened for writing; of a larger one, everything but the
 events of its runs."""
@@ -106,6 +109,14 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
             with suppress(sqlite3.Error):
                 connection.execute("ROLLBACK")
         raise
+
+
+@contextmanager
+def unhurried() -> Iterator[None]:
+    """A step of long work, after which other programs have a moment to write."""
+    began = time.monotonic()
+    yield
+    threading.Event().wait((time.monotonic() - began) * _LEFT_TO_OTHERS)
 
 
 @contextmanager

@@ -4,8 +4,6 @@ raises HistoryError."""
 from __future__ import annotations
 
 import sqlite3
-import threading
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
@@ -14,7 +12,14 @@ from workbench.grading.grade import RunResult
 from workbench.grading.run_summary import RunSummary
 from workbench.history.claims import claim
 from workbench.history.columns import stored
-from workbench.history.database import CHECKED_WHOLE_BYTES, Say, as_history_errors, open_for_writing, transaction
+from workbench.history.database import (
+    CHECKED_WHOLE_BYTES,
+    Say,
+    as_history_errors,
+    open_for_writing,
+    transaction,
+    unhurried,
+)
 from workbench.history.packing import grading_text, packed_outcome
 from workbench.history.records import HistoryError
 from workbench.history.run_packing import metrics_text
@@ -22,11 +27,6 @@ from workbench.history.run_packing import metrics_text
 RUNS_AT_ONCE = 500
 PAGES_AT_ONCE = 1_000
 """So much is removed, or given back to the disk, in one step: other programs wait for it."""
-
-_LEFT_TO_OTHERS = 0.25
-"""For others to write, after each step, in shares of its time."""
-
-_NEVER = threading.Event()
 
 _WITHOUT_BATCH = """
 WITH RECURSIVE each(batch) AS (
@@ -113,7 +113,7 @@ def _clear(connection: sqlite3.Connection) -> None:
     for (batch,) in connection.execute(_WITHOUT_BATCH).fetchall():
         removed = RUNS_AT_ONCE
         while removed == RUNS_AT_ONCE:
-            with _step(), transaction(connection):
+            with unhurried(), transaction(connection):
                 removed = connection.execute(
                     "DELETE FROM runs WHERE id IN (SELECT id FROM runs WHERE batch = ? ORDER BY place LIMIT ?)",
                     (batch, RUNS_AT_ONCE),
@@ -129,16 +129,8 @@ def _shrink(connection: sqlite3.Connection, file: Path) -> None:
         connection.execute("VACUUM")
     elif _number(connection, "PRAGMA auto_vacuum"):
         while _number(connection, "PRAGMA freelist_count"):
-            with _step():
+            with unhurried():
                 connection.execute(f"PRAGMA incremental_vacuum({PAGES_AT_ONCE})").fetchall()
-
-
-@contextmanager
-def _step() -> Iterator[None]:
-    """A step of long work, after which other programs have a moment to write."""
-    began = time.monotonic()
-    yield
-    _NEVER.wait((time.monotonic() - began) * _LEFT_TO_OTHERS)
 
 
 def _number(connection: sqlite3.Connection, statement: str) -> int:

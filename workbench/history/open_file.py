@@ -12,10 +12,22 @@ from pathlib import Path
 
 from workbench.dataclasses import dataclass
 from workbench.history.claims import Claim, claim_if_free
-from workbench.history.database import Say, as_history_errors, open_for_writing, transaction
+from workbench.history.database import Say, as_history_errors, open_for_writing, transaction, unhurried
 from workbench.history.records import DamagedError, NewBatch, ResumedBy
-from workbench.history.rows import begin_batch, end_batch, is_batch, reopen_batch, write_run
+from workbench.history.rows import (
+    NewPlan,
+    end_batch,
+    is_batch,
+    plan_runs,
+    planned_runs,
+    reopen_batch,
+    start_batch,
+    write_run,
+)
 from workbench.history.run_packing import PackedRun
+
+PLANNED_AT_ONCE = 5_000
+"""So many runs of a plan are written in one step: other programs wait for it."""
 
 
 @dataclass(eq=False)
@@ -138,10 +150,22 @@ class OpenHistory:
                 raise TypeError("a batch begins in a transaction of its own")
 
     def _begin(self, connection: sqlite3.Connection, handle: BatchHandle, batch: NewBatch) -> None:
+        """A large plan is written in steps, between which other programs write; after a failure, from where it was."""
+        plan = NewPlan(connection, self._file, batch)
+        if handle.number is None or not is_batch(connection, handle.number, batch.started_at):
+            self._start(connection, handle, plan)
+        assert handle.number is not None
+        for start in range(planned_runs(connection, handle.number), len(batch.runs), PLANNED_AT_ONCE):
+            with unhurried(), transaction(connection):
+                plan_runs(connection, handle.number, plan, start, start + PLANNED_AT_ONCE)
+
+    def _start(self, connection: sqlite3.Connection, handle: BatchHandle, plan: NewPlan) -> None:
+        """Write a batch with the first runs of its plan."""
         handle.release()
         try:
             with transaction(connection):
-                number = begin_batch(connection, self._file, batch)
+                number = start_batch(connection, plan)
+                plan_runs(connection, number, plan, 0, PLANNED_AT_ONCE)
                 # It must never look like one that was cut off. A program that has it claimed claimed it in a file that
                 # was here
                 # before this one.
@@ -150,7 +174,7 @@ class OpenHistory:
             handle.release()
             raise
         handle.number = number
-        self._going_on[handle] = (batch.started_at, batch)
+        self._going_on[handle] = (plan.batch.started_at, plan.batch)
 
     def _opened(self) -> sqlite3.Connection:
         if self._connection is not None and _identity(self._file) != self._identity:

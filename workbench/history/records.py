@@ -39,7 +39,7 @@ def count_name(status: Status) -> str:
     return status.replace(" ", "_")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class NewRun:
     """A planned run. `run_id` is its id in the events; `by` the deciding grader where it differs from that of the
     case."""
@@ -153,7 +153,7 @@ class NewBatch:
     shard: NewShard | None = None
 
     @property
-    def places(self) -> Iterable[int]:
+    def places(self) -> Sequence[int]:
         """The place of each of its runs in the plan."""
         return self.shard.places if self.shard is not None else range(len(self.runs))
 

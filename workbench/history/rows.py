@@ -6,6 +6,7 @@ from __future__ import annotations
 import sqlite3
 from collections import Counter
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,40 +24,104 @@ if TYPE_CHECKING:
     from workbench.history.outline import Outline
 
 
+class NewSuite:
+    """A suite of a new batch, in the project that is stored as `folder`."""
+
+    def __init__(self, history: Path, file: SuiteFile, project: Path) -> None:
+        self.folder = stored_folder(history, project)
+        self.path = stored(path_in(project, file.path))
+        self._file = file
+
+    @cached_property
+    def row(self) -> tuple[Any, ...]:
+        """Its columns from the path on; of a large suite this takes seconds."""
+        file = self._file
+        assert file.suite is not None
+        blocks = case_blocks(file)
+        return (
+            *(self.path, file.hash, stored(file.suite.name), len(file.suite.cases), packed(file.text)),
+            packed_blocks(blocks) if blocks is not None else None,
+        )
+
+    def known(self, connection: sqlite3.Connection) -> int | None:
+        """Returns its id, `None` where it is not there yet."""
+        return _known_suite(connection, self.folder, self.path, self._file.hash)
+
+    def id(self, connection: sqlite3.Connection) -> int:
+        """Returns its id, after writing it where it is not there yet."""
+        known = self.known(connection)
+        return known if known is not None else insert_suite(connection, self.folder, self.row)
+
+
+class NewPlan:
+    """The plan of a new batch, to be written into the file `history`: made before the transaction, because a large one
+    takes seconds."""
+
+    def __init__(self, connection: sqlite3.Connection, history: Path, batch: NewBatch) -> None:
+        self.batch = batch
+        files = {run.file.path: run.file for run in batch.runs}
+        planned = Counter((run.file.path, run.model) for run in batch.runs)
+        cases = Counter(
+            (path, model) for path, model, _ in {(run.file.path, run.model, run.case_id) for run in batch.runs}
+        )
+        if batch.shard is not None:
+            files |= {file.path: file for file in batch.shard.files}
+            for of_plan, model in batch.shard.outline.parts:
+                planned.setdefault((batch.shard.files[of_plan].path, model), 0)
+        self.parts = [(path, stored(model), runs, cases[path, model]) for (path, model), runs in planned.items()]
+        """Of each suite with each model: how many runs and cases are planned."""
+        self.suites = {path: NewSuite(history, file, batch.projects[path]) for path, file in files.items()}
+        for suite in self.suites.values():
+            if suite.known(connection) is None:
+                assert suite.row
+
+
 def begin_batch(connection: sqlite3.Connection, history: Path, batch: NewBatch) -> int:
-    """Write the plan of a batch into the file `history`. Returns the batch's number."""
+    """Write a batch with its whole plan into the file `history`. Returns the batch's number."""
+    plan = NewPlan(connection, history, batch)
+    number = start_batch(connection, plan)
+    plan_runs(connection, number, plan, 0, len(batch.runs))
+    return number
+
+
+def start_batch(connection: sqlite3.Connection, plan: NewPlan) -> int:
+    """Write a batch, of whose plan `plan_runs` writes the runs. Returns the batch's number."""
+    batch = plan.batch
     number = connection.execute(
         "INSERT INTO batches (kind, started_at, program, settings, planned, uid) VALUES (?, ?, ?, ?, ?, ?)",
         (batch.kind, batch.started_at, batch.program, compact_json(batch.settings), len(batch.runs), batch.uid),
     ).lastrowid
     assert number is not None
-    files = {run.file.path: run.file for run in batch.runs}
-    planned = Counter((run.file.path, run.model) for run in batch.runs)
-    cases = Counter((path, model) for path, model, _ in {(run.file.path, run.model, run.case_id) for run in batch.runs})
-    if batch.shard is not None:
-        files |= {file.path: file for file in batch.shard.files}
-        for suite, model in batch.shard.outline.parts:
-            planned.setdefault((batch.shard.files[suite].path, model), 0)
-    suites = {path: _suite(connection, history, file, batch.projects[path]) for path, file in files.items()}
+    ids = {path: suite.id(connection) for path, suite in plan.suites.items()}
     connection.executemany(
         "INSERT INTO parts (batch, suite, model, planned, cases) VALUES (?, ?, ?, ?, ?)",
-        [(number, suites[path], stored(model), runs, cases[path, model]) for (path, model), runs in planned.items()],
+        [(number, ids[path], *part) for path, *part in plan.parts],
     )
+    if batch.shard is not None:
+        write_plan(connection, number, [ids[file.path] for file in batch.shard.files], batch.shard.outline)
+    return number
+
+
+def planned_runs(connection: sqlite3.Connection, number: int) -> int:
+    """Returns how many runs of the plan of a batch are written."""
+    return int(connection.execute("SELECT count(*) FROM runs WHERE batch = ?", (number,)).fetchone()[0])
+
+
+def plan_runs(connection: sqlite3.Connection, number: int, plan: NewPlan, start: int, end: int) -> None:
+    """Write runs of the plan of a batch, from one up to another one, counted from 0."""
+    ids = {path: suite.id(connection) for path, suite in plan.suites.items()}
+    batch = plan.batch
     connection.executemany(
         "INSERT INTO runs (batch, place, suite, case_id, case_name, model, model_of_suite, repeat, decided_by, is_fork,"
         " run_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             (
-                *(number, place, suites[run.file.path], stored(run.case_id), stored(run.case_name)),
+                *(number, place, ids[run.file.path], stored(run.case_id), stored(run.case_name)),
                 *(stored(run.model), run.model_of_suite, run.repeat, run.by, run.is_fork, run.run_id),
             )
-            for place, run in zip(batch.places, batch.runs, strict=True)
+            for place, run in zip(batch.places[start:end], batch.runs[start:end], strict=True)
         ),
     )
-    if batch.shard is not None:
-        of_plan = [suites[file.path] for file in batch.shard.files]
-        write_plan(connection, number, of_plan, batch.shard.outline)
-    return number
 
 
 def write_plan(connection: sqlite3.Connection, batch: int, suites: Sequence[int], outline: Outline) -> None:
@@ -130,21 +195,6 @@ def _shared(connection: sqlite3.Connection, batch: int, text: SharedText | None)
     return connection.execute(
         "INSERT INTO shared (batch, hash, text) VALUES (?, ?, ?)", (batch, text.hash, text.packed)
     ).lastrowid
-
-
-def _suite(connection: sqlite3.Connection, history: Path, file: SuiteFile, project: Path) -> int:
-    assert file.suite is not None
-    folder, path = stored_folder(history, project), stored(path_in(project, file.path))
-    if (known := _known_suite(connection, folder, path, file.hash)) is not None:
-        return known
-    blocks = case_blocks(file)
-    row = (
-        stored(file.suite.name),
-        len(file.suite.cases),
-        packed(file.text),
-        packed_blocks(blocks) if blocks is not None else None,
-    )
-    return insert_suite(connection, folder, (path, file.hash, *row))
 
 
 def insert_suite(connection: sqlite3.Connection, folder: str, row: Sequence[Any]) -> int:
