@@ -40,6 +40,26 @@ def test_a_file_becomes_a_suite_and_recordings_that_grade(program: Program) -> N
     assert replayed.returncode == 0, replayed.stdout + replayed.stderr
 
 
+def test_a_folder_of_one_form_becomes_one_suite_and_every_file_left_out_is_named(program: Program) -> None:
+    for name, text in (("a.json", "First?"), ("b.json", "Second?")):
+        program.write(f"chats/{name}", json.dumps(said_in(text)))
+    program.write("chats/broken.json", "{")
+    program.write("chats/code.py", "print()")
+    done = program.run("import", "chats", "--runs", "runs")
+    assert done.returncode == 0, done.stderr
+    assert "(a.json)" in done.stdout and "(b.json)" in done.stdout
+    assert "· broken.json: line 1: not imported: is not JSON" in done.stdout
+    assert "· code.py: not imported: it is Python" in done.stdout
+    assert "chats (openai) became chats.toml: 2 cases, 2 left out" in done.stdout
+    assert (program.folder / "chats.toml").read_text(encoding="utf-8").count("[[tools]]") == 1
+    assert "2 runs: 2 passed" in program.run("grade", "runs").stdout
+    program.write("chats/z.json", json.dumps(ADK))
+    several = program.run("import", "chats", "-o", "all.toml")
+    assert several.returncode == 2 and "several forms (z.json: adk, a.json: openai)" in several.stderr
+    chosen = program.run("import", "chats", "-o", "all.toml", "--from", "openai")
+    assert "z.json: not imported" in chosen.stdout.replace("z.json: line 1", "z.json")
+
+
 def test_nothing_is_overwritten_unless_it_is_said(program: Program) -> None:
     program.write("chats.json", json.dumps(OPENAI))
     suite = program.write("chats.toml", "mine")

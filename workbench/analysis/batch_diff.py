@@ -200,8 +200,8 @@ def _sentence(kind: ChangeKind, before: Cell | None, after: Cell | None) -> str:
         return f"{came_to(there)}, only in the {'later' if before is None else 'earlier'} batch{_because(there)}"
     if kind == "slower":
         assert before.latency_ms is not None and after.latency_ms is not None
-        times = f", {after.latency_ms / before.latency_ms:.1f} times as long" if before.latency_ms else ""
-        return f"{before.latency_ms:,.0f} ms → {after.latency_ms:,.0f} ms{times}"
+        times = after.latency_ms / before.latency_ms
+        return f"{before.latency_ms:,.0f} ms → {after.latency_ms:,.0f} ms, {times:.1f} times as long"
     why = f", before{_because(before)}" if kind == "fixed" and before.reason else _because(after)
     then, now = came_to(before), came_to(after)
     if kind == "moved" and then == now:

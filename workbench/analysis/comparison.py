@@ -111,8 +111,9 @@ class Cell:
 
     @cached_property
     def latency_ms(self) -> float | None:
-        """Mean milliseconds of the model's answers over the graded runs, without waits."""
-        return mean([run.latency_ms for run in self.runs if run.status in GRADED]) if self.graded else None
+        """Mean milliseconds of the model's answers over the graded runs whose time is known, without waits."""
+        known = [run.latency_ms for run in self.runs if run.status in GRADED and run.latency_ms]
+        return mean(known) if known else None
 
 
 @dataclass(frozen=True)

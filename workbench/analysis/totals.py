@@ -167,10 +167,11 @@ def nearest_rank(ascending: Sequence[float], percent: float) -> float:
 
 
 def latency_of(values: Sequence[float]) -> Latency | None:
-    """Returns mean, percentiles and maximum of milliseconds; `None` without any."""
-    if not values:
+    """Returns mean, percentiles and maximum of milliseconds; `None` without any. Runs made elsewhere may have 0: their
+    time is not known."""
+    ascending = sorted(value for value in values if value)
+    if not ascending:
         return None
-    ascending = sorted(values)
     return Latency(
         mean_ms=math.fsum(ascending) / len(ascending),
         p50_ms=nearest_rank(ascending, 50),

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", type=Path, metavar="FILE", help="the file to import")
+    parser.add_argument("file", type=Path, metavar="FILE", help="the file to import, or a folder of files of one form")
     parser.add_argument(
         "--from",
         dest="form",
@@ -67,9 +67,10 @@ def execute(arguments: argparse.Namespace) -> int:
     except RefusedError as error:
         warn(str(error))
         return USAGE
+    named = arguments.file.resolve() if arguments.file.is_dir() else arguments.file
     options = ImportOptions(
         file=arguments.file,
-        output=arguments.output or Path(f"{arguments.file.name.split('.')[0] or 'imported'}.toml"),
+        output=arguments.output or Path(f"{named.name.split('.')[0] or 'imported'}.toml"),
         form=arguments.form,
         runs=arguments.runs,
         fields=fields,

@@ -1,4 +1,5 @@
-"""Imports a file: finds out its form, makes a suite and recordings of it, and says what it could not take."""
+"""Imports a file, or a folder of files of one form: finds out the form, makes a suite and recordings of it, and says
+what it could not take."""
 
 from __future__ import annotations
 
@@ -10,13 +11,14 @@ from workbench.config.secret_values import keys_in
 from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
 from workbench.importing.forms import FORMS, format_of, forms_that_fit
-from workbench.importing.imported import NOT_IMPORTED, ImportedCase
+from workbench.importing.imported import NOT_IMPORTED, Imported, ImportedCase, Note
 from workbench.importing.reading import RefusedError, Source, read_source
 from workbench.importing.run_making import record_runs
 from workbench.importing.suite_making import MadeSuite, made_suite
 from workbench.importing.tools_from import undefined_tools, with_tools_from
 from workbench.reports.report_files import why_not_writable
 from workbench.suite.numerals import counted
+from workbench.suite.render import Table
 from workbench.suite.saving import SavingError, save, state_of
 from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.recording import RecordingError, recordings_in
@@ -24,9 +26,9 @@ from workbench.trajectory.recording import RecordingError, recordings_in
 
 @dataclass(frozen=True)
 class ImportOptions:
-    """What to import to where. `form` is found out where it is `None`; `fields` says which fields of a table are
-    what, `tools_from` which file defines tools. Existing files are replaced, and recordings added to others, only with
-    `force`; with `dry` nothing is written. `source` is what a Python file said when it was run
+    """What to import to where; `file` may be a folder. `form` is found out where it is `None`; `fields` says which
+    fields of a table are what, `tools_from` which file defines tools. Existing files are replaced, and recordings added
+    to others, only with `force`; with `dry` nothing is written. `source` is what a Python file said when it was run
     (`workbench.importing.arcade.executed`)."""
 
     file: Path
@@ -89,24 +91,98 @@ def _said(case: ImportedCase, text: str) -> str:
 
 
 def import_file(options: ImportOptions, secrets: Secrets) -> ImportReport:
-    """Import a file. Raises RefusedError, and writes nothing then, where that cannot be done."""
+    """Import a file, or the files of a folder into one suite. Raises RefusedError, and writes nothing then, where that
+    cannot be done."""
     if not (options.force or options.dry):
         must_be_free(options.output, options.runs, "-o")
     if options.source is None and is_code(options.file, options.form):
         raise RefusedError(f"{options.file} is Python, which is run only after trust")
-    source = options.source or read_source(options.file, options.fields)
-    form = options.form or _form_of(source)
-    imported = format_of(form).read(source)
-    keys = learn_keys([source.root.value], "IMPORTED_KEY", secrets)
+    if options.file.is_dir():
+        read, name = _read_folder(options), options.file.resolve().name
+    else:
+        source = options.source or read_source(options.file, options.fields)
+        form = options.form or _form_of(source)
+        read, name = _Read(form, format_of(form).read(source), [source.root.value]), source.name
+    form, imported = read.form, read.imported
+    keys = learn_keys(read.values, "IMPORTED_KEY", secrets)
     if options.tools_from is not None:
         imported = with_tools_from(imported, options.tools_from, options.output)
-    made = made_suite(imported, source.name, options.output, secrets)
+    made = made_suite(imported, name, options.output, secrets)
     if options.tools_from is not None:
         made = replace(made, notes=(*made.notes, *undefined_tools(made.file, options.tools_from)))
     recorded = 0
     if not options.dry:
         recorded = written(made, options.output, options.runs, secrets, force=options.force)
     return ImportReport(options, form, made, recorded, keys)
+
+
+@dataclass(frozen=True)
+class _Read:
+    """What was read: its form, what became of it, and all values of it."""
+
+    form: str
+    imported: Imported
+    values: list[JsonValue]
+
+
+def _read_folder(options: ImportOptions) -> _Read:
+    """Read the files of a folder, without those in folders below and hidden ones, as one file. Notes say why others are
+    left out. Raises RefusedError where none can be read, or they have several forms and `options` name none."""
+    read: dict[Path, tuple[str, Imported, JsonValue]] = {}
+    notes: list[Note] = []
+    for path in _visible_in(options.file):
+        try:
+            if path.is_dir():
+                raise RefusedError("it is a folder: import it by itself")
+            if is_code(path, options.form):
+                raise RefusedError("it is Python, which is run only after trust: import it by itself")
+            source = read_source(path, options.fields)
+            form = options.form or _form_of(source)
+            read[path] = form, format_of(form).read(source), source.root.value
+        except RefusedError as error:
+            place = f"{path.name}: {error.place}" if error.place else path.name
+            notes.append(Note(place, f"{NOT_IMPORTED}: {error.why.removeprefix(f'{path} ')}"))
+    if not read:
+        why = f": {notes[0]}" if notes else ""
+        others = f", and {counted(len(notes) - 1, 'other')}" if len(notes) > 1 else ""
+        raise RefusedError(f"{options.file} has no file that can be imported{why}{others}")
+    forms = {form: file.name for file, (form, _, _) in reversed(read.items())}
+    if len(forms) > 1:
+        named = ", ".join(f"{name}: {form}" for form, name in forms.items())
+        raise RefusedError(f"{options.file} has files of several forms ({named}): import those of one with --from")
+    first = next(iter(read))
+    top = dict(read[first][1].suite)
+    cases: list[ImportedCase] = []
+    for file, (_, imported, _) in read.items():
+        if _without_name(imported.suite) != _without_name(top):
+            why = f"{NOT_IMPORTED}: it needs a suite of its own, set otherwise than that of {first.name}"
+            notes.append(Note(file.name, why))
+            continue
+        if imported.suite.get("name") != top.get("name"):
+            top.pop("name", None)
+        for case in imported.cases:
+            cases.append(replace(case, place=_within(file, case.place), notes=_all_within(file, case.notes)))
+        notes += _all_within(file, imported.notes)
+    return _Read(read[first][0], Imported(tuple(cases), top, tuple(notes)), [value for _, _, value in read.values()])
+
+
+def _visible_in(folder: Path) -> list[Path]:
+    try:
+        return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+    except OSError as error:
+        raise RefusedError(f"{folder} cannot be read: {error.strerror}") from error
+
+
+def _within(file: Path, place: str) -> str:
+    return f"{file.name}: {place}" if place else file.name
+
+
+def _all_within(file: Path, notes: Iterable[Note]) -> tuple[Note, ...]:
+    return tuple(Note(_within(file, note.place), note.why) for note in notes)
+
+
+def _without_name(suite: Table) -> Table:
+    return {key: value for key, value in suite.items() if key != "name"}
 
 
 def is_code(file: Path, form: str | None) -> bool:

@@ -221,7 +221,7 @@ class RunReport(ReportModel):
     notices: tuple[str, ...] = Field(description="what differed from the suite's settings")
     server_outputs: tuple[ServerOutputReport, ...] = Field(description="of servers that failed")
     answer: str
-    latency_ms: float = Field(description="sum of the latencies of all model answers")
+    latency_ms: float = Field(description="sum of the latencies of all model answers, 0 if nobody timed them")
     loop_ms: float = Field(
         description="the whole agent loop by the wall clock: model answers, tools, retries and their waits"
     )

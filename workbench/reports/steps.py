@@ -132,7 +132,8 @@ class StepLines:
             case Forked() as fork:
                 return [f"↳ {one_line(fork_text(fork))}"]
             case ResponseFinished(latency_ms=latency_ms):
-                answered = self._paint(f"· model answered in {milliseconds(latency_ms)}", "quiet")
+                time = f" in {milliseconds(latency_ms)}" if latency_ms else ""
+                answered = self._paint(f"· model answered{time}", "quiet")
                 silence = [f"« {_EMPTY}"] if self._silent and not "".join(self._text).strip() else []
                 return [*self._words(), *silence, *([answered] if self._verbose else [])]
             case _:

@@ -176,7 +176,7 @@ def runs_table(
         model = fit(one_line(result.model), model_width)
         score = score_text(result.score) if result.grades else "–"
         differing = DISAGREE if disagree(result.grades) else " "
-        latency = milliseconds(result.trajectory.model_latency_ms) if _answered(result) else "–"
+        latency = milliseconds(result.latency_ms) if result.latency_ms else "–"
         sign = paint(STATUS_SIGNS[result.status], result.status)
         calls = len(result.trajectory.calls)
         cost = _cost(result) if with_cost else ""
@@ -199,10 +199,6 @@ def _ends_of_repeats(results: Sequence[RunResult], cases: Cases) -> dict[str, Ca
         if places := [place for run in case.runs if (place := shown.get(run.run_id)) is not None]:
             last[max(places)] = case
     return {results[place].run_id: case for place, case in last.items()}
-
-
-def _answered(result: RunResult) -> bool:
-    return any(round_.latency_ms is not None for round_ in result.trajectory.rounds)
 
 
 def _cost(result: RunResult) -> str:

@@ -172,8 +172,8 @@ function measuresView(run) {
   const tokens = usages.length ? `${whole(sum("input_tokens"))} in${sum("cached_input_tokens") ? ` (${whole(sum("cached_input_tokens"))} cached)` : ""}, ${whole(sum("output_tokens"))} out${sum("reasoning_tokens") ? ` (${whole(sum("reasoning_tokens"))} reasoning)` : ""}` : NOTHING;
   const facts = [
     ["ended", run.finish ?? NOTHING],
-    ["model's answers", milliseconds(run.latency_ms)],
-    ["whole loop", milliseconds(run.loop_ms)],
+    ["model's answers", milliseconds(Number(run.latency_ms) || null)],
+    ["whole loop", milliseconds(Number(run.loop_ms) || null)],
     ["tokens", tokens],
     ["cost", dollars(run.cost_usd)],
     retries && ["retries", retries],
@@ -201,7 +201,7 @@ function storyOf(run, grade) {
   }
   for (const [at, round] of run.rounds.entries()) {
     const asked = run.asked[at];
-    const ms = round.latency_ms === null ? "" : milliseconds(round.latency_ms);
+    const ms = !Number(round.latency_ms) ? "" : milliseconds(round.latency_ms);
     parts.push(el("h4", { class: "round" }, round.step === null ? `round ${round.number}` : `round ${round.number}, step ${round.step}`, el("small", null, [round.replayed ? "replayed" : ms, round.usage && `${whole(round.usage.output_tokens)} tokens out`, round.stop_reason].filter(Boolean).join(" · "))));
     if (asked.system !== null && asked.system !== system) parts.push(said("system", "system prompt of the step", (system = asked.system), true));
     parts.push(said("user", "user", asked?.user ?? null));

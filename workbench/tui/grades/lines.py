@@ -126,8 +126,8 @@ def _facets(state: GradesState, grade: Grade, width: int) -> list[Line]:
         lines += _behind(label, f"{in_numbers(formula)} {GLYPHS.dot} {words}", width, "text" if right else "warned")
     numbers = grade.numbers
     within = "within" if numbers["latency_ok"] else "over"
-    latency = f"{duration(numbers['latency_ms'])}, {within} its limit; adds 0"
-    return [*lines, *_behind((Span(f" {'latency':<12}", "key"),), latency, width, "text")]
+    latency = f"{duration(numbers['latency_ms'])}, {within} its limit" if numbers["latency_ms"] else "not known"
+    return [*lines, *_behind((Span(f" {'latency':<12}", "key"),), f"{latency}; adds 0", width, "text")]
 
 
 def disagreement_text(grades: Sequence[Grade]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from workbench.grading.grade import GRADED, RunResult, disagree
+from workbench.grading.grade import RunResult, disagree
 from workbench.grading.run_summary import RunSummary
 from workbench.reports.by_hand import changes_by_hand, unread_text
 from workbench.reports.grade_text import issue_text, metric_text
@@ -65,9 +65,8 @@ def facts(run: RunRecord) -> list[str]:
 
 
 def model_time(figures: RunSummary) -> str:
-    """Return how long the model took to answer, empty if it never did."""
-    answered = figures.asked and (figures.status in GRADED or figures.latency_ms > 0)
-    return duration(figures.latency_ms) if answered else ""
+    """Return how long the model took to answer, empty if it never did, or nobody knows."""
+    return duration(figures.latency_ms) if figures.asked and figures.latency_ms else ""
 
 
 def headline(name: str, run: RunRecord, width: int) -> Line:
@@ -168,7 +167,8 @@ def _facts(result: RunResult) -> str:
     if not trajectory.rounds:
         return ""
     parts = [counted(len(trajectory.rounds), "round"), counted(len(trajectory.calls), "call")]
-    parts.append(f"model {duration(trajectory.model_latency_ms)}")
+    if trajectory.model_latency_ms:
+        parts.append(f"model {duration(trajectory.model_latency_ms)}")
     if trajectory.held_ms:
         parts.append(f"held {duration(trajectory.held_ms)}")
     if trajectory.usage is not None:

@@ -179,7 +179,7 @@ def _round(item: RoundItem, width: int) -> list[Line]:
 
 def _timing(response: ResponseFinished, room: int) -> str:
     """Return the latency, the time to the first token if it fits, and the tokens."""
-    parts = [duration(response.latency_ms)]
+    parts = [duration(response.latency_ms)] if response.latency_ms else []
     if response.stop_reason in ("truncated", "refused"):
         parts.append(response.stop_reason)
     if response.usage is not None:

@@ -64,7 +64,7 @@ def round_head(of: Round, width: int) -> Line:
 def round_facts(of: Round) -> str:
     """Return the step of a chain, the latency and the tokens of a round."""
     parts = [f"step {of.step.step}"] if of.step is not None else []
-    if of.latency_ms is not None:
+    if of.latency_ms:
         parts.append(duration(of.latency_ms))
     if of.usage is not None:
         parts.append(f"{short_count(of.usage.input_tokens)} in, {short_count(of.usage.output_tokens)} out")
