@@ -155,6 +155,14 @@ def test_what_cannot_go_on_without_a_terminal_is_said_before(
     assert records(folders_of(program)) == []
 
 
+def test_a_process_that_ends_before_the_batch_begins_is_told(program: Program) -> None:
+    program.write("weather.toml", WEATHER)
+    done = program.start("run", "weather.toml", "--detach", first="import sys; sys.executable = '/bin/false'")
+    _, complaints = done.communicate()
+    assert complaints == "nothing was run: the process of the batch ended before it began, exit code 1\n"
+    assert done.wait() == 3
+
+
 def test_a_comparison_in_processes_goes_on_and_is_reported_as_one(program: Program) -> None:
     program.write("weather.toml", WEATHER + WRONG)
     models = ("--model", "offline", "--model", "offline:careless")

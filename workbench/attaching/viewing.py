@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -52,8 +53,8 @@ class Connection:
         self._socket = socket.socket(socket.AF_UNIX)
         self._socket.settimeout(_CONNECT_S)
         try:
-            if Path(known.socket).lstat().st_uid != Path(known.socket).parent.lstat().st_uid:
-                raise PermissionError(1, "the socket is not ours")
+            if Path(known.socket).lstat().st_uid != os.getuid():
+                raise PermissionError(1, "its socket belongs to somebody else")
             self._socket.connect(known.socket)
             self._lines = self._socket.makefile("rb")
             self._socket.sendall(greeting(do=do))

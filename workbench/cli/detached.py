@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import pickle
 import signal
 import socket
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -36,6 +38,13 @@ from workbench.reports.forms import forms_of
 from workbench.reports.paint import Paint
 from workbench.reports.report_files import write_report
 from workbench.version import __version__
+
+_logger = logging.getLogger(__name__)
+
+_LAST_WORDS_S = 2.0
+
+_STORED_S = 30.0
+"""How long the plan of a large batch may take to be stored."""
 
 Deliver = Callable[[Output], Iterable[str]]
 
@@ -82,16 +91,18 @@ class _Process:
         code = INFRASTRUCTURE
         try:
             code = self._make()
-        finally:
-            sys.stderr.flush()
-            no_longer_heard(_ERRORS)
-            listening.join(2.0)
-            if self._telling is None:
-                say(self._connection, Refused(code))
-            else:
-                self._telling.end(code)
-                pieces = self._pieces
-                self._telling.serve_reports(_as_wanted(pieces, self._job.command) if pieces is not None else None)
+        except Exception:
+            _logger.exception("the batch broke")
+            warn("the batch broke: the log says why")
+        sys.stderr.flush()
+        no_longer_heard(_ERRORS)
+        listening.join(_LAST_WORDS_S)
+        if self._telling is None:
+            say(self._connection, Refused(code))
+        else:
+            self._telling.end(code)
+            pieces = self._pieces
+            self._telling.serve_reports(_as_wanted(pieces, self._job.command) if pieces is not None else None)
         sys.exit(code)
 
     def _make(self) -> int:
@@ -115,8 +126,9 @@ class _Process:
 
     def begun(self, runtime: Runtime, name: str) -> None:
         """The batch begins: let others attach, and tell the command that waits."""
-        runtime.settle_history()
-        number, plan = runtime.number_of(name), self._job.plan
+        until, plan = time.monotonic() + _STORED_S, self._job.plan
+        while (number := runtime.number_of(name)) is None and time.monotonic() < until:
+            runtime.settle_history()
         history, folders = plan.history, plan.program.folders
         assert history is not None
         try:

@@ -115,11 +115,11 @@ def _handed_over(job: Job, approval: Approval) -> Begun | Refused:
     begin = f"from workbench.cli.detached import main; main({theirs.fileno()})"
     with ours:
         with theirs:
-            subprocess.Popen(
+            process = subprocess.Popen(
                 [sys.executable, "-P", "-c", f"import sys; sys.path[:] = {sys.path!r}; {begin}", "workbench batch"],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,  # of its beginning only: then it has a place of its own for what it says
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,
             )
@@ -132,16 +132,19 @@ def _handed_over(job: Job, approval: Approval) -> Begun | Refused:
             ours.shutdown(socket.SHUT_WR)
         except BrokenPipeError:
             pass  # it has ended: what it said is read below
-        return _answer(ours)
+        return _answer(ours, process)
 
 
-def _answer(connection: socket.socket) -> Begun | Refused:
+def _answer(connection: socket.socket, process: subprocess.Popen[bytes]) -> Begun | Refused:
     with connection.makefile("rb") as answers:
         while True:
             try:
                 answer: Answer = pickle.load(answers)
             except (EOFError, pickle.UnpicklingError, ConnectionError):
-                warn("nothing was run: the process of the batch ended before it began; the log says more")
+                assert process.stderr is not None
+                last = process.stderr.read().decode(errors="replace").strip().rpartition("\n")[2]
+                how = f": {last}" if last else f", exit code {process.wait()}"
+                warn(f"nothing was run: the process of the batch ended before it began{how}")
                 return Refused(INFRASTRUCTURE)
             if not isinstance(answer, Complaint):
                 return answer
