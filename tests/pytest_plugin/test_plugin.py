@@ -15,12 +15,15 @@ from importlib.metadata import entry_points
 from multiprocessing import AuthenticationError
 from multiprocessing.connection import Client
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import NamedTuple
 
 import pytest
 
 import workbench
 from tests.api.conftest import BROKEN, CLOCK
+from tests.cli.forking import ForkedProgram
+from tests.cli.program import _nothing
 from tests.providers.server import Answer, Call, Request, Server, base_url_of, error_document, said
 from workbench.pytest_plugin.batch import Batch, Desk, RemoteBatch, SuiteTest
 from workbench.pytest_plugin.settings import Settings
@@ -55,19 +58,25 @@ class Session(NamedTuple):
         }
 
 
-def session(folder: Path, *arguments: str, environment: Mapping[str, str] | None = None) -> Session:
-    """Run pytest in a folder."""
+def session(
+    folder: Path, *arguments: str, environment: Mapping[str, str] | None = None, starts: bool = False
+) -> Session:
+    """Run pytest in a folder, in a process that has imported it, or that `starts` from nothing."""
     own = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "COV_"))}
     homes = {f"XDG_{kind}_HOME": str(folder / ".home") for kind in ("STATE", "CONFIG", "DATA", "CACHE")}
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-W", "ignore", "--color=no", *arguments],
-        cwd=folder,
-        env={**own, **homes, **(environment or {})},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    return Session(done.returncode, done.stdout + done.stderr)
+    words, variables = ["-W", "ignore", "--color=no", *arguments], {**own, **homes, **(environment or {})}
+    with TemporaryFile("w+", encoding="utf-8") as output:
+        streams = [_nothing(), output.fileno(), output.fileno()]
+        if starts:
+            command = [sys.executable, "-m", "pytest", *words]
+            code = subprocess.run(
+                command, cwd=folder, env=variables, stdout=output, stderr=subprocess.STDOUT, timeout=120
+            ).returncode
+        else:
+            run, needs = "pytest:console_main", ["pytest", "xdist.plugin", "pytest_asyncio.plugin", "hypothesis"]
+            code = ForkedProgram(words, streams, folder, variables, run=run, needs=needs).wait(120)
+        output.seek(0)
+        return Session(code, output.read())
 
 
 @pytest.fixture
@@ -96,7 +105,7 @@ def test_without_the_option_nothing_is_collected_imported_or_written(tmp_path: P
         "    assert loaded == {'workbench', 'workbench.version', 'workbench.pytest_plugin',\n"
         "                      'workbench.pytest_plugin.entry'}, loaded\n"
     )
-    ran = session(tmp_path, "-p", "no:cacheprovider", "-q")
+    ran = session(tmp_path, "-p", "no:cacheprovider", "-q", starts=True)
     assert ran.code == 0 and ran.outcomes == {"passed": 1}, ran.output
     assert "workbench" not in ran.output
     assert {path.name for path in tmp_path.iterdir()} <= {"clock.toml", "test_nothing.py", "__pycache__"}
@@ -231,7 +240,9 @@ def test_suites_outside_of_the_root_have_a_name_of_their_own(project: Path, work
     ran = session(root, "--workbench", "--workbench-model", "offline", "-q", *paths, *workers)
     assert ran.outcomes == {"failed": 2, "passed": 2}, ran.output
     assert "FAILED ../clock_2.toml::time-in-bergen[offline]" in ran.output
-    again = session(root, "--workbench", "--workbench-model", "offline", "-q", "--lf", *paths, *workers)
+    again = session(
+        root, "--workbench", "--workbench-model", "offline", "-q", "--lf", *paths, *(("-n", "1") if workers else ())
+    )
     assert again.outcomes["failed"] == 2 and "passed" not in again.outcomes, again.output
 
 
