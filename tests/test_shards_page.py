@@ -1,0 +1,97 @@
+"""The recipes of docs/shards.md: what schedulers would run is run here, and merged."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.cli.suites import WEATHER, WRONG
+from tests.test_ci_recipes import ROOT, Machine
+from workbench.history.history import History
+
+PAGE = (ROOT / "docs" / "shards.md").read_text(encoding="utf-8")
+PARALLEL = """#!/bin/bash
+command=(); while [ "$1" != ::: ]; do command+=("$1"); shift; done; shift
+number=0; for _ in "$@"; do number=$((number + 1)); "${command[@]//'{#}'/$number}" < /dev/null; done
+"""
+"""What GNU parallel does with a recipe, one job after the other."""
+
+
+def example(heading: str, language: str) -> str:
+    section = PAGE.partition(f"## {heading}\n")[2].partition("\n## ")[0]
+    found = re.search(rf"^```{language}\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
+    assert found is not None
+    return found[1]
+
+
+def steps(job: dict[str, Any]) -> list[str]:
+    """The commands of a job that are about Workbench."""
+    found = [each if isinstance(each, str) else each.get("run", "") for each in job.get("steps") or job["script"]]
+    return [each for each in found if each.startswith("workbench")]
+
+
+def github(text: str) -> tuple[list[tuple[str, dict[str, str]]], str]:
+    jobs = yaml.safe_load(text)["jobs"]
+    (run,), (merge,) = steps(jobs["shard"]), steps(jobs["merge"])
+    run = run.replace("${{ strategy.job-total }}", "2")
+    return [(run.replace("${{ matrix.shard }}", str(each)), {"GITHUB_RUN_ID": "7"}) for each in (1, 2)], merge
+
+
+def gitlab(text: str) -> tuple[list[tuple[str, dict[str, str]]], str]:
+    jobs = yaml.safe_load(text)
+    (run,), (merge,) = steps(jobs["shards"]), steps(jobs["merge"])
+    return [(run, {"CI_NODE_INDEX": str(each), "CI_NODE_TOTAL": "2", "CI_PIPELINE_ID": "7"}) for each in (1, 2)], merge
+
+
+def slurm(text: str) -> tuple[list[tuple[str, dict[str, str]]], str]:
+    array = {"SLURM_ARRAY_TASK_COUNT": "2", "SLURM_ARRAY_TASK_MIN": "1", "SLURM_ARRAY_JOB_ID": "7"}
+    assert "`workbench history merge shards`" in PAGE
+    return [(text, {**array, "SLURM_ARRAY_TASK_ID": str(each)}) for each in (1, 2)], "workbench history merge shards"
+
+
+def parallel(text: str) -> tuple[list[tuple[str, dict[str, str]]], str]:
+    *before, merge = text.strip().splitlines()
+    return [("\n".join(before), {})], merge
+
+
+def kubernetes(text: str) -> tuple[list[tuple[str, dict[str, str]]], str]:
+    (container,) = yaml.safe_load(text)["spec"]["template"]["spec"]["containers"]
+    (command,) = container["args"]
+    command = command.replace("/suites", "suites").replace("/shards", "shards")
+    count, plan = container["env"]
+    assert (count["name"], plan["name"]) == ("WORKBENCH_SHARDS", "WORKBENCH_PLAN")
+    variables = {"WORKBENCH_SHARDS": "2", "WORKBENCH_PLAN": "7"}
+    return [(command, {**variables, "JOB_COMPLETION_INDEX": str(each)}) for each in (0, 1)], (
+        "workbench history merge shards"
+    )
+
+
+@pytest.mark.parametrize(
+    ("heading", "language", "read", "shards"),
+    [
+        ("GitHub Actions", "yaml", github, 2),
+        ("GitLab", "yaml", gitlab, 2),
+        ("Slurm", "sh", slurm, 2),
+        ("GNU parallel", "sh", parallel, 4),
+        ("Kubernetes", "yaml", kubernetes, 2),
+    ],
+)
+def test_a_recipe_makes_one_batch(heading: str, language: str, read: Any, shards: int, tmp_path: Path) -> None:
+    machine = Machine(tmp_path, WEATHER + WRONG)
+    stub = machine.temp / "workbench" / "bin" / "parallel"
+    stub.write_text(PARALLEL, encoding="utf-8")
+    stub.chmod(0o755)
+    runs, merge = read(example(heading, language))
+    for script, variables in runs:
+        done = machine.run(script, **variables)
+        assert (done.returncode, done.stderr.count("no id")) == (0, 0), done.stderr
+    merged = machine.run(f"{merge} --history merged.sqlite3")
+    assert merged.returncode == 1, "one case fails"
+    assert f"merged from {shards} of {shards} shards, plan " in merged.stderr
+    with History(machine.folder / "merged.sqlite3") as history:
+        (batch,) = history.batches()
+    assert (batch.planned, batch.missing, batch.count("passed")) == (2, 0, 1)
