@@ -23,7 +23,19 @@ from tests.cli.suites import SLOW, WEATHER, WRONG
 from tests.evaluation.test_one_door import shown
 from tests.evaluation.test_workers import CHECKED, Own, told_in
 from tests.programs import program_of
-from tests.providers.server import Answer, Pause, Request, Server, Signal, base_url_of, document, error_document, said
+from tests.providers.server import (
+    MARK,
+    Answer,
+    Call,
+    Pause,
+    Request,
+    Server,
+    Signal,
+    base_url_of,
+    document,
+    error_document,
+    said,
+)
 from workbench.batches.events import ClusterSaid
 from workbench.evaluation.approval import needs
 from workbench.evaluation.cluster import dask
@@ -34,9 +46,16 @@ from workbench.evaluation.planning import plan
 from workbench.evaluation.report import Report
 from workbench.evaluation.run import Evaluation
 
+HEAD = WEATHER[: WEATHER.index("[[cases]]")]
 KEY = "sk-of-the-workers-0123456789abcdef"
 SECRET = "tok-9f8e7d6c5b4a3210"
-ONE_ROUND = WEATHER + "[limits]\nmax_rounds = 1\n"
+ONE_ROUND = HEAD + "[limits]\nmax_rounds = 1\n"
+POLITE = """
+[[cases]]
+name = "Polite"
+user = "What is the weather in Oslo?"
+response = { judged = "is polite" }
+"""
 
 
 @pytest.fixture(scope="module")
@@ -117,12 +136,16 @@ async def test_a_cluster_comes_to_the_same_report_and_history_as_one_process(sch
 async def test_no_key_travels_limits_hold_over_workers_and_a_pause_is_everybodys(
     scheduler: str, tmp_path: Path
 ) -> None:
-    (tmp_path / "weather.toml").write_text(ONE_ROUND, encoding="utf-8")
+    (tmp_path / "weather.toml").write_text(ONE_ROUND + POLITE, encoding="utf-8")
     both = Signal()
     arrivals: list[float] = []
     refused: list[float] = []
+    judged: list[Request] = []
 
     def answer_to(request: Request) -> Answer:
+        if b"is polite" in request.body:
+            judged.append(request)
+            return said("openai", calls=[Call("verdict", {"mark": MARK, "rationale": "It is.", "holds": True})])
         assert request.headers["authorization"] == f"Bearer {KEY}"
         arrivals.append(time.monotonic())
         if len(arrivals) == 1:  # waits for the other worker to be there, then asks for a pause
@@ -141,12 +164,15 @@ async def test_no_key_travels_limits_hold_over_workers_and_a_pause_is_everybodys
             models=("test",),
             base_url=base_url_of(server, "openai"),
             api_key_env="OPENAI_API_KEY",
+            judge=f"openai:judge@{server.url}/v1",
             repeats=8,
             concurrency=2,
         )
         report = await evaluated(plan)
     tap.close()
-    assert report.totals.errors == 0 and len(server.requests) == 9 and server.most_at_once == 2
+    assert report.totals.errors == 0 and len(arrivals) == 9 and report.totals.passed == 8
+    assert 1 <= len(judged) <= 2, "each worker asks once about what is the same"
+    assert server.most_at_once <= 4, "two of the model, two of the judge"
     # The worker that was refused waits by itself; the other one can only have heard of the pause.
     assert not [at for at in arrivals if refused[0] + 0.3 < at < refused[0] + 1.9]
     heard = bytes(tap.heard)
@@ -228,7 +254,7 @@ async def test_runs_of_a_lost_worker_are_given_to_others_and_one_that_kills_each
 
 
 async def test_stopping_stops_the_runs_of_all_workers(scheduler: str, tmp_path: Path) -> None:
-    (tmp_path / "weather.toml").write_text(WEATHER[: WEATHER.index("[[cases]]")] + SLOW, encoding="utf-8")
+    (tmp_path / "weather.toml").write_text(HEAD + SLOW, encoding="utf-8")
     plan = planned(tmp_path, scheduler, repeats=6, concurrency=2)
     async with Evaluation(plan, needs(plan).approved()) as going:
         await asyncio.sleep(0)

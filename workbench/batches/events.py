@@ -123,9 +123,11 @@ class HistorySaid:
 
 @dataclass(frozen=True, slots=True)
 class ClusterSaid:
-    """Something happened to the workers of a cluster; the runs go on, as far as there are any."""
+    """Something happened to the workers of a cluster. The runs go on, as far as there are any, unless that `ends` the
+    batch."""
 
     text: str
+    ends: bool = False
 
 
 BatchEvent = (

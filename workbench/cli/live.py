@@ -169,7 +169,7 @@ def _watch(
                 printer.judging(event)
             case RequestPutOff() if isinstance(printer, StepPrinter):
                 printer.put_off(event)
-            case HistorySaid(text) | ClusterSaid(text):
+            case HistorySaid(text) | ClusterSaid(text=text):
                 warn(text)
             case BatchDone():
                 return

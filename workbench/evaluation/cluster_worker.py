@@ -26,6 +26,7 @@ from workbench.config.logs import log_to
 from workbench.config.program import program_in
 from workbench.config.secrets import Secrets
 from workbench.evaluation.approval import Needs
+from workbench.evaluation.cluster.dask import FOR_THE_PROGRAM, quiet_logs
 from workbench.evaluation.cluster.messages import (
     SILENCE_S,
     Errand,
@@ -105,11 +106,10 @@ async def dismiss(token: str) -> None:
 def _become_ours() -> None:
     """In a process that was started for one batch: Ctrl+C is the program's to understand, and standard output is for
     reports."""
-    from workbench.evaluation.cluster.dask import quiet_logs
-
     if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        for number in FOR_THE_PROGRAM:
+            signal.signal(number, signal.SIG_IGN)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, FOR_THE_PROGRAM)
     os.dup2(2, 1)
     quiet_logs()
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)

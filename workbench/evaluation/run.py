@@ -12,7 +12,7 @@ from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
-from workbench.batches.events import BatchDone, BatchEvent, Inbox, RunDone, StartUp
+from workbench.batches.events import BatchDone, BatchEvent, ClusterSaid, Inbox, RunDone, StartUp
 from workbench.batches.recordings import Recordings
 from workbench.dataclasses import dataclass
 from workbench.engine.retries import DEFAULT_RETRIES, RetryPolicy
@@ -81,6 +81,8 @@ class Outcome:
                     self.start_up_s += now - self._starting_since_s
                 self._starting_since_s = now
                 (self._starting.add if took_ms is None else self._starting.discard)(number)
+            case ClusterSaid(ends=True):
+                self.interrupted = True
             case BatchDone():
                 self.over()
             case _:

@@ -180,10 +180,9 @@ class ClusterBatch(Batch):
         for lane in self._cluster_lanes:
             for queue in (lane.again, *lane.waiting.values()):
                 stopped = [planned for planned in queue if run_id in (None, planned.run_id)]
-                if stopped:
-                    left = [planned for planned in queue if planned not in stopped] if run_id is not None else []
-                    queue.clear()
-                    queue.extend(left)
+                left = [planned for planned in queue if run_id not in (None, planned.run_id)]
+                queue.clear()
+                queue.extend(left)
                 for planned in stopped:
                     self._over(planned, "stopped")
             lane.waiting = {group: queue for group, queue in lane.waiting.items() if queue}
@@ -276,21 +275,22 @@ class ClusterBatch(Batch):
         for limits in self._endpoints.values():
             if (left_s := limits.held_until_s - asyncio.get_running_loop().time()) > 0:
                 self._begin(self._tell(worker, Hold(limits.base_url, limits.model, left_s)))
-        while True:
-            try:
-                told = await self._crew.exchange(worker.address, worker.seen)
-            except UnreachableError as error:
-                self._lost(worker, str(error))
-                return
-            if told is None:
-                self._lost(worker, "it works for this batch no longer")
-                return
-            for number, message in told:
-                if number > worker.seen:
-                    worker.seen = number
-                    self._take(worker, message)
-            if told:
-                await self._context.stored()
+        why = "it works for this batch no longer"
+        try:
+            while (told := await self._crew.exchange(worker.address, worker.seen)) is not None:
+                for number, message in told:
+                    if number > worker.seen:
+                        worker.seen = number
+                        self._take(worker, message)
+                if told:
+                    await self._context.stored()
+        except UnreachableError as error:
+            why = str(error)
+        except Exception:
+            # A listener that raises: its worker is given up, and whoever waits for a run of it must hear of that.
+            _logger.exception("worker %s", worker.address)
+            why = "what it told could not be taken; the log holds the details"
+        self._lost(worker, why)
 
     async def _tell(self, worker: _Worker, message: ToWorker) -> None:
         with suppress(UnreachableError):  # whoever listens to it finds out what is wrong
@@ -303,10 +303,12 @@ class ClusterBatch(Batch):
             try:
                 addresses = await self._crew.cluster.workers()
             except UnreachableError as error:
-                self._context.listener(ClusterSaid(f"the scheduler is gone ({error}): what is missing was not run"))
+                gone = f"the scheduler is gone ({error}): what is missing was not run"
+                self._context.listener(ClusterSaid(gone, ends=True))
+                self._stopping = True
+                self.stop()
                 for worker in tuple(self._workers.values()):
                     self._lost(worker, "the scheduler is gone")
-                self.stop()
                 return
             for worker in tuple(self._workers.values()):
                 if worker.address not in addresses:
@@ -403,8 +405,10 @@ class ClusterBatch(Batch):
             events, row = events or row.unpacked_events(), None
         for event in events:
             self._context.listener(RunEvent(event))
-        self._context.listener(RunDone(result, made.began_ms, made.ended_ms, row))
-        self._done()
+        try:
+            self._context.listener(RunDone(result, made.began_ms, made.ended_ms, row))
+        finally:
+            self._done()
 
     def _may_hold_secret(self, result: RunResult, row: PackedRun) -> bool:
         if self._secrets.finder is None:
@@ -425,8 +429,10 @@ class ClusterBatch(Batch):
         self._news.set()
 
     def _over(self, planned: PlannedRun, status: Any, error: str | None = None) -> None:
-        self._without_trajectory(planned, status, error)
-        self._done()
+        try:
+            self._without_trajectory(planned, status, error)
+        finally:
+            self._done()
 
     def _done(self) -> None:
         self._left -= 1

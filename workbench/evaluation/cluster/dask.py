@@ -8,6 +8,7 @@ import importlib
 import logging
 import platform
 import pydoc
+import signal
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from typing import Any
@@ -24,6 +25,9 @@ WORKERS_TIMEOUT_S = 10.0
 START_TIMEOUT_S = 60.0
 CALL_TIMEOUT_S = 30.0
 CLOSE_TIMEOUT_S = 3.0
+
+FOR_THE_PROGRAM = frozenset({signal.SIGINT, signal.SIGHUP})
+"""Signals that only the program is to understand."""
 
 NOT_INSTALLED = "--cluster needs packages that are not installed: pip install 'toolcall-workbench[cluster]'"
 
@@ -68,6 +72,9 @@ class DaskCluster:
 
         # Whoever reaches a scheduler has code run: with certificates of its own, that is this program alone.
         security = await asyncio.to_thread(Security.temporary)
+        # Ctrl+C reaches the whole group. Workers inherit from this thread that it does not reach them, until they
+        # ignore it.
+        signal.pthread_sigmask(signal.SIG_BLOCK, FOR_THE_PROGRAM)
         with dask.config.set(_CONFIG):
             cluster = LocalCluster(
                 n_workers=self._address.workers,
