@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
 from tests.importing.samples import DIALECTS, FIELDS, SAMPLES
 from tests.strategies import json_values
 from workbench.batches.recorded import result_of_recording
@@ -85,14 +86,14 @@ def _imports_or_refuses(form: str, name: str, content: bytes) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(value=json_values)
 def test_any_json_is_imported_or_refused(form: str, value: JsonValue) -> None:
     _imports_or_refuses(form, "any.json", json.dumps(value).encode("utf-8", "surrogatepass"))
 
 
 @pytest.mark.parametrize("sample", EVERY)
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(changes=st.lists(st.tuples(st.lists(st.integers(0, 20), max_size=9), json_values), min_size=1, max_size=3))
 def test_a_sample_with_anything_in_it_is_imported_or_refused(
     sample: str, changes: list[tuple[list[int], JsonValue]]
