@@ -5,18 +5,20 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.history.batches import run_kept
+from tests.history.batches import SUITE, run_kept
 from tests.history.entries import batch_of
 from tests.programs import program_of
+from workbench.analysis.trends import stored_trends, trends_of
 from workbench.batches.recorded import result_of_recording
 from workbench.batches.resuming import resumable
 from workbench.grading.run_summary import summary_of
-from workbench.history import editing, open_file, rows
+from workbench.history import columns, editing, open_file, rows
 from workbench.history import history as reading
 from workbench.history.database import bytes_on_disk
 from workbench.history.editing import add_grading, remove_batches
@@ -170,3 +172,36 @@ def test_a_large_plan_is_written_in_steps(file: Path, monkeypatch: pytest.Monkey
         if is_killed:
             with pytest.raises(HistoryError, match=r"while its plan was being written, 3 of its 8 runs are in it"):
                 resumable(history, stored, program_of(file.parent))
+
+
+def test_of_many_batches_only_those_are_read_that_are_looked_at(
+    tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(7):
+        run_kept(tmp_path, file)
+    run_kept(tmp_path, file, suite=SUITE.replace("Weather", "Climate"))
+    monkeypatch.setattr(reading, "BATCHES_AT_ONCE", 2)
+    read_rows: list[str] = []
+    read = columns.read
+
+    def seen(wanted: Any, row: Sequence[Any]) -> list[Any]:
+        read_rows.extend(["batch"] if wanted is columns.BATCH else ["part"] if wanted is columns.PART else [])
+        return read(wanted, row)
+
+    monkeypatch.setattr(columns, "read", seen)
+    with History(file) as history:
+        assert [batch.number for batch in islice(history.each_batch(), 3)] == [8, 7, 6]
+        assert read_rows.count("batch") == read_rows.count("part") == 4
+        assert [batch.number for batch in history.each_batch()] == list(range(8, 0, -1))
+        weather = history.suites_called("Weather")
+        assert [batch.number for batch in history.each_batch(suites=weather)] == list(range(7, 0, -1))
+        assert (history.count_batches(weather), history.count_batches()) == ((7, 0), (8, 0))
+        assert list(history.each_batch(forks=True)) == list(history.each_batch(lacking=True)) == []
+        (suite,) = history.batch("5").suites
+        read_rows.clear()
+        trends = stored_trends(history, [(suite.key, "offline")], 5)
+        assert trends == trends_of(reversed(history.batches()[3:]))
+        monkeypatch.setattr("workbench.analysis.trends.TREND_MAX", 2)
+        read_rows.clear()
+        assert stored_trends(history, [(suite.key, "offline")], 7) == {(suite.key, "offline"): [(6, 0.5), (7, 0.5)]}
+        assert read_rows.count("part") == 2

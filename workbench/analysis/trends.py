@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import closing
+from itertools import islice
+from typing import TYPE_CHECKING
 
 from workbench.history.records import BatchPart, BatchRow
+
+if TYPE_CHECKING:
+    from workbench.history.history import History
 
 TREND_MAX = 16
 """The number of latest values that a trend shows."""
@@ -33,7 +39,25 @@ def trends_of(batches: Iterable[BatchRow]) -> dict[TrendKey, list[tuple[int, flo
     found: dict[TrendKey, list[tuple[int, float]]] = {}
     for batch in batches:
         for part in batch.parts if batch.kind != "fork" else ():
-            if is_whole(part) and not ("until" in batch.settings and part.counts["skipped"]):
+            if counts_in_trend(part, stops_early="until" in batch.settings):
                 good, graded = rate_of((part,))
                 found.setdefault((part.suite.key, part.model), []).append((batch.number, good / graded))
+    return found
+
+
+def counts_in_trend(part: BatchPart, *, stops_early: bool) -> bool:
+    """Returns whether a part is in trends; `stops_early` is whether its batch was to end when it was decided."""
+    return is_whole(part) and not (stops_early and part.counts["skipped"])
+
+
+def stored_trends(history: History, keys: Iterable[TrendKey], up_to: int) -> dict[TrendKey, list[tuple[int, float]]]:
+    """Returns the latest `TREND_MAX` of `trends_of` for these keys, up to a batch, from a history of any size. Raises
+    HistoryError."""
+    found: dict[TrendKey, list[tuple[int, float]]] = {}
+    for suite, model in dict.fromkeys(keys):
+        with closing(history.parts_over_time(suite, model, up_to)) as parts:
+            whole = ((at, part) for at, part, stops_early in parts if counts_in_trend(part, stops_early=stops_early))
+            latest = [(at, *rate_of((part,))) for at, part in islice(whole, TREND_MAX)]
+        if latest:
+            found[suite, model] = [(at, good / graded) for at, good, graded in reversed(latest)]
     return found

@@ -93,5 +93,6 @@ def _only(running: list[Found], folders: Folders) -> Found:
 def going_in(history: Path) -> list[BatchRow]:
     """The batches of a history that some program makes runs of now, the newest first; none where it cannot be read."""
     with suppress(HistoryError), History(history) as opened:
-        return [batch for batch in opened.batches() if batch.ended_at is None and claimed(history, batch.number)]
+        unended = (batch for batch in opened.each_batch(unended=True) if batch.damage is None)
+        return [batch for batch in unended if claimed(history, batch.number)]
     return []

@@ -19,7 +19,7 @@ from workbench.dataclasses import dataclass
 from workbench.evaluation.exit_codes import OK, USAGE
 from workbench.history.claims import claimed
 from workbench.history.history import History
-from workbench.history.records import BatchRow, HistoryError, Regrade
+from workbench.history.records import BatchRow, HistoryError, Regrade, SuiteRef
 from workbench.reports.paint import Paint, paint_for
 from workbench.suite.numerals import counted
 from workbench.trajectory.recording import RecordingError
@@ -61,7 +61,11 @@ class HistoryCommand:
 
     def learn_secrets(self, *batches: BatchRow) -> None:
         """Know what is secret for the suites of batches before anything of them is shown or written."""
-        for folder in {suite.file.parent for batch in batches for suite in batch.suites}:
+        self.learn_secrets_of(suite for batch in batches for suite in batch.suites)
+
+    def learn_secrets_of(self, suites: Iterable[SuiteRef]) -> None:
+        """Know what is secret for suites before anything of them is shown or written."""
+        for folder in {suite.file.parent for suite in suites}:
             try:
                 learn_secrets(self.program, folder)
             except ConfigError as error:
@@ -98,9 +102,8 @@ def run_history_command(word: Callable[[HistoryCommand], int], file: Path, judge
 
 def newest(history: History) -> BatchRow:
     """The newest batch that is no fork; raises HistoryError when there is none."""
-    batches = history.batches()
-    for batch in batches:
-        if batch.kind != "fork":
+    for batch in history.each_batch(forks=False):
+        if batch.damage is None:
             return batch
     keeps_one = f"'workbench run PATH{history_option(history.file)}' keeps one"
     raise HistoryError(f"there is no batch in {history.file}: {keeps_one}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from itertools import islice
 
 from workbench.analysis.flakiness import FlakyCase, StoredStatus, flaky_cases
 from workbench.cli.history_command import HistoryCommand
@@ -32,7 +33,8 @@ class Options:
 def execute(options: Options, command: HistoryCommand) -> int:
     """Look for flaky cases; returns an exit code: 1 if there are any."""
     with command.history() as history:
-        batches = [batch for batch in history.batches() if batch.kind == "runs"][: options.last]
+        sound = (batch for batch in history.each_batch(forks=False) if batch.damage is None)
+        batches = list(islice(sound, options.last))
         command.learn_secrets(*batches)
         numbers = sorted((batch.number, batch.started_at) for batch in batches)
         found = flaky_cases(_statuses(history, numbers, options.suite))
@@ -47,7 +49,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
 def _statuses(history: History, batches: Sequence[tuple[int, str]], suite: str | None) -> Iterator[StoredStatus]:
     texts: dict[SuiteRef, dict[str, str]] = {}
     for number, started_at in batches:
-        for run in history.runs(number):
+        for run in history.each_run(number):
             if run.figures is None or run.is_fork or (suite is not None and not is_suite(run.suite, suite)):
                 continue
             if run.suite not in texts:

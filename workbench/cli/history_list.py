@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from heapq import merge
+from itertools import islice
 from pathlib import Path
 
-from workbench.analysis.trends import trends_of
+from workbench.analysis.trends import TrendKey, stored_trends
 from workbench.cli.history_command import HistoryCommand
 from workbench.config.history_file import history_option
 from workbench.dataclasses import dataclass
@@ -30,24 +32,31 @@ class Options:
 def execute(options: Options, command: HistoryCommand) -> int:
     """List; returns an exit code."""
     with command.history() as history:
-        batches = history.all_batches()
-        regraded = history.regraded()
-    if options.suite is not None:
-        ids = {suite.id for batch in batches for suite in batch.suites if is_suite(suite, options.suite)}
-        if batches and not ids:
-            names = ", ".join(dict.fromkeys(suite.path for batch in batches for suite in batch.suites))
+        suites = history.suites_called(options.suite) if options.suite is not None else None
+        count, fork_count = history.count_batches(suites)
+        if suites is not None and not count and history.count_batches() != (0, 0):
+            names = ", ".join(history.suite_paths())
             command.warn(f"there is no batch of a suite {options.suite!r} in {command.file}; there are {names}")
             return USAGE
-        batches = [batch for batch in batches if any(suite.id in ids for suite in batch.suites)]
-    runs, forks = _apart(batches)
-    command.learn_secrets(*runs[: options.limit], *forks[: options.limit])
+        runs, forks = (
+            list(islice(history.each_batch(forks=are_forks, suites=suites), options.limit))
+            for are_forks in (False, True)
+        )
+        regraded = history.regraded()
+        shown = runs
+        if options.format == "json":
+            both = merge(runs, forks, key=lambda batch: batch.number, reverse=True)
+            shown = list(islice(both, options.limit))
+        parts = (part for batch in shown if batch.kind != "fork" for part in batch.parts)
+        up_to = runs[0].number if runs else 0
+        trends = stored_trends(history, ((part.suite.key, part.model) for part in parts), up_to)
+    command.learn_secrets(*runs, *forks)
     if options.format == "json":
         from workbench.reports.history_reports import list_report
 
-        command.write_json(list_report(command.file, batches[: options.limit], batches, regraded))
+        command.write_json(list_report(command.file, shown, trends, regraded))
     else:
-        going = frozenset(batch.number for batch in batches if command.is_going(batch))
-        command.write(_lines(batches, regraded, going, options.limit, command))
+        command.write(_lines(_Listed(runs, forks, count, fork_count, regraded, trends), command))
     return OK
 
 
@@ -56,32 +65,38 @@ def is_suite(suite: SuiteRef, wanted: str) -> bool:
     return wanted in (suite.name, suite.path) or Path(wanted).resolve() == suite.file
 
 
-def _lines(
-    batches: list[BatchRow], regraded: Mapping[int, int], going: frozenset[int], limit: int, command: HistoryCommand
-) -> Iterator[str]:
+@dataclass(frozen=True)
+class _Listed:
+    """The newest batches of runs and of forks; how many batches there are, and how many of them are forks."""
+
+    runs: Sequence[BatchRow]
+    forks: Sequence[BatchRow]
+    count: int
+    fork_count: int
+    regraded: Mapping[int, int]
+    trends: Mapping[TrendKey, Sequence[tuple[int, float]]]
+
+
+def _lines(listed: _Listed, command: HistoryCommand) -> Iterator[str]:
     now = datetime.now(UTC)
-    if not batches:
+    if not listed.count:
         keeps_one = f"'workbench run PATH{history_option(command.file)}' stores one"
         yield one_line(f"there is no batch in {command.file} yet: {keeps_one}, and so does the app")
         return
-    runs, forks = _apart(batches)
-    yield from batch_lines(runs[:limit], regraded, going, now=now, width=command.width, paint=command.paint)
+    runs, forks, regraded = listed.runs, listed.forks, listed.regraded
+    going = frozenset(batch.number for batch in (*runs, *forks) if command.is_going(batch))
+    yield from batch_lines(runs, regraded, going, now=now, width=command.width, paint=command.paint)
     if forks:
         yield ""
         yield "forks of single runs, which count for no case"
-        yield from batch_lines(forks[:limit], regraded, going, now=now, width=command.width, paint=command.paint)
-    suites = tuple(dict.fromkeys(suite for batch in runs[:limit] for suite in batch.suites))
-    trends = list(trend_lines(suites, trends_of(reversed(runs)), command.width, command.paint))
+        yield from batch_lines(forks, regraded, going, now=now, width=command.width, paint=command.paint)
+    suites = tuple(dict.fromkeys(suite for batch in runs for suite in batch.suites))
+    trends = list(trend_lines(suites, listed.trends, command.width, command.paint))
     yield from ("", *trends) if trends else ()
     yield ""
-    hidden = max(len(runs) - limit, 0) + max(len(forks) - limit, 0)
+    hidden = listed.count - len(runs) - len(forks)
     more = f", {hidden:,} of them not shown (--limit N)" if hidden else ""
-    yield command.paint(f"{batches_text(len(batches))}{more}, in {_file(command.file)}", "quiet")
-
-
-def _apart(batches: list[BatchRow]) -> tuple[list[BatchRow], list[BatchRow]]:
-    """Batches of runs, and those of forks."""
-    return [batch for batch in batches if batch.kind != "fork"], [batch for batch in batches if batch.kind == "fork"]
+    yield command.paint(f"{batches_text(listed.count)}{more}, in {_file(command.file)}", "quiet")
 
 
 def _file(file: Path) -> str:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Iterator
 from difflib import get_close_matches
 from functools import cache
 from typing import TYPE_CHECKING
@@ -17,7 +16,7 @@ from workbench.config.history_file import history_option
 from workbench.dataclasses import dataclass
 from workbench.evaluation.exit_codes import OK, USAGE
 from workbench.history.history import History
-from workbench.history.records import BatchRow, DamagedError, HistoryError, Regrade
+from workbench.history.records import BatchRow, HistoryError, Regrade
 from workbench.reports.gates import gate_lines
 from workbench.reports.history_batch import (
     gates_reached,
@@ -151,40 +150,33 @@ def _show_run(
 
 def _show_case(history: History, which: str | None, case_id: str, form: str, command: HistoryCommand) -> int:
     """Show a case of the suites of one batch, or of the whole history; returns an exit code."""
-    batches = {each.number: each for each in history.all_batches()}
-    looked_at = [history.batch(which)] if which is not None else history.batches()
-    command.learn_secrets(*looked_at)
-    suites = dict.fromkeys(suite.key for each in looked_at for suite in each.suites)
+    of_batch = history.batch(which) if which is not None else None
+    suites = {suite.key: suite for suite in history.suites_with(case_id, of_batch.number if of_batch else None)}
+    command.learn_secrets_of(suites.values())
     damaged: list[str] = []
     runs = {suite: history.runs_of_case(suite, case_id, _RUNS_OF_CASE_MAX, damaged.append) for suite in suites}
     command.warn_of_damage(damaged)
-    if which is not None:
-        in_it = {run.suite.key for run in history.runs(looked_at[0].number) if run.case_id == case_id}
-        runs = {suite: found for suite, found in runs.items() if suite in in_it}
     runs = {suite: found for suite, found in runs.items() if found}
     if not runs:
-        raise HistoryError(_no_such_case(history, looked_at, which, case_id))
+        raise HistoryError(_no_such_case(history, of_batch, case_id))
     if form == "json":
         from workbench.reports.history_reports import shown_case
 
         command.write_json(shown_case(case_id, (run for of_suite in runs.values() for run in of_suite)))
         return USAGE if damaged else OK
+    batches = history.batches_of({run.batch for of_suite in runs.values() for run in of_suite})
     for of_suite in runs.values():
         command.write(titled_case_lines(of_suite, batches, command.width, command.paint))
     return USAGE if damaged else OK
 
 
-def _no_such_case(history: History, batches: Sequence[BatchRow], which: str | None, case_id: str) -> str:
-    known: set[str] = set()
-    for batch in batches:
-        with suppress(DamagedError):  # what is damaged names no case
-            known |= {run.case_id for run in history.runs(batch.number)}
+def _no_such_case(history: History, batch: BatchRow | None, case_id: str) -> str:
+    known = history.case_ids(batch.number if batch is not None else None)
     near = get_close_matches(case_id, known, n=1)
     option = history_option(history.file)
-    if which is not None:
-        number = batches[0].number
-        message = f"batch {number} ran no case {case_id!r}"
-        way_out = f"'workbench history show {number} --verbose{option}' lists all"
+    if batch is not None:
+        message = f"batch {batch.number} ran no case {case_id!r}"
+        way_out = f"'workbench history show {batch.number} --verbose{option}' lists all"
     else:
         message = f"no batch in {history.file} ran a case {case_id!r}"
         way_out = f"'workbench history list{option}' lists all batches"

@@ -173,7 +173,7 @@ def _named(history: History, which: str) -> BatchRow:
 def _lacking(history: History, suites: Sequence[Path], program: Program) -> BatchRow:
     """The latest batch that lacks runs, of those that have some suites; without any, of this project, where the history
     is the user's own and has others too. Raises HistoryError when there is none."""
-    lacking = [batch for batch in history.batches() if batch.missing and batch.kind != "fork"]
+    lacking = [batch for batch in history.each_batch(forks=False, lacking=True) if batch.damage is None]
     found, of_what = lacking, str(history.file)
     if suites:
         found, of_what = [batch for batch in lacking if _has(batch, suites)], ", ".join(map(str, suites))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import groupby
@@ -23,6 +24,7 @@ from workbench.history.records import (
     BatchRow,
     CaseOutline,
     DamagedError,
+    DatedPart,
     HistoryError,
     Regrade,
     RunRow,
@@ -107,6 +109,32 @@ _WEIGHED, _STRETCHES = 1_000, 20
 _ROW_BYTES = 160
 """What a run takes beside its events and grades, with its places in indexes."""
 
+_HAS_ONE = "id IN (SELECT batch FROM parts WHERE suite IN (SELECT value FROM json_each(?)))"
+_LACKS = f"""
+planned > (SELECT coalesce(sum({" + ".join(count_name(ended) for ended in COUNTED if ended != "stopped")}), 0)
+    FROM parts WHERE parts.batch = batches.id)"""
+_OVER_TIME = f"""
+SELECT kind, settings, {_PART.removeprefix("SELECT ").replace("planned", "parts.planned").removesuffix(" FROM parts")}
+FROM parts JOIN batches ON batches.id = parts.batch
+WHERE suite IN ({{ids}}) AND model = ? AND parts.batch <= ? ORDER BY parts.batch DESC"""
+_PATHS = """
+WITH RECURSIVE each(path) AS (
+    SELECT min(path) FROM suites
+    UNION ALL SELECT (SELECT min(path) FROM suites WHERE path > each.path) FROM each WHERE path IS NOT NULL)
+SELECT path FROM each WHERE path IS NOT NULL"""
+
+_CASE_IDS = """
+WITH RECURSIVE each(case_id) AS (
+    SELECT min(case_id) FROM runs
+    UNION ALL SELECT (SELECT min(case_id) FROM runs WHERE case_id > each.case_id) FROM each WHERE case_id IS NOT NULL)
+SELECT case_id FROM each WHERE case_id IS NOT NULL"""
+
+_NUMBERS = 1 << 62
+"""Beyond all numbers of batches."""
+
+BATCHES_AT_ONCE = 100
+"""So many batches are read at once."""
+
 PAGE = 1_000
 """So many runs are read at once."""
 
@@ -119,19 +147,76 @@ class History(StoredRows):
 
     def batches(self) -> list[BatchRow]:
         """All batches that are not damaged, the newest first."""
-        return [batch for batch in self.all_batches() if batch.damage is None]
+        return [batch for batch in self.each_batch() if batch.damage is None]
 
     def all_batches(self) -> list[BatchRow]:
         """All batches, damaged ones included, the newest first."""
-        return self._batches("ORDER BY id DESC", "")
+        return list(self.each_batch())
+
+    def each_batch(
+        self,
+        *,
+        forks: bool | None = None,
+        suites: Collection[int] | None = None,
+        lacking: bool = False,
+        unended: bool = False,
+    ) -> Iterator[BatchRow]:
+        """Yields batches, damaged ones included, the newest first, of which a page at a time is read; with `forks`,
+        only forks or only others; with `suites`, only those that have one with such an id; with `lacking`, only those
+        with runs that never finished; with `unended`, only those that have not ended."""
+        wanted = ["id < ?"]
+        wanted += [] if forks is None else ["kind = 'fork'"] if forks else ["kind IS NOT 'fork'"]
+        wanted += [_LACKS] if lacking else []
+        wanted += ["ended_at IS NULL"] if unended else []
+        values: tuple[int | str, ...] = ()
+        if suites is not None:
+            wanted.append(_HAS_ONE)
+            values = (compact_json(list(suites)),)
+        before = _NUMBERS
+        page = None
+        while page is None or len(page) == BATCHES_AT_ONCE:
+            which = f"WHERE {' AND '.join(wanted)} ORDER BY id DESC LIMIT {BATCHES_AT_ONCE}"
+            page = self._batches(which, (before, *values))
+            yield from page
+            before = page[-1].number if page else 0
+
+    def count_batches(self, suites: Collection[int] | None = None) -> tuple[int, int]:
+        """Returns how many batches there are, and how many of them are forks; with `suites`, as `each_batch`."""
+        statement = "SELECT count(*), coalesce(sum(kind IS 'fork'), 0) FROM batches"
+        if suites is None:
+            rows = self._stored(statement, ())
+        else:
+            rows = self._stored(f"{statement} WHERE {_HAS_ONE}", (compact_json(list(suites)),))
+        return (rows[0][0], rows[0][1]) if rows else (0, 0)
+
+    def suites_called(self, name: str) -> list[int]:
+        """Returns the ids of a suite as it was at any time, by its name, its path in its project, or its file."""
+        with self._at_one_moment():
+            found = self._stored("SELECT id FROM suites WHERE name = ? OR path = ?", (name, name))
+            return list({*(id_ for (id_,) in found), *self._versions(str(Path(name).resolve()))})
+
+    def suite_paths(self) -> list[str]:
+        """Returns the paths of all suites in their projects."""
+        return [path for (path,) in self._rows("a suite", {"path": columns.path}, _PATHS, ())]
+
+    def parts_over_time(self, suite: str, model: str, up_to: int) -> Generator[DatedPart]:
+        """Yields how the runs of a suite with a model ended in each batch up to one, the newest first, without forks;
+        `suite` is a `SuiteRef.key`. What is damaged is left out. Close what is not read to the end."""
+        with self._at_one_moment(), as_history_errors(self.file):
+            ids = ", ".join(map(str, self._versions(suite)))
+            for kind, settings, *row in self._cursor(_OVER_TIME.format(ids=ids), (model, up_to)):
+                with suppress(*DAMAGE):
+                    if kind == "runs":
+                        stops_early = '"until"' in settings and "until" in columns.json_object(settings)
+                        yield DatedPart(row[0], self._part(row), stops_early)
 
     def batch(self, which: str, *, damaged: bool = False) -> BatchRow:
         """Returns a batch by its name or its number, with or without a # before it; a damaged one only with
         `damaged`."""
         number = which.removeprefix("#")
-        found = self._batches("WHERE name = ?", "WHERE batch = (SELECT id FROM batches WHERE name = ?)", (which,))
+        found = self._batches("WHERE name = ?", (which,))
         if not found and number.isdecimal() and len(number) < 19:
-            found = self._batches("WHERE id = ?", "WHERE batch = ?", (int(number),))
+            found = self._batches("WHERE id = ?", (int(number),))
         if not found:
             names_all = f"'workbench history list{history_option(self.file)}' lists all"
             raise HistoryError(f"there is no batch {which!r} in {self.file}: {names_all}")
@@ -210,6 +295,35 @@ class History(StoredRows):
         found = {"run_id": columns.text}
         rows = self._rows(f"batch {batch}", found, "SELECT run_id FROM runs WHERE batch = ?", (batch,))
         return frozenset(run_id for (run_id,) in rows)
+
+    def batches_of(self, numbers: Collection[int]) -> dict[int, BatchRow]:
+        """Returns batches, damaged ones included, by their numbers."""
+        of_these = "WHERE id IN (SELECT value FROM json_each(?))"
+        return {batch.number: batch for batch in self._batches(of_these, (compact_json(list(numbers)),))}
+
+    def suites_with(self, case_id: str, batch: int | None = None) -> list[SuiteRef]:
+        """Returns the suites that have had a case, the newest first, or those of a batch in which it has one."""
+        statement = "SELECT DISTINCT suite FROM runs WHERE case_id = ?"
+        values: tuple[str | int, ...] = (case_id,)
+        if batch is not None:
+            statement, values = f"{statement} AND batch = ? ORDER BY suite", (case_id, batch)
+        else:
+            statement += " ORDER BY suite DESC"
+        found = []
+        with self._at_one_moment():
+            for (id_,) in self._stored(statement, values):
+                with suppress(*DAMAGE):
+                    found.append(self._suite(id_))
+        return found
+
+    def case_ids(self, batch: int | None = None) -> list[str]:
+        """Returns the ids of all cases, or of those of a batch, that are not damaged."""
+        if batch is not None:
+            rows = self._stored("SELECT DISTINCT case_id FROM runs WHERE batch = ?", (batch,))
+        else:
+            rows = self._stored(_CASE_IDS, ())
+        found = (columns.readable({"id": columns.text}, row) for row in rows)
+        return [each["id"] for each in found if each]
 
     def runs_of_case(self, suite: str, case_id: str, limit: int, damaged: Say) -> Sequence[RunRow]:
         """Returns the latest runs of a case, the newest first; `suite` is a `SuiteRef.key`. Damaged ones are left out
@@ -357,12 +471,13 @@ class History(StoredRows):
         found = (columns.readable(_NAMED, row) for row in rows)
         return {named["id"]: named["name"] for named in found if len(named) == len(_NAMED)}
 
-    def _batches(self, which: str, parts_of: str, values: tuple[Any, ...] = ()) -> list[BatchRow]:
+    def _batches(self, which: str, values: tuple[Any, ...]) -> list[BatchRow]:
         with self._at_one_moment():
             rows = self._stored(f"{_BATCH} {which}", values)
             parts: dict[Any, list[tuple[Any, ...]]] = {row[0]: [] for row in rows}
-            for part in self._stored(f"{_PART} {parts_of}", values):
-                parts.get(part[0], []).append(part)
+            of_these = "WHERE batch IN (SELECT value FROM json_each(?))"
+            for part in self._stored(f"{_PART} {of_these}", (compact_json([row[0] for row in rows]),)):
+                parts[part[0]].append(part)
             return [self._batch(row, parts[row[0]]) for row in rows]
 
     def _batch(self, row: Sequence[Any], part_rows: Sequence[Sequence[Any]]) -> BatchRow:

@@ -298,6 +298,15 @@ class RunRow:
         return self.figures is None or self.figures.status == "stopped"
 
 
+class DatedPart(NamedTuple):
+    """How the runs of a suite with a model ended in a batch; `stops_early` is whether it was to end when it was
+    decided."""
+
+    batch: int
+    part: BatchPart
+    stops_early: bool
+
+
 class CaseOutline(NamedTuple):
     """A case of a batch: where its runs are in the plan, the first and the last place, and how they ended, each with
     its model. `None` never finished."""

@@ -134,6 +134,13 @@ CREATE TABLE plans (            -- of batches that are shards, or merged from so
 );
 """
 
-MIGRATIONS: tuple[str, ...] = (_FIRST, _GRADINGS, _LOOP_TIME, _SHARED, _NOT_GRADED, _METRICS, _SHARDS)
+# So that a page of batches, a suite's results over time, and a suite by its name are found without reading all.
+_LISTING = """
+CREATE INDEX batches_of_kinds ON batches (kind);
+CREATE INDEX parts_of_suites ON parts (suite, model, batch);
+CREATE INDEX suites_of_paths ON suites (path, name);
+"""
+
+MIGRATIONS: tuple[str, ...] = (_FIRST, _GRADINGS, _LOOP_TIME, _SHARED, _NOT_GRADED, _METRICS, _SHARDS, _LISTING)
 """Each version's migration from the one before; the first one from nothing. A file's version is its `PRAGMA
 user_version`. Published entries never change, because histories made with them exist."""

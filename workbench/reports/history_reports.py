@@ -12,7 +12,7 @@ from workbench.analysis.batch_diff import KINDS, BatchDiff
 from workbench.analysis.deciders import decider_of
 from workbench.analysis.paired import Paired
 from workbench.analysis.quality import GateResult
-from workbench.analysis.trends import TREND_MAX, trends_of
+from workbench.analysis.trends import TrendKey
 from workbench.history.records import BatchPart, BatchRow, Regrade, RunRow, SuiteRef, count_name
 from workbench.reports.batch_diff import DiffSide, names_of
 from workbench.reports.batch_diff_json import change_report, test_reports
@@ -36,10 +36,12 @@ from workbench.reports.history_json import (
 
 
 def list_report(
-    file: Path, shown: Iterable[BatchRow], batches: Sequence[BatchRow], regraded: Mapping[int, int]
+    file: Path,
+    shown: Iterable[BatchRow],
+    trends: Mapping[TrendKey, Sequence[tuple[int, float]]],
+    regraded: Mapping[int, int],
 ) -> ListReport:
-    """Returns the batches that are shown, and the trends of their suites over all `batches`, which are the newest
-    first."""
+    """Returns the batches that are shown, and the trends of their suites."""
     listed = tuple(shown)
     shown = [batch for batch in listed if batch.damage is None]
     suites = {suite.key: suite for batch in shown for suite in batch.suites}
@@ -60,9 +62,9 @@ def list_report(
                 project=suites[key].project,
                 path=suites[key].path,
                 model=model,
-                whole_batches=tuple(WholeBatch(batch=number, pass_rate=rate) for number, rate in rates[-TREND_MAX:]),
+                whole_batches=tuple(WholeBatch(batch=number, pass_rate=rate) for number, rate in rates),
             )
-            for (key, model), rates in trends_of(reversed(batches)).items()
+            for (key, model), rates in trends.items()
             if key in suites
         ),
     )
