@@ -125,7 +125,7 @@ def test_both_functions_take_all_that_runs_can_be_asked_for() -> None:
     assert signature == inspect.signature(workbench.evaluate_async)
     assert {field.name for field in fields(RunOptions)} - set(signature.parameters) == {
         "compares",
-        "added_variants",
+        "added_variants",  # by `variants`
         "shard",
         "until",
     }
@@ -427,3 +427,11 @@ def test_a_mean_is_of_what_an_aggregate_can_measure(folder: Path) -> None:
     assert report.mean("trajectory.all_pass") == report.mean("score") == 0.5
     with pytest.raises(KeyError, match=r"did you mean `trajectory\.all_pass`"):
         report.mean("trajectory.all_passed")
+
+
+def test_variants_come_from_files_too(folder: Path) -> None:
+    (folder / "terse.toml").write_text('name = "terse"\nsystem = "Be terse."\n', encoding="utf-8")
+    report = workbench.evaluate("clock.toml", model="offline", variants=[folder / "terse.toml"])
+    assert {run.model for run in report.results} == {"offline × terse"}
+    with pytest.raises(workbench.UsageError, match=r"gone\.toml cannot be read"):
+        workbench.evaluate("clock.toml", model="offline", variants=["gone.toml"])

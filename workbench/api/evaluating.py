@@ -25,7 +25,7 @@ from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
 from workbench.engine.thread import EngineThread
 from workbench.evaluation.approval import needs
-from workbench.evaluation.options import OptionsError, OwnModel, Resume, RunOptions
+from workbench.evaluation.options import AddedVariants, OptionsError, OwnModel, Resume, RunOptions
 from workbench.evaluation.plan import ClusterError, Plan, PlanError
 from workbench.evaluation.planning import plan
 from workbench.evaluation.report import Report
@@ -90,7 +90,7 @@ def evaluate(
     tags: Sequence[str] = (),
     cells: Iterable[Cell] | None = None,
     repeats: int | None = None,
-    variants: bool | Sequence[str] = False,
+    variants: bool | Sequence[SuitePath] = False,
     by: GraderName | None = None,
     min_score: float | None = None,
     concurrency: int = DEFAULT_CONCURRENCY,
@@ -123,7 +123,8 @@ def evaluate(
       variable holds the key, and what goes into each request.
     - `cases` and `tags` select cases by their ids and tags, `cells` some cases with some models (`suite.cells()` has
       all of them). `repeats` says how often each is run.
-    - `variants=True` runs all variants of the suites beside the suites as they are written, names run these instead.
+    - `variants=True` runs all variants of the suites beside the suites as they are written. Names run these instead,
+      and paths of TOML files (`*.toml`) the variants in them, which the suites lack.
 
     How it is done:
     - `by` names the grader that decides, `min_score` the mean score to reach instead of the suites' own gates.
@@ -210,7 +211,7 @@ async def evaluate_async(
     tags: Sequence[str] = (),
     cells: Iterable[Cell] | None = None,
     repeats: int | None = None,
-    variants: bool | Sequence[str] = False,
+    variants: bool | Sequence[SuitePath] = False,
     by: GraderName | None = None,
     min_score: float | None = None,
     concurrency: int = DEFAULT_CONCURRENCY,
@@ -263,6 +264,7 @@ async def evaluate_async(
             cells=None if cells is None else frozenset(cell.key for cell in cells),
             repeats=repeats,
             variants=_variants(variants),
+            added_variants=_added_variants(variants),
             by=by,
             min_score=min_score,
             concurrency=concurrency,
@@ -346,10 +348,25 @@ class _OwnAgent:
         return FunctionModel(self.name, self.function, case=planned.case.id, run=planned.run_id, loop=self.loop)
 
 
-def _variants(wanted: bool | Sequence[str]) -> Variants:
+def _variants(wanted: bool | Sequence[SuitePath]) -> Variants:
     if isinstance(wanted, bool):
         return Variants(all_of_them=wanted)
-    return Variants(frozenset(wanted), plain=not wanted)
+    names = {os.fspath(each) for each in wanted}
+    return Variants(frozenset(names.difference(_files(wanted))), plain=not wanted)
+
+
+def _added_variants(wanted: bool | Sequence[SuitePath]) -> tuple[AddedVariants, ...]:
+    """The variants in files. Raises UsageError."""
+    from workbench.suite.added_variants import AddedVariantError, variants_in
+
+    try:
+        return tuple(AddedVariants(variants_in(Path(file)), file) for file in _files(wanted))
+    except AddedVariantError as error:
+        raise UsageError(str(error)) from None
+
+
+def _files(wanted: bool | Sequence[SuitePath]) -> list[str]:
+    return [] if isinstance(wanted, bool) else [name for each in wanted if (name := os.fspath(each)).endswith(".toml")]
 
 
 def _named(model: AnyModel, loop: CallerLoop) -> str | OwnModel:
