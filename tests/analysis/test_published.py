@@ -94,6 +94,8 @@ def test_arcade_compares_models_by_pass_rate_and_case_by_case() -> None:
         "pass_rates": {"m": 50.0, "n": 100.0},
         "best_by_case": {"a": "Tie", "b": "n"},
     }
+    assert comparison.summary.headline == "best model n, pass rate 100.00%"
+    assert list(published_reports(runs[1:]))[-1].summary.headline.endswith("100.00%, the cases of the models differ")
 
 
 def test_of_equal_pass_rates_the_first_model_is_the_best() -> None:

@@ -81,8 +81,9 @@ def _comparison(runs: Sequence[RunResult]) -> Summary:
     rates = {model: pass_rate(cases) for model, cases in by_model.items()}
     best = max(rates, key=lambda model: rates[model])
     winners = {name: _best_of(cases) for name, cases in by_case.items()}
+    alike = len({frozenset(case.case_id for case in cases) for cases in by_model.values()}) == 1
     return Summary(
-        f"best model {best}, pass rate {rates[best]:.2f}%",
+        f"best model {best}, pass rate {rates[best]:.2f}%{'' if alike else ', the cases of the models differ'}",
         tuple(f"{name}: {winner}" for name, winner in winners.items()),
         {"best_model": best, "pass_rates": dict(rates), "best_by_case": dict(winners)},
     )
