@@ -14,6 +14,7 @@ from tests.tui.histories import Made, utc, well, write_history
 from workbench.authoring.document import Document
 from workbench.config.resources import bundled
 from workbench.history.claims import claim, claimed
+from workbench.history.editing import name_batch
 from workbench.tui.comparing.screen import CompareScreen
 from workbench.tui.history.batches_screen import HistoryScreen
 from workbench.tui.history.changes_screen import BatchDiffScreen
@@ -423,3 +424,29 @@ async def test_everything_can_be_reached_on_a_low_and_narrow_terminal(tmp_path: 
         assert isinstance(app.app.screen, BatchDiffScreen)
         await app.press("escape", "escape")
         assert app.app.screen_stack == [app.app.main]
+
+
+async def test_of_many_batches_older_ones_are_read_as_they_are_wanted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("workbench.tui.history.batches_screen.FIRST_BATCHES", 2)
+    monkeypatch.setattr("workbench.tui.history.batches.OLDER_ROWS", 1)
+    suites, history = history_of(tmp_path, *(Made(well(*CASES[: number % 2])) for number in range(7)))
+    name_batch(history, 1, "first", pytest.fail)
+    async with opened(suites, size=(120, 24), live=True, history=history) as app:
+        screen = await shown(app)
+
+        def bars() -> str:
+            return next((line for line in app.screen.splitlines() if "▁" in line or "█" in line), "")
+
+        assert "2 of 7 batches" in app.screen and len(screen.state.rows) == 2
+        await app.until(lambda: bars() != "")
+        newest = bars()
+        await app.press("down")
+        await app.until(lambda: "4 of 7 batches" in app.screen)
+        assert screen.state.selected is not None and screen.state.selected.number == 6
+        await app.press("slash", *"first")
+        await app.until(lambda: [batch.number for batch in screen.state.rows] == [1])
+        assert "7 batches" in app.screen and "of 7" not in app.screen
+        await app.press("escape", "home")
+        assert bars() == newest

@@ -7,7 +7,7 @@ from functools import partial
 
 from rich.cells import cell_len
 
-from workbench.analysis.trends import TREND_MAX, trends_of
+from workbench.analysis.trends import TREND_MAX, TrendKey, trends_of
 from workbench.grading.run_summary import RunSummary
 from workbench.history.records import BatchPart, BatchRow, Regrade, RunRow
 from workbench.history.run_table import RunTable
@@ -16,6 +16,9 @@ from workbench.reports.when import local_time
 from workbench.tui.kit.actions import key_for
 from workbench.tui.kit.rows import MarkedState
 from workbench.tui.run_book.stored import ReadBatches
+
+OLDER_ROWS = 100
+"""Older batches are read when the cursor is so many rows from the last one."""
 
 _READING = ("open", "mark", "name", "go_on", "regrade", "grading", "export", "export_as")
 """Actions that need a readable batch."""
@@ -33,6 +36,9 @@ class HistoryList(MarkedState[BatchRow]):
         self.problem: str | None = None
         """Why the history could not be read, if so."""
         self.batches: tuple[BatchRow, ...] = ()
+        self.older = 0
+        """How many batches are not read yet, all of them older."""
+        self._older_forks = 0
         self.going: frozenset[int] = frozenset()
         """The numbers of batches with runs under way, here or in a different program."""
         self.name_cells = 0
@@ -42,14 +48,16 @@ class HistoryList(MarkedState[BatchRow]):
         """The number of regrades by batch number."""
         self._gradings: dict[int, tuple[tuple[Regrade, tuple[BatchPart, ...]], ...]] = {}
         self._chosen: dict[int, int] = {}
-        self._trends: dict[tuple[str, str], list[tuple[int, float]]] | None = None
+        self._trends: dict[TrendKey, list[tuple[int, float]]] | None = None
+        self._trends_of: dict[int, Mapping[TrendKey, Sequence[tuple[int, float]]]] = {}
+        """The trends of the batches that were looked at, where not all batches are read."""
 
     # Content
 
     @property
     def forks(self) -> int:
         """The number of batches that are forks."""
-        return sum(batch.kind == "fork" for batch in self.batches)
+        return sum(batch.kind == "fork" for batch in self.batches) + self._older_forks
 
     def is_going(self, batch: BatchRow) -> bool:
         """Return whether runs of a batch are under way."""
@@ -65,6 +73,8 @@ class HistoryList(MarkedState[BatchRow]):
         changed = {number for number, times in read.regraded.items() if times != self.regraded.get(number)}
         self.is_read, self.problem = True, None
         self.batches, self.regraded, self.going = read.batches, read.regraded, read.going
+        self.older, self._older_forks = read.older, read.older_forks
+        self._trends_of.clear()
         self._gradings = {
             number: known
             for number, known in self._gradings.items()
@@ -93,6 +103,11 @@ class HistoryList(MarkedState[BatchRow]):
     def fail(self, problem: str) -> None:
         """Note that the history could not be read. Earlier content stays."""
         self.is_read, self.problem = True, problem
+
+    @property
+    def wants_older(self) -> bool:
+        """Whether older batches are to be read: the cursor comes near them, or a filter is looking for some."""
+        return self.older > 0 and bool(self.filter or self.cursor + OLDER_ROWS >= len(self.rows))
 
     # Moving and selecting
 
@@ -170,10 +185,22 @@ class HistoryList(MarkedState[BatchRow]):
     def trend(self, batch: BatchRow, part: BatchPart) -> list[float]:
         """Return the pass rates of a suite with a model in the latest complete batches up to this one, the oldest
         first, by the original grades."""
-        if self._trends is None:
-            self._trends = trends_of(reversed(self.batches))
-        known = self._trends.get((part.suite.key, part.model), [])
+        known: Sequence[tuple[int, float]]
+        if self.older:
+            known = self._trends_of.get(batch.number, {}).get((part.suite.key, part.model), ())
+        else:
+            if self._trends is None:
+                self._trends = trends_of(reversed(self.batches))
+            known = self._trends.get((part.suite.key, part.model), ())
         return [rate for number, rate in known if number <= batch.number][-TREND_MAX:]
+
+    def wants_trends(self, batch: BatchRow) -> bool:
+        """Return whether the trends of a batch have to be read by themselves, and have not been."""
+        return self.older > 0 and batch.damage is None and batch.number not in self._trends_of
+
+    def take_trends(self, number: int, trends: Mapping[TrendKey, Sequence[tuple[int, float]]]) -> None:
+        """Set the trends of a batch."""
+        self._trends_of[number] = trends
 
     def _key(self, row: BatchRow) -> int:
         return row.number

@@ -21,13 +21,16 @@ from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.prose import Message
 from workbench.tui.lines.spans import Line, Span
 from workbench.tui.run_book.book import RunBook
-from workbench.tui.run_book.stored import read_batches, read_going, read_gradings
+from workbench.tui.run_book.stored import read_batches, read_going, read_gradings, read_trends
 from workbench.tui.runs.runner import Runner
 from workbench.tui.runs.status_line import progress_ends
 
 if TYPE_CHECKING:
     from workbench.authoring.case_list import CaseKey
 
+
+FIRST_BATCHES = 500
+"""So many of the newest batches are read at first, and twice as many whenever older ones are wanted."""
 
 GOING_S = 1.0
 """The minimum time between updates of batches under way. Updates happen only on events of their runs."""
@@ -90,6 +93,7 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
         self._wanted = False
         self._reading = False
         self._read_at_s = 0.0
+        self._most = max(FIRST_BATCHES, len(state.batches))
 
     def on_mount(self) -> None:
         self.read_soon()
@@ -116,12 +120,13 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
         assert self._file is not None
         await asyncio.to_thread(self._runner.settle_history)
         try:
-            read = await asyncio.to_thread(read_batches, self._file)
+            read = await asyncio.to_thread(read_batches, self._file, self._most)
         except HistoryError as error:
             self.state.fail(str(error))
             self.announce(str(error), "error", GLYPHS.error)
         else:
             self.state.take(read)
+            self._want_older()
         self._read_at_s = self._loop_s()
         self._show_read()
         self._want_gradings()
@@ -163,8 +168,24 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
     def _loop_s() -> float:
         return asyncio.get_running_loop().time()
 
+    def _want_older(self) -> None:
+        if self.state.wants_older and self.state.problem is None:
+            self._most = max(self._most, 2 * len(self.state.batches))
+            self.read_soon()
+
+    async def _read_trends(self, batch: BatchRow) -> None:
+        assert self._file is not None
+        try:
+            self.state.take_trends(batch.number, await asyncio.to_thread(read_trends, self._file, batch))
+        except HistoryError as error:
+            self.announce(str(error), "error", GLYPHS.error)
+            self.state.take_trends(batch.number, {})
+        self._show_read()
+
     def _want_gradings(self) -> None:
         batch = self.state.selected
+        if batch is not None and self.state.wants_trends(batch):
+            self.run_worker(self._read_trends(batch), group="trends", exclusive=True)
         if batch is not None and self.state.wants_gradings(batch):
             self.run_worker(self._read_gradings(batch), group="gradings", exclusive=True)
 
@@ -194,7 +215,9 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
     def _title(self) -> tuple[Line, Sequence[Line]]:
         state = self.state
         hidden = state.forks if not state.shows_forks else 0
-        parts = [f"{len(state.batches):,} batch{'' if len(state.batches) == 1 else 'es'}"] if state.is_read else []
+        count = len(state.batches) + state.older
+        of = f"{len(state.batches):,} of " if state.older else ""
+        parts = [f"{of}{count:,} batch{'' if count == 1 else 'es'}"] if state.is_read else []
         parts += [f"{counted(hidden, 'fork')} hidden"] if hidden else []
         parts += [f"{len(state.marked)} marked"] if state.marked else []
         left: Line = (Span(" History ", "badge"), Span(self._filter_text))
@@ -208,6 +231,8 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
         super()._show_state(moved=moved)
         if moved:
             self._want_gradings()
+            if self._file is not None and not self._reading:
+                self._want_older()
 
     # Actions
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import field, replace
 from datetime import datetime
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,7 @@ from workbench.tui.run_book.record import RunRecord
 
 if TYPE_CHECKING:
     from workbench.analysis.causes import Cause
+    from workbench.analysis.trends import TrendKey
     from workbench.history.history import History
 
 
@@ -33,12 +35,14 @@ RUNS_OF_CASE_MAX = 1_000
 
 @dataclass(frozen=True)
 class ReadBatches:
-    """All batches, the newest first, damaged ones included. `regraded` counts the regrades of each; `going` are those
-    with runs under way, here or elsewhere."""
+    """The newest batches, the newest first, damaged ones included. `regraded` counts the regrades of each; `going` are
+    those with runs under way, here or elsewhere. There are so many `older` ones, of which so many are forks."""
 
     batches: tuple[BatchRow, ...] = ()
     regraded: Mapping[int, int] = field(default_factory=dict)
     going: frozenset[int] = frozenset()
+    older: int = 0
+    older_forks: int = 0
 
 
 RUNS_READ_MAX = 20_000
@@ -75,11 +79,22 @@ def opened(file: Path) -> Iterator[History]:
         yield history
 
 
-def read_batches(file: Path) -> ReadBatches:
-    """Read all batches."""
+def read_batches(file: Path, most: int | None = None) -> ReadBatches:
+    """Read the newest batches, at most so many; without a limit all."""
     with opened(file) as history:
-        batches = history.all_batches()
-        return ReadBatches(tuple(batches), history.regraded(), _going(file, batches))
+        batches = tuple(islice(history.each_batch(), most))
+        count, forks = history.count_batches()
+        older = max(count - len(batches), 0)
+        older_forks = max(forks - sum(batch.kind == "fork" for batch in batches), 0) if older else 0
+        return ReadBatches(batches, history.regraded(), _going(file, batches), older, older_forks)
+
+
+def read_trends(file: Path, batch: BatchRow) -> dict[TrendKey, list[tuple[int, float]]]:
+    """Read the latest results of each suite with each model of a batch, up to it, the oldest first."""
+    from workbench.analysis.trends import stored_trends
+
+    with opened(file) as history:
+        return stored_trends(history, ((part.suite.key, part.model) for part in batch.parts), batch.number)
 
 
 def read_going(file: Path, numbers: Iterable[int]) -> tuple[list[BatchRow], frozenset[int]]:
