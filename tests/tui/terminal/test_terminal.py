@@ -115,6 +115,19 @@ def test_a_signal_ends_the_program_and_gives_the_terminal_back_whatever_hangs(tm
         terminal.wait_for("Unsaved changes from an earlier session")
 
 
+def test_a_hanging_app_ends_and_is_logged_when_the_connection_drops(tmp_path: Path) -> None:
+    plant = f"import time\nfrom workbench.tui.kit.help import HelpScreen\n{HANGS['the loop, and stands']}\n"
+    (tmp_path / "sitecustomize.py").write_text(plant)
+    environment = {"PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])}
+    with Terminal([str(suites_in(tmp_path, smart_home=SMART_HOME))], tmp_path, environment=environment) as terminal:
+        terminal.wait_for("Not run yet.")
+        terminal.send("?")
+        terminal.quiet(0.3)
+        terminal.hang_up()
+        assert terminal.end() == 128 + signal.SIGHUP
+    assert "ended by force" in (tmp_path / "toolcall-workbench" / "log" / "workbench.log").read_text()
+
+
 def test_the_program_ends_within_twenty_seconds_after_a_signal() -> None:
     assert leaving.LONGEST_S + leaving.LAST_WORDS_S < 20
 

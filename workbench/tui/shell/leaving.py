@@ -145,7 +145,8 @@ class Leaving:
         if isinstance(driver, StagedDriver):
             driver.give_back()
         log = one_line(str(self._services.program.folders.log / LOG_NAME))
-        os.write(2, f"workbench did not respond and was ended (details in {log})\n".encode())
+        with suppress(OSError):  # the terminal may be gone
+            os.write(2, f"workbench did not respond and was ended (details in {log})\n".encode())
         if not self._leaving:
             what = "the app does not respond"
         elif not is_closed:
