@@ -85,6 +85,24 @@ def test_what_a_killed_shard_lacks_is_made_by_it_by_another_or_by_the_merged_bat
     assert (again.stdout.splitlines()[:-1], again.returncode) == (merged.stdout.splitlines()[:-1], 1)
 
 
+def test_a_merged_batch_makes_what_no_shard_has_made(program: Program) -> None:
+    program.write("weather.toml", WEATHER + WRONG)
+    for index in (1, 3):
+        shard(program, f"{index}/4", "--repeats", "3")
+    part = program.run("history", "merge", "shards", "-q")
+    assert part.returncode == 130
+    assert "merged from 2 of 4 shards, without 2, 4, plan monday; 3 of 6 runs, 3 of them new" in part.stderr
+    done = program.run("run", "--resume", "1", "--format", "json")
+    report = json.loads(done.stdout)
+    assert "3 of 6 runs are missing" in done.stderr
+    assert (done.returncode, report["totals"]["runs"], report["interrupted"]) == (1, 6, False)
+    shard(program, "4/4", "--repeats", "3")
+    late = program.run("history", "merge", "shards", "-q")
+    assert "3 of 4 shards, without 2, plan monday; 6 of 6 runs, 0 of them new" in late.stderr
+    assert "different results" not in late.stderr, "it came out alike"
+    assert late.returncode == 1
+
+
 def test_what_cannot_be_merged_is_said_with_the_way_out(program: Program, tmp_path: Path) -> None:
     program.write("weather.toml", WEATHER)
     nothing = program.run("history", "merge")

@@ -35,10 +35,11 @@ def is_whole(part: BatchPart) -> bool:
 
 def trends_of(batches: Iterable[BatchRow]) -> dict[TrendKey, list[tuple[int, float]]]:
     """Returns the pass rate, 0..1, of each suite with each model in every whole batch, with that batch's number, in the
-    order of the batches given. Forks do not count, nor do batches that were stopped early: their rates are biased."""
+    order of the batches given. Forks and shards do not count, nor do batches that were stopped early: their rates are
+    biased."""
     found: dict[TrendKey, list[tuple[int, float]]] = {}
     for batch in batches:
-        for part in batch.parts if batch.kind != "fork" else ():
+        for part in batch.parts if batch.kind != "fork" and batch.shard is None else ():
             if counts_in_trend(part, stops_early="until" in batch.settings):
                 good, graded = rate_of((part,))
                 found.setdefault((part.suite.key, part.model), []).append((batch.number, good / graded))

@@ -124,6 +124,8 @@ def _notes(batch: BatchRow, regraded: int, *, going: bool) -> Iterator[str]:
         return
     if missing := missing_text(batch, going=going):
         yield missing
+    if batch.shard is not None:
+        yield str(batch.shard)
     if regraded:
         yield f"regraded {counted(regraded, 'time')}"
 
