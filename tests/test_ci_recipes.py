@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -14,6 +14,7 @@ from xml.etree import ElementTree
 import pytest
 import yaml
 
+from tests.cli.forking import forked_command
 from tests.cli.suites import WEATHER, WRONG
 
 ROOT = Path(__file__).parents[1]
@@ -39,7 +40,7 @@ class Machine:
         programs = self.temp / "workbench" / "bin"
         programs.mkdir(parents=True)
         program = programs / "workbench"
-        program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m workbench "$@"\n', encoding="utf-8")
+        program.write_text(f'#!/bin/sh\nexec {shlex.join(forked_command())} "$@"\n', encoding="utf-8")
         program.chmod(0o755)
         homes = {name: str(folder / name) for name in ("XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME")}
         path = f"{programs}{os.pathsep}{os.environ['PATH']}"

@@ -135,11 +135,21 @@ class ForkedProgram:
         self.send_signal(signal.SIGKILL)
 
 
+def forked_command() -> list[str]:
+    """Returns the beginning of a command that does what `python -m workbench` does, but in a process that is forked,
+    and dies of no signal that it is sent."""
+    _forker()
+    return [sys.executable, "-I", "-S", str(Path(__file__).with_name("forked.py")), _address()]
+
+
+def _address() -> str:
+    return f"workbench tests {os.environ.get('PYTEST_XDIST_TESTRUNUID', f'process {os.getpid()}')}"
+
+
 @functools.cache
 def _forker() -> socket.socket:
     """Returns a connection to the process that forks, which is started unless a worker of this test run has."""
-    run = os.environ.get("PYTEST_XDIST_TESTRUNUID", f"process {os.getpid()}")
-    address = f"\0workbench tests {run}"
+    address = f"\0{_address()}"
     while True:
         connection = socket.socket(socket.AF_UNIX)
         try:
@@ -188,7 +198,10 @@ class _Forker:
         worker.send(READY)
 
     def _answer(self, worker: socket.socket) -> None:
-        asked, descriptors, *_ = socket.recv_fds(worker, RECEIVED_BYTES, 4)
+        try:
+            asked, descriptors, *_ = socket.recv_fds(worker, RECEIVED_BYTES, 4)
+        except ConnectionError:  # it was killed
+            asked, descriptors = b"", []
         if not asked:
             self._watched.unregister(worker.fileno())
             worker.close()

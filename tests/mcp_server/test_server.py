@@ -16,6 +16,7 @@ import pytest
 from mcp import Client, StdioServerParameters
 
 from tests.api.conftest import BROKEN, CLOCK
+from tests.cli.forking import forked_command
 from tests.providers.server import Server, base_url_of, said
 
 JUDGED = CLOCK.replace("expect_no_calls = true", 'response = { judged = "polite" }')
@@ -26,9 +27,10 @@ SERVED = CLOCK.replace("[[tools]]", '[[servers]]\nname = "own"\ncommand = ["touc
 async def served(folder: Path, *options: str, environment: Mapping[str, str] | None = None) -> AsyncIterator[Client]:
     """A client of `workbench mcp` in a folder."""
     homes = {f"XDG_{kind}_HOME": str(folder / ".home") for kind in ("STATE", "CONFIG", "DATA", "CACHE")}
+    program, *words = forked_command()
     command = StdioServerParameters(
-        command=sys.executable,
-        args=["-m", "workbench.cli.main", "mcp", *options],
+        command=program,
+        args=[*words, "mcp", *options],
         cwd=str(folder),
         env={**homes, **(environment or {})},
     )
