@@ -183,6 +183,7 @@ async def test_the_server_ends_its_visitors_with_itself(program: Program) -> Non
 @pytest.mark.parametrize(
     ("words", "said"),
     [
+        (["--read-only", "--trust"], "--read-only runs nothing"),
         (["--host", "0.0.0.0"], "say --without-tls"),
         (["--public-url", "https://a.example/x"], "an address without a path"),
         (["--port", "65536"], "a port from 0 to 65535"),

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from workbench.authoring.document import HEAD, CaseOutline, Document, outline_of, with_unparsed
 from workbench.authoring.form.tables import place_in
+from workbench.config.read_only import WHY_NOT, is_read_only
 from workbench.dataclasses import dataclass
 from workbench.late_patterns import late_pattern
 from workbench.suite.loading import SuiteFile, parse_suite
@@ -95,6 +96,8 @@ class OpenSuite:
     @property
     def why_not_editable(self) -> str | None:
         """Why this suite cannot be edited, if it cannot."""
+        if is_read_only():
+            return WHY_NOT
         if self.is_recording:
             return "this is a recording: open its suite to change it"
         if any("is not UTF-8" in problem.message for problem in self.disk.problems):

@@ -14,6 +14,7 @@ from workbench.authoring.case_list import CaseKey, CaseNow, read_now
 from workbench.authoring.document import Document
 from workbench.authoring.open_suite import Change, OpenSuite
 from workbench.authoring.workspace import Workspace
+from workbench.config.read_only import refuse_if_read_only
 from workbench.dataclasses import dataclass
 from workbench.suite.loading import SuiteFile
 
@@ -172,6 +173,7 @@ class OpenSuites:
         case for the cursor after an undo. `index` is the case that is edited in place (`HEAD`: the suite's settings);
         it stays in the tree whatever the filter.
         """
+        refuse_if_read_only(f"{suite.path.name} was to be changed")
         if not suite.change(document, summary, group, case):
             return False
         self._notify("edited", (suite,), index=index)

@@ -52,6 +52,9 @@ def add_app_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--trust", action="store_true", help="trust the suites for this session, without asking")
     parser.add_argument("--theme", metavar="NAME", help="start with this theme")
     parser.add_argument("--ascii", action="store_true", help="draw with ASCII signs only (also WORKBENCH_ASCII=1)")
+    parser.add_argument(
+        "--read-only", action="store_true", help="only show: run nothing, edit nothing, ask nobody, write nothing"
+    )
 
 
 def execute(arguments: argparse.Namespace) -> int:
@@ -75,6 +78,7 @@ class AppOptions:
     trust: bool = False
     theme: str | None = None
     only_ascii: bool = False
+    read_only: bool = False
     look_on: int | None = None
     """The batch of the history that is shown at once."""
 
@@ -89,6 +93,7 @@ def app_options(arguments: argparse.Namespace) -> AppOptions:
         trust=arguments.trust,
         theme=getattr(arguments, "theme", None),
         only_ascii=getattr(arguments, "ascii", False),
+        read_only=getattr(arguments, "read_only", False),
     )
 
 
@@ -110,6 +115,7 @@ def show_app(options: AppOptions, program: Program, *, begin: Begin | None = Non
         trust=options.trust,
         theme=options.theme,
         only_ascii=options.only_ascii,
+        read_only=options.read_only,
         record=options.record,
         history=options.history,
         begin=begin,

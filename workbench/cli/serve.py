@@ -30,7 +30,6 @@ _WITHOUT_TLS = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_app_options(parser)
-    parser.set_defaults(read_only=False)
     served = parser.add_argument_group("serving")
     served.add_argument(
         "--port", type=_port, default=PORT, metavar="N", help=f"the port (default {PORT}); 0 takes a free one"

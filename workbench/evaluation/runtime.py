@@ -38,6 +38,7 @@ from workbench.batches.single import RunContext, make_run, nothing_to_await
 from workbench.batches.specs import Specs
 from workbench.config.models import ConfigError, ModelSpec
 from workbench.config.program import Program
+from workbench.config.read_only import refuse_if_read_only
 from workbench.engine.checkpoint import Command
 from workbench.engine.permission import ExecutionQuestion, Leave
 from workbench.engine.retries import DEFAULT_RETRIES, RetryPolicy
@@ -101,6 +102,7 @@ class Runtime:
         on_hold: Callable[[str, str, float], object] = lambda _url, _model, _seconds: None,
         leases: Leases | None = None,
     ) -> None:
+        refuse_if_read_only("runs were to be made, or servers started")
         self._listener = listener
         self._leases = leases
         self._hears_events = hears_events

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from workbench.config.history_file import is_beside_project, is_named_as_ours
+from workbench.config.read_only import is_read_only, refuse_if_read_only
 from workbench.history.claims import opening_alone
 from workbench.history.records import DamagedError, HistoryError
 from workbench.history.schema import APPLICATION_ID, MIGRATIONS
@@ -61,6 +62,7 @@ def open_for_writing(file: Path, say: Say, *, suspect: bool = False) -> sqlite3.
     """Open a history, making it and its folder if necessary. A damaged one is renamed, which `say` is told. With
     `suspect`, all of it is checked, however large it is. Raises HistoryError."""
     with as_history_errors(file):
+        refuse_if_read_only(f"{file} was to be written")
         _refuse_links(file)
         _refuse_what_is_no_history(file)
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -281,7 +283,8 @@ def _sound(file: Path, how: str, checks: Sequence[str]) -> sqlite3.Connection | 
 
 def _sound_for_reading(file: Path) -> sqlite3.Connection | None:
     try:
-        return _patiently(lambda: _sound(file, "mode=rw", _SMALL_TABLES))
+        how = "mode=ro" if is_read_only() else "mode=rw"
+        return _patiently(lambda: _sound(file, how, _SMALL_TABLES))
     except sqlite3.OperationalError as error:
         # Where nothing can be written next to it, SQLite must be told that no other program writes. No other program
         # can

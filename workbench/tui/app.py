@@ -39,6 +39,7 @@ def open_app(
     models: Sequence[str] = (),
     trust: bool = False,
     theme: str | None = None,
+    read_only: bool = False,
     only_ascii: bool = False,
     record: Path | None = None,
     history: Path | None = None,
@@ -51,7 +52,7 @@ def open_app(
 
     `trust` trusts every suite. `theme` is the initial theme. Runs are recorded in the existing folder `record`, and
     batches stored in the file `history`. `begin` starts runs. If they are a comparison, `left` receives the results.
-    `look_on` is a batch of the history that is shown at once.
+    `look_on` is a batch of the history that is shown at once. With `read_only`, the process only shows from then on.
     """
     reason = obstacle(os.environ, reads=_is_terminal(sys.stdin), writes=_is_terminal(sys.stderr))
     if reason is not None:
@@ -89,6 +90,10 @@ def open_app(
             history=history,
         )
 
+    if read_only:
+        from workbench.config.read_only import become_read_only  # on use: for the rest of this process
+
+        become_read_only(program.folders.log)
     app = Workbench(
         [Path(path) for path in paths],
         open_runtime=open_runtime,

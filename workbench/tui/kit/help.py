@@ -15,6 +15,7 @@ from workbench.tui.kit.actions import Action, Situation, key_for
 from workbench.tui.kit.dialogs import Dialog, ReadLines, keys_line
 from workbench.tui.kit.fields import FilterField
 from workbench.tui.kit.keymap import Keymap
+from workbench.tui.kit.looking import why_unavailable
 from workbench.tui.kit.painting import keymap_of
 from workbench.tui.lines.fuzzy import fuzzy_match, marked_spans
 from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
@@ -171,7 +172,7 @@ def _section(title: str, found: Sequence[_Found], now: Situation | None, width: 
     """Return a section in columns, with what is unavailable `now` at the end. Elsewhere, `now` is not known."""
     if not found:
         return []
-    reasons = {action.id: action.why_not(now) if now is not None else None for action, _ in found}
+    reasons = {action.id: why_unavailable(action, now) if now is not None else None for action, _ in found}
     longest = max(cell_len(keymap.names(action)) for action, _ in found)
     key_cells = min(max(KEY_COLUMN - 2, longest + 1), LONGEST_KEYS + 1)
 

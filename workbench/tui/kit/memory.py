@@ -10,6 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Literal, get_args
 
+from workbench.config.read_only import is_read_only
 from workbench.dataclasses import dataclass
 from workbench.suite.trust import write_atomically
 
@@ -106,7 +107,9 @@ class Memory:
         return found
 
     def change(self, change: Callable[[Remembered], Remembered]) -> None:
-        """Change the state and write it."""
+        """Change the state and write it. What only shows remembers nothing."""
+        if is_read_only():
+            return
         before = self.read()
         after = change(before)
         if after == before and list(after.projects) == list(before.projects):

@@ -14,6 +14,7 @@ from workbench.tui.kit.actions import FILTERING, MOVING, Action, Feature, Situat
 from workbench.tui.kit.bars import KeyBar
 from workbench.tui.kit.fields import FilterField
 from workbench.tui.kit.help import HelpScreen
+from workbench.tui.kit.looking import is_offered, why_unavailable
 from workbench.tui.kit.stage import Answer, ClosesOnce, Stage
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.spans import Role, Span
@@ -71,7 +72,11 @@ class SideScreen(ClosesOnce[Answer], Screen[Answer]):
         now = self.situation
         if now.typing == "a filter":
             return [(action, True) for action in FILTERING]
-        return [(action, action.why_not(now) is None) for action in self.FEATURE.at(self.NAME) if action.label]
+        return [
+            (action, why_unavailable(action, now) is None)
+            for action in self.FEATURE.at(self.NAME)
+            if action.label and is_offered(action)
+        ]
 
     def on_screen_suspend(self) -> None:
         self._keys.offer(())
@@ -94,7 +99,7 @@ class SideScreen(ClosesOnce[Answer], Screen[Answer]):
             return
         self._keys.clear_notice()
         action = next(action for action in self.FEATURE.at(self.NAME) if action.id == action_id)
-        why = action.why_not(self.situation)
+        why = why_unavailable(action, self.situation)
         if why is not None:
             self.announce(why[:1].upper() + why[1:], "warned", GLYPHS.warned)
             return

@@ -15,6 +15,7 @@ from workbench.authoring.workspace import is_stale, trouble
 from workbench.batches.plan import NOT_STEPPED, Execution, PlannedRun, plan_runs
 from workbench.config.models import DEFAULT_CONCURRENCY
 from workbench.config.program import Program
+from workbench.config.read_only import is_read_only
 from workbench.evaluation.approval import Approval, Decision, Needs, Trust, needs
 from workbench.evaluation.plan import Plan
 from workbench.history.records import HistoryError
@@ -345,6 +346,8 @@ class Starter:
     def code_to_grade(self, file: SuiteFile) -> FoundCode | None:
         """Return the code that grading a suite may call without asking, `None` if it needs approval."""
         assert file.suite is not None
+        if is_read_only():
+            return None
         proposal = Needs.of_grading([(file, case) for case in file.suite.cases], self._program)
         grants = [request.grant for request in proposal.requests if self._trust.covers(request)]
         return grants[0].code if grants else None

@@ -9,6 +9,7 @@ from pathlib import Path
 from workbench.authoring.document import Document
 from workbench.authoring.open_suite import OpenSuite
 from workbench.authoring.open_suites import OpenSuites, SuitesChanged
+from workbench.config.read_only import is_read_only
 from workbench.suite.drafts import DraftError, Drafts, LeftDraft
 from workbench.suite.loading import parse_suite
 from workbench.tui.kit.actions import key_for
@@ -64,6 +65,8 @@ class Drafting:
 
     async def recover(self) -> None:
         """Offer the drafts of earlier sessions, for open suites and for deleted ones."""
+        if is_read_only():
+            return
         workspace = self._open_suites.workspace
         here = (Path(),) if workspace.samples else ()
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from textual.timer import Timer
 
+from workbench.config.read_only import is_read_only
 from workbench.reports.visible import one_line
 from workbench.suite.settings import models_of
 from workbench.tui.kit.actions import PANES
@@ -68,6 +69,7 @@ class MainBars:
         variants = variants_label(screen.selection.variants)
         counts, spend, progress = screen.book.counts(), screen.book.spend(), screen.book.progress()
         place, cases = screen.selection.open_suites.workspace.place, screen.selection.tree.case_count
+        place += " (read-only)" if is_read_only() else ""
         status = screen.query_one("#status", Bar)
         status.say(
             lambda width: status_line(

@@ -18,6 +18,7 @@ from workbench.authoring.open_suites import SuitesChanged
 from workbench.tui.case.pane import CasePane
 from workbench.tui.kit.actions import bindings_for
 from workbench.tui.kit.bars import KeyBar, PaneTitle
+from workbench.tui.kit.looking import why_unavailable
 from workbench.tui.kit.painting import Bar
 from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.glyphs import GLYPHS
@@ -229,7 +230,7 @@ class MainScreen(PanesScreen):
         """Perform an action, or announce why it is unavailable."""
         self._bars.end_notice()
         self._settle()
-        why = None if self.run_pane.takes(action_id) else BY_ID[action_id].why_not(situation_of(self))
+        why = None if self.run_pane.takes(action_id) else why_unavailable(BY_ID[action_id], situation_of(self))
         if why is not None:
             self.announce(why[:1].upper() + why[1:], "warned", GLYPHS.warned)
         else:

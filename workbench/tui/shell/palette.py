@@ -15,6 +15,7 @@ from workbench.tui.kit.dialogs import Dialog, keys_line
 from workbench.tui.kit.fields import SafeInput
 from workbench.tui.kit.keymap import Keymap
 from workbench.tui.kit.line_view import LineView, Motion
+from workbench.tui.kit.looking import why_unavailable
 from workbench.tui.kit.memory import Memory
 from workbench.tui.kit.painting import Bar, PaintedApp
 from workbench.tui.kit.side_screen import SideScreen
@@ -214,7 +215,7 @@ def open_palette(app: PaintedApp, main: MainScreen, memory: Memory) -> None:
     def why_not(action: Action) -> str | None:
         if screen is main and main.run_pane.takes(action.id):
             return None
-        why = action.why_not(situation)
+        why = why_unavailable(action, situation)
         return app.keymap.in_words(why) if why is not None else None
 
     async def take(action_id: str | None) -> None:

@@ -24,6 +24,7 @@ from workbench.tui.kit.actions import (
     MainSituation,
     Where,
 )
+from workbench.tui.kit.looking import is_offered, why_unavailable
 from workbench.tui.models.actions import FEATURE as MODELS
 from workbench.tui.observing.actions import FEATURE as OBSERVING
 from workbench.tui.runs.actions import FEATURE as RUNS
@@ -148,7 +149,7 @@ def shown_keys(now: MainSituation) -> list[tuple[Action, bool]]:
     ordered = {action.id: action for action in (*first, *next_up, *own, *others)}
     if now.ran_before and "run.expand" in ordered:
         ordered["run.expand"] = OF_STORED_RUN
-    return [(action, action.why_not(now) is None) for action in ordered.values()]
+    return [(action, why_unavailable(action, now) is None) for action in ordered.values() if is_offered(action)]
 
 
 _FIRST = ("run.case", "run.suite", "step", "step.held")
@@ -172,10 +173,10 @@ def _is_of_now(action: Action, now: MainSituation) -> bool:
     if action.id == "break.here":
         return now.pane != "suites"
     if action.id == "edit":
-        return now.held is None or now.pane != "run" or action.why_not(now) is None
+        return now.held is None or now.pane != "run" or why_unavailable(action, now) is None
     if action.id == "step" or action.id not in _OF_HELD_RUNS:
         return True
-    return now.held is not None and action.why_not(now) is None
+    return now.held is not None and why_unavailable(action, now) is None
 
 
 def _rank(action: Action, now: MainSituation) -> int:

@@ -1,0 +1,121 @@
+"""What only shows runs, edits and writes nothing, whatever is asked of it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import Program
+from tests.cli.suites import WEATHER, WRONG
+from tests.web.served import browser, enter, served, visit
+
+ROOT = Path(__file__).parents[2]
+SERVER = """
+[[servers]]
+name = "shop"
+command = ["python", "shop.py"]
+"""
+
+
+def below(folder: Path) -> dict[str, bytes]:
+    """All files but logs, and those that SQLite keeps beside a history while it is open."""
+    return {
+        str(file): file.read_bytes()
+        for file in sorted(folder.rglob("*"))
+        if file.is_file() and "log" not in file.parent.name and not file.name.endswith(("-shm", "-wal"))
+    }
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Program:
+    program = Program(tmp_path_factory.mktemp("shown"), {"OPENAI_API_KEY": "sk-planted-0123456789"})
+    program.write(".env", "ANTHROPIC_API_KEY=sk-planted-9876543210\n")
+    program.write("weather.toml", WEATHER + WRONG)
+    program.write("shop.toml", WEATHER + SERVER)
+    program.write("shop.py", "import pathlib; pathlib.Path('started').touch()\n")
+    program.run("run", "weather.toml", "--history", "runs.db")
+    return program
+
+
+def test_no_action_of_the_app_executes_edits_or_writes(program: Program) -> None:
+    before = below(program.folder)
+    walked = subprocess.run(
+        [sys.executable, "-m", "tests.web.walking", str(program.folder), str(program.folder / "runs.db")],
+        cwd=ROOT,
+        env=program.environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert walked.returncode == 0, walked.stderr + walked.stdout
+    came_by = json.loads(walked.stdout)
+    assert came_by["done"] == [] and came_by["dirty"] == []
+    assert {"audit", "breakpoints", "compare", "history", "tools"} <= set(came_by["screens"])
+    logged = "".join(log.read_text() for log in program.folder.rglob("workbench.log"))
+    assert "refused, since" not in logged, logged
+    assert below(program.folder) == before and not (program.folder / "started").exists()
+
+
+ATTEMPTS = (
+    "open('made', 'w')",
+    "open('weather.toml', 'a')",
+    "import os; os.open('made', os.O_CREAT)",
+    "pathlib.Path('made').mkdir()",
+    "import os; os.remove('weather.toml')",
+    "import os; os.rename('weather.toml', 'made')",
+    "import subprocess; subprocess.run(['true'])",
+    "import os; os.fork()",
+    "import os; os.system('true')",
+    "import socket; socket.create_connection(('127.0.0.1', 9))",
+    "import socket; socket.socket().bind(('127.0.0.1', 0))",
+    "import sqlite3; sqlite3.connect('runs.db')",
+    "from workbench.history.database import open_for_writing; open_for_writing(pathlib.Path('runs.db'), print)",
+    "from workbench.evaluation.runtime import Runtime; Runtime(print, None)",
+)
+
+
+def test_what_gets_past_the_app_fails_at_the_call(program: Program) -> None:
+    script = f"""
+import pathlib
+from workbench.config.read_only import ReadOnlyError, become_read_only
+from workbench.history.records import HistoryError
+become_read_only(pathlib.Path("log"))
+for attempt in {ATTEMPTS!r}:
+    try:
+        exec(attempt)
+    except (ReadOnlyError, HistoryError) as error:
+        assert "read-only view" in str(error), error
+    else:
+        raise SystemExit(f"it was done: {{attempt}}")
+"""
+    before = below(program.folder)
+    done = subprocess.run([sys.executable, "-c", script], cwd=program.folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert below(program.folder) == before
+
+
+async def test_a_visitor_who_only_looks_has_no_keys_and_sees_what_others_run(program: Program) -> None:
+    before = {name: text for name, text in below(program.folder).items() if not name.endswith(".db")}
+    with served(program, "weather.toml", "--read-only", "--history", "runs.db") as server:
+        async with browser() as session:
+            page = await enter(session, server)
+            async with session.get(page) as response:
+                assert "(read-only)" in await response.text()
+            async with visit(session, server, page) as visitor:
+                await visitor.until("weather.toml", "Right")
+                (app,) = server.apps()
+                variables = Path(f"/proc/{app}/environ").read_bytes()
+                assert b"sk-planted" not in variables and b"PATH=" in variables
+                await visitor.type("r")
+                await visitor.until("This is a read-only view: nothing is run, edited or written here")
+                await visitor.type("h")
+                await visitor.until("#1")
+                assert "#2" not in visitor.text
+                assert program.run("run", "weather.toml", "--history", "runs.db").returncode == 1
+                await visitor.type("\x1b[15~")  # F5 reads again
+                await visitor.until("#2")
+    assert {name: text for name, text in below(program.folder).items() if not name.endswith(".db")} == before

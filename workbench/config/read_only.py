@@ -1,0 +1,93 @@
+"""A process that only shows: for its whole life it writes no file, starts no program and talks to nobody.
+
+The app refuses what would need that by its keys (`tui.kit.looking`), no suite can be changed, and no runtime opens.
+Behind these stands a hook of Python's own audit: what got past them fails at the call itself, whoever made it, and
+nothing can remove the hook. SQLite opens files by itself, so it is held to reading where it is asked to.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from pathlib import Path
+
+WHY_NOT = "this is a read-only view: nothing is run, edited or written here"
+
+_WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+
+_REFUSED = frozenset(
+    {
+        *(
+            "subprocess.Popen",
+            "os.system",
+            "os.exec",
+            "os.fork",
+            "os.forkpty",
+            "os.posix_spawn",
+            "os.spawn",
+            "pty.spawn",
+        ),
+        *("os.remove", "os.rename", "os.rmdir", "os.link", "os.symlink", "os.truncate", "os.chmod", "os.chown"),
+        *("os.utime", "os.setxattr", "os.removexattr", "os.kill", "os.startfile", "pty.spawn"),
+        *("shutil.move", "shutil.rmtree", "shutil.copyfile", "tempfile.mkstemp", "tempfile.mkdtemp"),
+        *("socket.bind", "socket.sendto", "socket.sendmsg", "socket.getaddrinfo", "socket.gethostbyname"),
+        *("ctypes.dlopen", "webbrowser.open"),
+    }
+)
+
+_is_read_only = False
+_log = logging.getLogger(__name__)
+
+
+class ReadOnlyError(PermissionError):
+    """Something was to be written, started or sent."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"{WHY_NOT} ({what})")
+        _log.warning("refused, since this process only shows: %s", what)
+        self.strerror = WHY_NOT
+
+
+def is_read_only() -> bool:
+    """Return whether this process only shows."""
+    return _is_read_only
+
+
+def refuse_if_read_only(what: str) -> None:
+    """Raise ReadOnlyError if this process only shows."""
+    if _is_read_only:
+        raise ReadOnlyError(what)
+
+
+def become_read_only(log: Path, sockets: Path | None = None) -> None:
+    """Make this process one that only shows, for the rest of its life. It still writes its `log`, a folder, and
+    connects to sockets in the folder `sockets`, over which other processes tell what they do."""
+    global _is_read_only
+    _is_read_only = True
+    sys.dont_write_bytecode = True
+    log.mkdir(parents=True, exist_ok=True)
+    own, nothing = f"{log}{os.sep}", (os.devnull, os.fsencode(os.devnull))
+    theirs = f"{sockets}{os.sep}" if sockets is not None else None
+
+    def check(event: str, about: tuple[object, ...]) -> None:
+        if event == "open":
+            path, mode, flags = about
+            writes = isinstance(flags, int) and bool(flags & _WRITING)
+            writes = writes or (isinstance(mode, str) and not set(mode).isdisjoint("wax+"))
+            if writes and not isinstance(path, int) and path not in nothing and not os.fsdecode(path).startswith(own):  # type: ignore[arg-type]
+                raise ReadOnlyError(f"{path!r} was to be written")
+        elif event == "os.mkdir":
+            if not os.path.isdir(os.fsdecode(about[0])):  # type: ignore[arg-type]  # noqa: PTH112 (called for each open)
+                raise ReadOnlyError(f"{about[0]!r} was to be made")
+        elif event == "sqlite3.connect":
+            if "?mode=ro" not in str(about[0]) and about[0] != ":memory:":
+                raise ReadOnlyError(f"{about[0]!r} was to be opened for writing")
+        elif event == "socket.connect":
+            to = about[1]
+            if theirs is None or not isinstance(to, str) or not to.startswith(theirs):
+                raise ReadOnlyError(f"a connection to {to!r}")
+        elif event in _REFUSED:
+            raise ReadOnlyError(event)
+
+    sys.addaudithook(check)
