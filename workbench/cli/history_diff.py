@@ -30,7 +30,7 @@ from workbench.reports.batch_diff import (
     test_lines,
     title_of,
 )
-from workbench.reports.forms import pieces_of
+from workbench.reports.forms import pieces_of, why_too_many
 from workbench.suite.model import GraderName
 
 if TYPE_CHECKING:
@@ -77,6 +77,10 @@ def execute(options: Options, command: HistoryCommand) -> int:
             raise HistoryError(f"batch {after_batch.number} is the newest one: give the batch to compare it with")
         after = _side(history, after_batch, options.grading, options.by, missing)
     command.warn_of_damage(missing)
+    forms = [each.form for each in (options.output, *options.output.beside)]
+    if "html" in forms and (why := why_too_many("html", len(before.runs) + len(after.runs))) is not None:
+        command.warn(f"{why}: give another --format")
+        return USAGE
     command.learn_secrets(before.batch, after.batch)
     same = same_suites(before.batch.suites, after.batch.suites)
     unfinished = before.unfinished, after.unfinished

@@ -3,6 +3,7 @@ programs, or as traces that are sent to a collector."""
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,15 +11,17 @@ from workbench.batches.recordings import export_recording
 from workbench.cli.exporting import Export, export_runs
 from workbench.cli.history_command import HistoryCommand, grading_of
 from workbench.cli.report_output import can_record_in
+from workbench.config.history_file import history_option
 from workbench.dataclasses import dataclass
 from workbench.evaluation.exit_codes import OK, USAGE
 from workbench.evaluation.stored_report import stored_report
 from workbench.evaluation.stored_runs import result_of_row
 from workbench.exporting.exported import exported_run
 from workbench.exporting.forms import FORMS
+from workbench.grading.lazy import Chosen
 from workbench.history.history import History
 from workbench.history.records import BatchRow, Regrade, RunRow
-from workbench.reports.forms import any_form_of_file
+from workbench.reports.forms import any_form_of_file, why_too_many
 from workbench.reports.history_list import called
 from workbench.reports.visible import one_line
 from workbench.suite.numerals import counted
@@ -52,7 +55,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
         command.learn_secrets(batch)
         grading = grading_of(history, batch, options.grading)
         runs = history.runs(batch.number, grading)
-        over = [run for run in runs if run.figures is not None]
+        over = Chosen(runs, array("L", (place for place, run in enumerate(runs) if run.figures is not None)))
         if missing := len(runs) - len(over):
             command.warn(f"{counted(missing, 'run')} of batch {batch.number} never ran and cannot be exported")
         if not over:
@@ -75,6 +78,10 @@ def execute(options: Options, command: HistoryCommand) -> int:
             command.warn_of_damage(damaged)
             return OK if done and not damaged else USAGE
         if not can_record_in(folder):
+            return USAGE
+        if options.format == "json" and (why := why_too_many("json", len(over))) is not None:
+            shows = f"'workbench history show {batch.number} --format records{history_option(history.file)}'"
+            command.warn(f"nothing was exported: {why}: {shows} has a line of JSON for each")
             return USAGE
         if options.format == "json":
             return _report(history, batch, over, grading, folder, command)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 from workbench.cli.door import printing_to, warn_of_problems
@@ -22,11 +23,11 @@ from workbench.evaluation.regrade import (
     plan_regrading,
     store_grades,
 )
-from workbench.history.history import History
 from workbench.history.records import BatchRow, HistoryError
+from workbench.reports.forms import why_too_many
 from workbench.reports.history_json import NewVerdict, RegradedBatch, RegradedReport, RegradedRun
 from workbench.reports.history_list import called
-from workbench.reports.history_run import moved_run_lines
+from workbench.reports.history_run import MovedRuns
 from workbench.reports.move_kinds import Move
 from workbench.reports.moves import VerdictReport
 from workbench.suite.loading import SuiteFile, load_suite
@@ -55,9 +56,14 @@ def execute(options: Options, command: HistoryCommand) -> int:
         for plan in plans:
             for why in _left_out(plan, suite):
                 command.warn(f"batch {plan.batch.number}: {why}")
-        wanted = [(run.file, run.case) for plan in plans for run in plan.runs]
+        wanted = [each for plan in plans for each in plan.runs.graded_by]
         if not wanted:
             command.warn("nothing was graded")
+            return USAGE
+        count = sum(len(plan.runs) for plan in plans)
+        if options.format == "json" and (too_many := why_too_many("json", count)) is not None:
+            shows = "leave --format out, and 'workbench history show BATCH --format records' has a line for each run"
+            command.warn(f"nothing was graded: {too_many}: {shows}")
             return USAGE
         if not judge_is_known(options.judge, (file for file, _ in wanted), command.program):
             return USAGE
@@ -66,13 +72,16 @@ def execute(options: Options, command: HistoryCommand) -> int:
         if approval is None:
             return USAGE
         judges = partial(RegradingJudges, command.program, approval, options.judge)
-        graded: list[tuple[BatchRow, int, list[GradedAgain]]] = []
+        graded: list[_Graded] = []
         damaged: list[str] = []
         for plan in plans:
+            found = _Graded(plan.batch, MovedRuns(command.paint), [] if options.format == "json" else None)
             with printing_to(sys.stderr):  # what a suite's Python prints must not spoil the report
-                again = list(grade_again(history, plan.runs, judges, damaged.append))
-            if again:
-                graded.append((plan.batch, _keep(history, plan.batch, again, command), again))
+                again = grade_again(history, plan.runs, judges, damaged.append)
+                if (first := next(again, None)) is not None:
+                    _keep(plan.batch, found.each(chain((first,), again)), command)
+                    found.number = history.gradings(plan.batch.number)[-1].number
+                    graded.append(found)
         command.warn_of_damage(damaged)
     if options.format == "json":
         command.write_json(_report(graded))
@@ -80,8 +89,29 @@ def execute(options: Options, command: HistoryCommand) -> int:
         command.write(_lines(graded, command))
     if damaged or any(plan.problems for plan in plans):
         return USAGE
-    in_error = any(each.after.status == "error" != each.before.status for _, _, again in graded for each in again)
-    return INFRASTRUCTURE if in_error else OK
+    return INFRASTRUCTURE if any(each.in_error for each in graded) else OK
+
+
+@dataclass
+class _Graded:
+    """A batch that was graded again, and what moved in it; `records` are for a report in JSON."""
+
+    batch: BatchRow
+    moved: MovedRuns
+    records: list[RegradedRun] | None
+    runs: int = 0
+    number: int = 0
+    in_error: bool = False
+
+    def each(self, again: Iterable[GradedAgain]) -> Iterator[GradedAgain]:
+        """Yield what is graded, and remember what the report needs of it."""
+        for each in again:
+            self.runs += 1
+            self.moved.add(each.run.row, each.before, each.after)
+            self.in_error = self.in_error or each.after.status == "error" != each.before.status
+            if self.records is not None:
+                self.records.append(_run(each))
+            yield each
 
 
 def _suite(options: Options, command: HistoryCommand) -> SuiteFile | None:
@@ -114,24 +144,24 @@ def _left_out(plan: RegradingPlan, suite: SuiteFile | None) -> Iterator[str]:
         )
 
 
-def _keep(history: History, batch: BatchRow, again: Sequence[GradedAgain], command: HistoryCommand) -> int:
-    """Keep the new grades; the number of the grading."""
+def _keep(batch: BatchRow, again: Iterable[GradedAgain], command: HistoryCommand) -> None:
+    """Keep the new grades as they come."""
     graded_at = datetime.now(UTC).isoformat(timespec="milliseconds")
     store_grades(command.file, batch, again, graded_at, command.program.secrets, command.warn)
-    return history.gradings(batch.number)[-1].number
 
 
-def _lines(graded: Sequence[tuple[BatchRow, int, Sequence[GradedAgain]]], command: HistoryCommand) -> Iterator[str]:
-    for batch, number, again in graded:
-        yield command.paint(f"{called(batch)}: {counted(len(again), 'run')} regraded, grading {number}", "strong")
-        yield from moved_run_lines([(each.run.row, each.before, each.after) for each in again], command.paint)
+def _lines(graded: Iterable[_Graded], command: HistoryCommand) -> Iterator[str]:
+    for each in graded:
+        title = f"{called(each.batch)}: {counted(each.runs, 'run')} regraded, grading {each.number}"
+        yield command.paint(title, "strong")
+        yield from each.moved.lines()
 
 
-def _report(graded: Sequence[tuple[BatchRow, int, Sequence[GradedAgain]]]) -> RegradedReport:
+def _report(graded: Iterable[_Graded]) -> RegradedReport:
     return RegradedReport(
         batches=tuple(
-            RegradedBatch(batch=batch.number, grading=number, runs=tuple(map(_run, again)))
-            for batch, number, again in graded
+            RegradedBatch(batch=each.batch.number, grading=each.number, runs=tuple(each.records or ()))
+            for each in graded
         )
     )
 

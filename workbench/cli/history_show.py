@@ -83,6 +83,8 @@ def _show_batch(
     history: History, batch: BatchRow, grading: Regrade | None, options: Options, command: HistoryCommand
 ) -> int:
     """Show a batch, and report on it; returns an exit code."""
+    if not options.output.can_write(batch.planned):
+        return USAGE
     runs, gradings = history.runs(batch.number, grading), history.gradings(batch.number)
     damaged: list[str] = []
     reached = list(gates_reached(batch, history.gates(batch, damaged.append), runs))

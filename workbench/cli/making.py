@@ -103,7 +103,11 @@ def allowed(plan: Plan, output: Output, *, trust: bool, record: Record | None, f
     """What the runs of a plan may use; an exit code when they cannot be made, which has then been reported."""
     program = plan.program
     approval = approved(needs(plan), program, all_of_them=trust)
-    if approval is None or not output.can_write() or (record is not None and not can_record_in(record.folder)):
+    if (
+        approval is None
+        or not output.can_write(len(plan.places))
+        or (record is not None and not can_record_in(record.folder))
+    ):
         plan.abandon()
         return USAGE
     if frozen or any(pin_file(file.path).exists() for file in plan.files):
@@ -181,7 +185,7 @@ class Experiment:
 def experiment(options: RunOptions, program: Program, output: Output, *, trust: bool) -> Experiment | None:
     """Plan, and ask for what the runs need; `None` when they cannot be made, which has then been reported."""
     plan = planned(options, program, quiet=output.quiet)
-    if plan is None or not output.can_write():
+    if plan is None or not output.can_write(len(plan.places)):
         return None
     approval = approved(needs(plan), program, all_of_them=trust)
     return Experiment(plan, approval, show_of(output, program)) if approval is not None else None

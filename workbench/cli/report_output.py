@@ -13,7 +13,17 @@ from typing import TYPE_CHECKING, TextIO
 
 from workbench.cli.door import warn, write_json_text, write_redacted
 from workbench.dataclasses import dataclass
-from workbench.reports.forms import PLAIN_WIDTH, Command, any_form_of_file, endings_of, form_of_file, forms_of, is_json
+from workbench.reports.forms import (
+    PLAIN_WIDTH,
+    RUN_BY_RUN,
+    Command,
+    any_form_of_file,
+    endings_of,
+    form_of_file,
+    forms_of,
+    is_json,
+    why_too_many,
+)
 from workbench.reports.report_files import why_not_writable, write_report
 from workbench.suite.disk import resolved
 
@@ -68,9 +78,13 @@ class Output:
 
         return Paint(False) if self.file is not None else paint_for(sys.stdout, os.environ)
 
-    def can_write(self) -> bool:
-        """Whether all reports can be written later: found out before any run is paid for. Reports why not."""
+    def can_write(self, runs: int = 0) -> bool:
+        """Whether all reports on so many runs can be written later: found out before any run is paid for. Reports why
+        not."""
         for each in (self, *self.beside):
+            if (why := why_too_many(each.form, runs)) is not None:
+                warn(f"{why}: {RUN_BY_RUN}")
+                return False
             obstacle = why_not_writable(each.file) if each.file is not None else None
             if obstacle is not None:
                 warn(f"cannot write {each.file}: {obstacle}")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -32,6 +33,7 @@ from workbench.evaluation.plan import FinishedRun, Notice
 from workbench.evaluation.report import Report
 from workbench.grading.grade import WHY_NOT_GRADED, GradingError, RunResult
 from workbench.grading.judgements import Judgement
+from workbench.grading.lazy import Chosen, Lazy
 from workbench.grading.redacted import why_not_regraded
 from workbench.grading.run import graded_run
 from workbench.grading.run_summary import RunSummary, summary_of
@@ -332,9 +334,43 @@ class RegradingPlan:
     say which suites cannot be used and why. Runs that never finished are in neither."""
 
     batch: BatchRow
-    runs: tuple[StoredRun, ...]
-    gone: tuple[RunRow, ...]
+    runs: StoredRunsToGrade
+    gone: Sequence[RunRow]
     problems: tuple[str, ...]
+
+
+_Today = tuple[SuiteFile, Case, bool]
+"""What a run is graded by today: the suite, the case, and whether that asks something else than it did when it ran."""
+
+
+class StoredRunsToGrade(Lazy[StoredRun]):
+    """Runs of a batch with what they are graded by today: some bytes for each."""
+
+    def __init__(self, rows: Sequence[RunRow]) -> None:
+        self._rows = rows
+        self._places, self._codes = array("L"), array("L")
+        self._today: list[_Today] = []
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def at(self, index: int) -> StoredRun:
+        return StoredRun(self._rows[self._places[index]], *self._today[self._codes[index]])
+
+    def kind(self, today: _Today) -> int:
+        """Returns the number of what some runs are graded by."""
+        self._today.append(today)
+        return len(self._today) - 1
+
+    def add(self, place: int, kind: int) -> None:
+        """Add the run at a place among the rows."""
+        self._places.append(place)
+        self._codes.append(kind)
+
+    @property
+    def graded_by(self) -> list[tuple[SuiteFile, Case]]:
+        """The suites and cases by which runs are graded."""
+        return [(file, case) for file, case, _ in self._today]
 
 
 @dataclass(frozen=True)
@@ -383,21 +419,27 @@ def plan_regrading(
             problems.append(f"there is no suite at {file.path}: give its new path with --suite FILE")
         else:
             problems.append(f"{file.errors[0]}: correct the suite first")
-    runs: list[StoredRun] = []
-    gone: list[RunRow] = []
+    rows = history.runs(batch.number)
+    runs, gone = StoredRunsToGrade(rows), array("L")
     then = _OldSuites(history)
-    for row in history.runs(batch.number):
+    kinds: dict[tuple[int, str, str | None, str | None], int | None] = {}
+    for place, row in enumerate(rows):
         if row.missing or row.suite.id not in today:
             continue
-        file, cases = today[row.suite.id]
-        case = cases.get(row.case_id)
-        varied = then.with_variant(row, file)
-        if case is None or varied is None:
-            gone.append(row)
-            continue
-        graded_by = with_grader(case, by or grader_named(row.by))
-        runs.append(StoredRun(row, varied, graded_by, then.asked_otherwise(row, varied, case)))
-    return RegradingPlan(batch, tuple(runs), tuple(gone), tuple(problems))
+        key = row.suite.id, row.case_id, variant_name_of(row.model), row.by
+        if key not in kinds:
+            file, cases = today[row.suite.id]
+            case = cases.get(row.case_id)
+            varied = then.with_variant(row, file)
+            kinds[key] = None
+            if case is not None and varied is not None:
+                graded_by = with_grader(case, by or grader_named(row.by))
+                kinds[key] = runs.kind((varied, graded_by, then.asked_otherwise(row, varied, case)))
+        if (kind := kinds[key]) is None:
+            gone.append(place)
+        else:
+            runs.add(place, kind)
+    return RegradingPlan(batch, runs, Chosen(rows, gone), tuple(problems))
 
 
 def _stands_for(suite: SuiteFile, ref: SuiteRef, *, is_here: bool, alone: bool) -> bool:
@@ -429,10 +471,11 @@ def grade_again(
 
 
 def store_grades(
-    file: Path, batch: BatchRow, graded: Sequence[GradedAgain], graded_at: str, secrets: Secrets, say: Say
+    file: Path, batch: BatchRow, graded: Iterable[GradedAgain], graded_at: str, secrets: Secrets, say: Say
 ) -> None:
-    """Store new grades of a batch in addition to the old ones; `graded_at` is ISO 8601. Raises HistoryError."""
-    rows = [(each.run.row.id, secrets.redacted(each.figures), secrets.redacted(each.after)) for each in graded]
+    """Store new grades of a batch in addition to the old ones, one by one; `graded_at` is ISO 8601. Raises
+    HistoryError."""
+    rows = ((each.run.row.id, secrets.redacted(each.figures), secrets.redacted(each.after)) for each in graded)
     add_grading(file, batch.number, graded_at, __version__, rows, say)
 
 

@@ -1,11 +1,11 @@
-"""Changes to an existing history: names of batches, regrades, removed batches. Each is a transaction of its own, and
-raises HistoryError."""
+"""Changes to an existing history: names of batches, regrades, removed batches. Each raises HistoryError."""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
+from itertools import islice
 from pathlib import Path
 
 from workbench.grading.grade import RunResult
@@ -53,29 +53,75 @@ def add_grading(
     batch: int,
     graded_at: str,
     program: str,
-    regraded: Sequence[tuple[int, RunSummary, RunResult]],
+    regraded: Iterable[tuple[int, RunSummary, RunResult]],
     say: Say,
 ) -> None:
-    """Store a regrade: new grades of a batch's runs, by the runs' ids, in addition to the old ones."""
-    rows = [
-        (
-            *(run, figures.status, figures.score, stored(figures.reason), figures.is_broken),
-            *(grading_text(figures.grading), packed_outcome(result), metrics_text(figures)),
-        )
-        for run, figures, result in regraded
-    ]
-    with _changing(file, say) as connection:
-        if not connection.execute("SELECT 1 FROM batches WHERE id = ?", (batch,)).fetchone():
-            raise HistoryError(f"batch {batch} is no longer in {file}")
-        grading = connection.execute(
-            "INSERT INTO gradings (batch, graded_at, program, hashes) VALUES (?, ?, ?, '{}')",
-            (batch, graded_at, program),
-        ).lastrowid
-        connection.executemany(
-            "INSERT INTO regrades (grading, run, status, score, reason, broken, options, outcome, metrics)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            [(grading, *row) for row in rows],
-        )
+    """Store a regrade: new grades of a batch's runs, by the runs' ids, in addition to the old ones. They are taken one
+    by one and written in small steps; nothing shows them until the last one is there. Raises HistoryError also when the
+    batch is going on."""
+    with ExitStack() as claims, as_history_errors(file), closing(open_for_writing(file, say)) as connection:
+        claims.callback(claim(file, batch).release)
+        connection.execute("PRAGMA foreign_keys = OFF")  # the regrade itself is written last
+        _clear_unfinished(connection, batch)
+        grading: int | None = None
+        try:
+            rows = iter(regraded)
+            while some := list(islice(rows, RUNS_AT_ONCE)):
+                packed = [
+                    (
+                        *(run, figures.status, figures.score, stored(figures.reason), figures.is_broken),
+                        *(grading_text(figures.grading), packed_outcome(result), metrics_text(figures)),
+                    )
+                    for run, figures, result in some
+                ]
+                with transaction(connection):
+                    grading = _number(connection, _NEXT_GRADING) if grading is None else grading
+                    connection.executemany(
+                        "INSERT INTO regrades (grading, run, status, score, reason, broken, options, outcome, metrics)"
+                        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                        [(grading, *row) for row in packed],
+                    )
+            with transaction(connection):
+                if not connection.execute("SELECT 1 FROM batches WHERE id = ?", (batch,)).fetchone():
+                    raise HistoryError(f"batch {batch} is no longer in {file}")
+                connection.execute(
+                    "INSERT INTO gradings (id, batch, graded_at, program, hashes) VALUES (?, ?, ?, ?, '{}')",
+                    (grading or _number(connection, _NEXT_GRADING), batch, graded_at, program),
+                )
+        except BaseException:
+            if grading is not None:
+                with suppress(sqlite3.Error):  # the next regrade of the batch clears them
+                    _clear_grading(connection, grading)
+            raise
+
+
+_NEXT_GRADING = (
+    "SELECT max(coalesce((SELECT max(id) FROM gradings), 0), coalesce((SELECT max(grading) FROM regrades), 0)) + 1"
+)
+_UNFINISHED = """
+WITH RECURSIVE each(grading) AS (
+    SELECT min(grading) FROM regrades
+    UNION ALL SELECT (SELECT min(grading) FROM regrades WHERE grading > each.grading) FROM each
+    WHERE grading IS NOT NULL)
+SELECT grading FROM each WHERE grading IS NOT NULL AND grading NOT IN (SELECT id FROM gradings)
+    AND (SELECT batch FROM runs WHERE id = (SELECT min(run) FROM regrades WHERE regrades.grading = each.grading)) = ?"""
+"""The grades of a batch that a program wrote which was killed before it had all of them."""
+
+
+def _clear_unfinished(connection: sqlite3.Connection, batch: int) -> None:
+    for (grading,) in connection.execute(_UNFINISHED, (batch,)).fetchall():
+        _clear_grading(connection, grading)
+
+
+def _clear_grading(connection: sqlite3.Connection, grading: int) -> None:
+    removed = RUNS_AT_ONCE
+    while removed == RUNS_AT_ONCE:
+        with unhurried(), transaction(connection):
+            removed = connection.execute(
+                "DELETE FROM regrades WHERE grading = ? AND run IN "
+                "(SELECT run FROM regrades WHERE grading = ? ORDER BY run LIMIT ?)",
+                (grading, grading, RUNS_AT_ONCE),
+            ).rowcount
 
 
 def remove_batches(file: Path, numbers: Sequence[int], say: Say) -> int:

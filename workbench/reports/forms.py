@@ -140,6 +140,22 @@ FORMS: tuple[Form, ...] = (
 )
 
 
+RUNS_MAX = 200_000
+"""Runs of which a report is one document: whoever reads it needs all of it in memory."""
+_ONE_DOCUMENT = ("json", "html")
+
+
+def why_too_many(form: str | None, runs: int) -> str | None:
+    """Returns why so many runs cannot be in a report of a form, if so: the beginning of a sentence that ends with what
+    to do."""
+    if form not in _ONE_DOCUMENT or runs <= RUNS_MAX:
+        return None
+    return f"a report as {form} is one document, which has room for {RUNS_MAX:,} runs, and not for {runs:,}"
+
+
+RUN_BY_RUN = "give --format records, JSON lines of one run each, or csv"
+
+
 def forms_of(command: Command, *, beside: bool = False) -> tuple[str, ...]:
     """Returns the names of the forms that a command has; with `beside`, of those that `--report` writes."""
     return tuple(form.name for form in FORMS if command in form.writers and not (beside and form.only_alone))

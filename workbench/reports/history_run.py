@@ -14,15 +14,16 @@ from workbench.grading.grade import RunResult
 from workbench.grading.run_summary import RunSummary
 from workbench.history.records import BatchRow, RunRow
 from workbench.reports.grade_text import issue_text, result_text, step_lines
-from workbench.reports.history_batch import run_title
+from workbench.reports.history_batch import LINES_MAX, run_title
 from workbench.reports.history_list import called
-from workbench.reports.move_kinds import Move, graded_text, moves_text
+from workbench.reports.move_kinds import Move, MovesFold, graded_text
 from workbench.reports.paint import Paint
 from workbench.reports.signs import STATUS_SIGNS, sparkline
 from workbench.reports.steps import StepLines
 from workbench.reports.values import score_text
 from workbench.reports.visible import fit, one_line, shortened
 from workbench.reports.when import local_time
+from workbench.suite.numerals import counted
 from workbench.trajectory.events import Event
 
 _MODEL_MAX = 24
@@ -101,15 +102,44 @@ def _newest_first(row: tuple[int, Cell]) -> tuple[int, str]:
     return -row[0], row[1].model
 
 
-def moved_run_lines(runs: Sequence[tuple[RunRow, RunResult, RunResult]], paint: Paint) -> Iterator[str]:
-    """Yields the regraded runs whose result changed, those that could not be regraded, and how many changed; each
-    run has its results before and after."""
-    for run, before, after in runs:
-        if Move(before, after).moved:
+class MovedRuns:
+    """The regraded runs whose result changed, and those that could not be regraded, added one by one."""
+
+    def __init__(self, paint: Paint) -> None:
+        self._paint = paint
+        self._moved, self._kept = _FirstLines(), _FirstLines()
+        self._moves = MovesFold()
+
+    def add(self, run: RunRow, before: RunResult, after: RunResult) -> None:
+        """Add a run with its results before and after."""
+        move = Move(before, after)
+        self._moves.add(move)
+        if move.moved:
             why = f": {one_line(after.error)}" if after.error is not None else ""
-            new = paint(graded_text(after), after.status)
-            yield f"  {run_title(run)} ({one_line(run.model)}): {graded_text(before)} → {new}{why}"
-    for run, _, after in runs:
+            new = self._paint(graded_text(after), after.status)
+            self._moved.add(f"  {run_title(run)} ({one_line(run.model)}): {graded_text(before)} → {new}{why}")
         if after.not_regraded is not None:
-            yield f"  {run_title(run)} ({one_line(run.model)}) {one_line(after.not_regraded)}"
-    yield f"  {moves_text(Move(before, after) for _, before, after in runs) or 'no grade changed'}"
+            self._kept.add(f"  {run_title(run)} ({one_line(run.model)}) {one_line(after.not_regraded)}")
+
+    def lines(self) -> Iterator[str]:
+        """Yields a line for each of them, and how many changed."""
+        yield from self._moved.lines()
+        yield from self._kept.lines()
+        yield f"  {self._moves.text or 'no grade changed'}"
+
+
+class _FirstLines:
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+        self._more = 0
+
+    def add(self, line: str) -> None:
+        if len(self._lines) < LINES_MAX:
+            self._lines.append(line)
+        else:
+            self._more += 1
+
+    def lines(self) -> Iterator[str]:
+        yield from self._lines
+        if self._more:
+            yield f"  and {counted(self._more, 'other run')}"

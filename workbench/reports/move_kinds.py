@@ -36,16 +36,37 @@ def moves_text(moves: Iterable[Move]) -> str:
     """Returns what moved, the most frequent first: `15 runs: 12 passed → failed, 3 scores higher`, for a single kind `4
     runs of 2 cases: failed → warned`; a single score with its numbers: `score 0.85 → 0.92`. Empty when nothing
     moved."""
-    moved = [each for each in moves if each.moved]
-    if not moved:
-        return ""
-    if len(moved) == 1 and (numbers := _numbers(moved[0])):
-        return numbers
-    cases = len({(each.after.suite, each.after.case_id) for each in moved})
-    of_cases = f" of {counted(cases, 'case')}" if cases < len(moved) else ""
-    kinds = Counter(map(_kind, moved)).most_common()
-    parts = [f"{count:,} {_MANY.get(kind, kind) if count > 1 else kind}" for kind, count in kinds]
-    return f"{counted(len(moved), 'run')}{of_cases}: {kinds[0][0] if len(kinds) == 1 else ', '.join(parts)}"
+    fold = MovesFold()
+    for move in moves:
+        fold.add(move)
+    return fold.text
+
+
+class MovesFold:
+    """What moved, of moves that are added one by one."""
+
+    def __init__(self) -> None:
+        self._kinds: Counter[str] = Counter()
+        self._cases: set[tuple[str, str]] = set()
+        self._numbers = ""
+
+    def add(self, move: Move) -> None:
+        """Add a move; one that is none counts for nothing."""
+        if move.moved:
+            self._kinds[_kind(move)] += 1
+            self._cases.add((move.after.suite, move.after.case_id))
+            self._numbers = _numbers(move)
+
+    @property
+    def text(self) -> str:
+        """It as `moves_text`."""
+        moved = self._kinds.total()
+        if not moved or (moved == 1 and self._numbers):
+            return self._numbers if moved else ""
+        of_cases = f" of {counted(len(self._cases), 'case')}" if len(self._cases) < moved else ""
+        kinds = self._kinds.most_common()
+        parts = [f"{count:,} {_MANY.get(kind, kind) if count > 1 else kind}" for kind, count in kinds]
+        return f"{counted(moved, 'run')}{of_cases}: {kinds[0][0] if len(kinds) == 1 else ', '.join(parts)}"
 
 
 _MANY = {f"score {way}": f"scores {way}" for way in ("higher", "lower", "gone", "new")}

@@ -1,0 +1,150 @@
+"""Reports on stored runs: the same as with all of them in memory, of which no more than a few are ever there."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterator
+from dataclasses import fields, replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.grading.test_packed import ASKED_OF_ALL
+from tests.history.batches import SUITE, run_kept
+from tests.results import result
+from workbench.analysis.batch_diff import batch_diff
+from workbench.analysis.batch_tests import tests_of as paired_tests
+from workbench.config.secrets import Secrets
+from workbench.evaluation.report import Report
+from workbench.evaluation.stored_report import stored_report
+from workbench.evaluation.stored_runs import StoredResult
+from workbench.grading.grade import RunResult
+from workbench.grading.repeats import case_result, case_results, runs_by_case
+from workbench.history.editing import add_grading
+from workbench.history.history import History
+from workbench.history.records import HistoryError
+from workbench.history.run_table import RunTable
+from workbench.reports import forms
+from workbench.reports.forms import forms_of
+from workbench.trajectory.trajectory import Trajectory
+
+FORMS = forms_of("history show", beside=True)
+REPEATS = 4
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A history with two batches of repeats, in the second of which another case fails."""
+    folder = tmp_path_factory.mktemp("kept")
+    file = folder / "history.sqlite3"
+    run_kept(folder, file, repeats=REPEATS)
+    run_kept(folder, file, suite=SUITE.replace("Rome", "Berlin").replace('"Paris" }', '"Lyon" }'), repeats=REPEATS)
+    return file
+
+
+def report_of(file: Path, number: int = 1) -> Report:
+    with History(file) as history:
+        secrets = Secrets()
+        secrets.add("KEY", "weather-of-a-secret-city")
+        return stored_report(history, history.batch(str(number)), history.runs(number), None, secrets, pytest.fail)
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_every_form_is_that_of_runs_in_memory(kept: Path, number: int) -> None:
+    stored = report_of(kept, number)
+    whole = [run.result.whole if isinstance(run.result, StoredResult) else run.result for run in stored.runs]
+    assert {type(run) for run in whole} == {RunResult} and [*stored.results] == whole
+    in_memory = replace(
+        stored, runs=tuple(replace(run, result=one) for run, one in zip(stored.runs, whole, strict=True))
+    )
+    for form in FORMS:
+        assert [*stored.pieces(form)] == [*in_memory.pieces(form)], form
+    assert stored.text(amount="much") == in_memory.text(amount="much")
+    assert stored.failure_text() == in_memory.failure_text()
+    assert (stored.quality, stored.totals_per_model) == (in_memory.quality, in_memory.totals_per_model)
+    assert [case for case in stored.cases if case.arguments] and stored.cases == in_memory.cases
+    for one, other in zip(stored.results, whole, strict=True):
+        for name in (*(field.name for field in fields(RunResult)), *ASKED_OF_ALL):
+            assert getattr(one, name) == getattr(other, name), name
+
+
+def test_of_stored_runs_a_few_are_in_memory(kept: Path) -> None:
+    report = report_of(kept)
+
+    def most_while(pieces: Iterator[str]) -> int:
+        most = 0
+        for _ in pieces:
+            gc.collect()
+            most = max(most, sum(isinstance(each, Trajectory) for each in gc.get_objects()))
+        return most
+
+    gc.collect()
+    before = sum(isinstance(each, Trajectory) for each in gc.get_objects())
+    assert len(report.runs) == 2 * REPEATS
+    # Four that were looked at last, one that is read, and the one that is written.
+    assert all(most_while(report.pieces(form)) <= before + 6 for form in ("records", "csv"))
+
+
+@settings(max_examples=60)
+@given(st.lists(st.tuples(*(st.integers(0, 3) for _ in range(4))), max_size=12))
+def test_cases_are_joined_in_the_order_of_their_first_runs(drawn: list[tuple[int, int, int, int]]) -> None:
+    runs = [
+        replace(
+            result("passed", 1.0) if good else result("failed", 0.0),
+            suite=f"s{suite}",
+            case_id=f"c{case}",
+            repeat=repeat,
+        )
+        for suite, case, repeat, good in drawn
+    ]
+    expected = [case_result(group) for group in runs_by_case(runs, lambda run: run.suite)]
+    found = case_results(runs)
+    assert [*found] == expected
+    assert [*found.repeated] == [case for case in expected if len(case.runs) > 1]
+    assert [*found.of("failed", "passed")] == sorted(expected, key=lambda case: case.status != "failed")
+    assert found.number("failed") == sum(case.status == "failed" for case in expected)
+
+
+def test_batches_are_compared_alike_from_columns_and_lists(kept: Path) -> None:
+    with History(kept) as history:
+        before, after = (history.runs(number) for number in (1, 2))
+    columns = before.figures, after.figures
+    lists = [run.figures for run in before if run.figures], [run.figures for run in after if run.figures]
+    assert columns == lists
+    found = batch_diff(*columns)
+    assert found == batch_diff(*lists) and {change.kind for change in found.changes} == {"broke", "fixed"}
+    tests = paired_tests(*columns, across=None)
+    assert [each.count for each in tests.values()] == [2] and not any(each.pairs for each in tests.values())
+    assert RunTable(before) == before and [*before[1:3]] == [*before][1:3]
+
+
+def test_a_regrade_that_breaks_off_leaves_nothing(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("workbench.history.editing.RUNS_AT_ONCE", 2)
+    with History(kept) as history:
+        rows = history.runs(1)
+        results = [run.result for run in report_of(kept).runs]
+
+        def graded(until: int, then: Callable[[], None]) -> Iterator[object]:
+            for row, each in [*zip(rows, results, strict=True)][:until]:
+                yield row.id, row.figures, each
+            then()
+
+        def fails() -> None:
+            assert history.gradings(1) == []  # what is written already is no regrade yet
+            raise HistoryError("broken")
+
+        with pytest.raises(HistoryError, match="broken"):
+            add_grading(kept, 1, "2030-01-01", "9", graded(5, fails), pytest.fail)  # type: ignore[arg-type]
+        assert history._stored("SELECT count(*) FROM regrades", ()) == [(0,)]
+        add_grading(kept, 1, "2030-01-01", "9", graded(len(rows), lambda: None), pytest.fail)  # type: ignore[arg-type]
+        (grading,) = history.gradings(1)
+        assert history.runs(1, grading) == rows
+        assert history._stored("SELECT count(*) FROM regrades", ()) == [(len(rows),)]
+
+
+def test_what_is_one_document_has_room_for_so_many_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forms, "RUNS_MAX", 10)
+    refused = [form for form in FORMS if forms.why_too_many(form, 11) is not None]
+    assert refused == ["json", "html"] and forms.why_too_many("json", 10) is None
