@@ -49,6 +49,7 @@ from workbench.evaluation.run import Evaluation
 HEAD = WEATHER[: WEATHER.index("[[cases]]")]
 KEY = "sk-of-the-workers-0123456789abcdef"
 SECRET = "tok-9f8e7d6c5b4a3210"
+OWN_SECRET = "tok-that-no-worker-has-0815"
 ONE_ROUND = HEAD + "[limits]\nmax_rounds = 1\n"
 POLITE = """
 [[cases]]
@@ -128,8 +129,9 @@ class Wiretap:
 async def test_a_cluster_comes_to_the_same_report_and_history_as_one_process(scheduler: str, tmp_path: Path) -> None:
     (tmp_path / "checks.py").write_text("def check(value): print('noise'); return value == 'Oslo'\n", encoding="utf-8")
     (tmp_path / "weather.toml").write_text(WEATHER + WRONG + CHECKED, encoding="utf-8")
-    one, two = [await evaluated(planned(tmp_path, cluster, repeats=9)) for cluster in (None, scheduler)]
-    assert shown(two) == shown(one) and two.totals.passed == 18
+    options: dict[str, Any] = {"repeats": 9, "models": ("offline", "offline:hasty")}
+    one, two = [await evaluated(planned(tmp_path, cluster, **options)) for cluster in (None, scheduler)]
+    assert shown(two) == shown(one) and two.totals.passed == 36
     assert told_in(tmp_path / "history-cluster.db") == told_in(tmp_path / "history-one.db")
 
 
@@ -154,7 +156,7 @@ async def test_no_key_travels_limits_hold_over_workers_and_a_pause_is_everybodys
         if len(arrivals) == 2:
             refused.append(time.monotonic())
             both.set()
-        return replace(said("openai", f"Rain, and {SECRET}."), before=(Pause(0.6),))
+        return replace(said("openai", f"Rain, {SECRET}, {OWN_SECRET}."), before=(Pause(0.6),))
 
     tap = Wiretap(scheduler)
     with Server(answer_to) as server:
@@ -164,6 +166,7 @@ async def test_no_key_travels_limits_hold_over_workers_and_a_pause_is_everybodys
             models=("test",),
             base_url=base_url_of(server, "openai"),
             api_key_env="OPENAI_API_KEY",
+            environment={"OWN_TOKEN": OWN_SECRET},
             judge=f"openai:judge@{server.url}/v1",
             repeats=8,
             concurrency=2,
@@ -178,9 +181,10 @@ async def test_no_key_travels_limits_hold_over_workers_and_a_pause_is_everybodys
     heard = bytes(tap.heard)
     assert b"What is the weather in Oslo?" in heard and b"OPENAI_API_KEY" in heard
     assert KEY.encode() not in heard and SECRET.encode() not in heard
-    # This process knows neither: what it was told has them taken out.
-    assert all(run.trajectory.final_answer == "Rain, and $CITY_TOKEN." for run in report.results)
-    assert "$CITY_TOKEN" in str(told_in(tmp_path / "history-cluster.db"))
+    # This process knows neither: what it was told has them taken out. What it alone knows, it takes out itself.
+    assert all(run.trajectory.final_answer == f"Rain, $CITY_TOKEN, {OWN_SECRET}." for run in report.results)
+    told = str(told_in(tmp_path / "history-cluster.db"))
+    assert "Rain, $CITY_TOKEN, $OWN_TOKEN." in told and OWN_SECRET not in told
 
 
 @pytest.mark.parametrize("what", ["version", "python", "key", "code", "model", "secret", "folder"])

@@ -184,7 +184,7 @@ class Node:
         def on_hold(url: str, model: str, seconds: float) -> None:
             self._say(Hold(url, model, seconds))
 
-        self._leases = Leases(on_hold)
+        self._leases = Leases(on_hold, lambda: not self._is_forgotten)
         door = _PackingDoor(RunDoor(SuiteParts(self._secrets), self._door_cases))
         self._runtime = Runtime(
             _OutsideTeller(self._say, self._secrets, door, errand).take,
@@ -250,14 +250,19 @@ class Node:
                 self._runtime.stop_run(batch, None)
             self._runtime.close()
 
+    @property
+    def _is_forgotten(self) -> bool:
+        heard_at_s = self._heard_at_s
+        if heard_at_s is None:
+            return time.monotonic() - self._began_at_s > FIRST_SILENCE_S
+        return time.monotonic() - heard_at_s > SILENCE_S
+
     def _watch(self) -> None:
         never = threading.Event()
         while not self._closed:
             never.wait(LOOK_S * 10)
-            heard_at_s = self._heard_at_s
-            since_s = time.monotonic() - (heard_at_s if heard_at_s is not None else self._began_at_s)
-            if since_s > (SILENCE_S if heard_at_s is not None else FIRST_SILENCE_S):
-                _logger.warning("nobody has asked for %g s: stopping", since_s)
+            if self._is_forgotten:
+                _logger.warning("nobody asks any more: stopping")
                 if _NODES.get(self._errand.token) is self:
                     del _NODES[self._errand.token]
                 self.close()

@@ -30,15 +30,18 @@ class Lease:
 
 
 class LeasedLimiter(RateLimiter):
-    """Lets requests through as far as leases allow. What the settings of this machine say does not count."""
+    """Lets requests through as far as leases allow, and as long as they are `good`: who was frozen for a while may have
+    lost them. What the settings of this machine say does not count."""
 
     def __init__(
         self,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
         on_hold: Callable[[float], object] = lambda _seconds: None,
+        good: Callable[[], bool] = lambda: True,
     ) -> None:
         super().__init__(clock, sleep, on_hold)
+        self._good = good
         self._concurrency = 0
         self._leases: dict[int, int] = {}
         self._permits: dict[int, list[float]] = {}
@@ -85,6 +88,8 @@ class LeasedLimiter(RateLimiter):
                 heapq.heapreplace(permits, max(now_s, permits[0]) + self._permit_s)
 
     def _wait_s(self) -> float:
+        if not self._good():
+            return LOOK_S
         free_s = max(self._free_at_s, self._held_until_s)
         if self._permit_s is not None:
             permits = self._next()
@@ -100,17 +105,18 @@ class LeasedLimiter(RateLimiter):
 
 class Leases:
     """The leases of this process, by numbers, and the limiters that they are for. Use it on one event loop. `on_hold`
-    is called as that of `Endpoints`."""
+    is called as that of `Endpoints`, `good` says whether the leases still are."""
 
-    def __init__(self, on_hold: Callable[[str, str, float], object]) -> None:
+    def __init__(self, on_hold: Callable[[str, str, float], object], good: Callable[[], bool]) -> None:
         self._on_hold = on_hold
+        self._good = good
         self._limiters: dict[tuple[str, str], LeasedLimiter] = {}
 
     def limiter(self, base_url: str, model: str) -> LeasedLimiter:
         """The limiter of a model at an address."""
         key = base_url, model
         if key not in self._limiters:
-            self._limiters[key] = LeasedLimiter(on_hold=partial(self._on_hold, *key))
+            self._limiters[key] = LeasedLimiter(on_hold=partial(self._on_hold, *key), good=self._good)
         return self._limiters[key]
 
     def take(self, number: int, leases: tuple[Lease, ...]) -> None:
