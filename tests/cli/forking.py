@@ -40,14 +40,12 @@ ROOT = Path(__file__).parents[2]
 APP = "workbench.tui"
 """Imported where a program needs it."""
 IMPORTED_WHEN_NEEDED = (
-    "anthropic",
     "anyio._backends._asyncio",
     "httpcore2",
     "jsonschema",
     "mcp.client.sse",
     "mcp.client.stdio",
     "mcp.client.streamable_http",
-    "openai",
     "uvloop",
 )
 RECEIVED_BYTES = 1 << 16

@@ -12,8 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
-import anthropic
-import openai
 import pytest
 
 from tests.providers.server import (
@@ -92,6 +90,8 @@ async def talk(api: Api, url: str, city: str, *, stream: bool, chained: bool = F
     """An agent as people write them, on the vendor's SDK: asks, calls a tool, asks again."""
     request = f"What is the weather in {city}?"
     if api == "anthropic":
+        import anthropic  # here: the SDKs take seconds to import, which each worker of the tests would
+
         async with anthropic.AsyncAnthropic(base_url=url, api_key=KEY, max_retries=0) as client:
             tools: Any = [{"name": "get_weather", "description": "The weather.", "input_schema": SCHEMA}]
             messages: list[Any] = [{"role": "user", "content": request}]
@@ -107,6 +107,8 @@ async def talk(api: Api, url: str, city: str, *, stream: bool, chained: bool = F
                 results = [{"type": "tool_result", "tool_use_id": use.id, "content": f"rain {city}"} for use in uses]
                 messages.append({"role": "user", "content": results})
         return
+    import openai
+
     async with openai.AsyncOpenAI(base_url=url, api_key=KEY, max_retries=0) as client:
         function = {"name": "get_weather", "description": "The weather.", "parameters": SCHEMA}
         if api == "openai":
