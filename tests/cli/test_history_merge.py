@@ -101,6 +101,20 @@ def test_a_merged_batch_makes_what_no_shard_has_made(program: Program) -> None:
     assert "3 of 4 shards, without 2, plan monday; 6 of 6 runs, 0 of them new" in late.stderr
     assert "different results" not in late.stderr, "it came out alike"
     assert late.returncode == 1
+    assert program.run("history", "merge", "shards", "--no-report").returncode == 0
+
+
+def test_shards_by_cost_in_one_history_become_one_batch_of_it(program: Program) -> None:
+    program.write("weather.toml", WEATHER + WRONG)
+    program.run("run", "weather.toml", "--quiet")
+    for index in (1, 2):
+        words = ("--shard", f"{index}/2", "--shard-by", "cost", "--plan", "monday", "--repeats", "3", "--quiet")
+        assert program.run("run", "weather.toml", *words).returncode == 0
+    assert "shard 2/2" in program.run("history").stdout
+    merged = program.run("history", "merge", "--quiet")
+    assert "merged from 2 of 2 shards, plan monday; 6 of 6 runs, 6 of them new" in merged.stderr
+    listed = json.loads(program.run("history", "list", "--format", "json").stdout)
+    assert [batch["number"] for batch in listed["batches"]] == [4, 1], "the shards are in it, and nowhere else"
 
 
 def test_what_cannot_be_merged_is_said_with_the_way_out(program: Program, tmp_path: Path) -> None:

@@ -128,6 +128,9 @@ def _merge(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--plan", metavar="ID", help="only shards of the plan with this id, where there are several")
     parser.add_argument("--name", metavar="NAME", help="name the batch that they become")
+    parser.add_argument(
+        "--no-report", action="store_true", help="only merge, and decide nothing: more shards are to come"
+    )
     parser.add_argument("--format", choices=forms_of("history merge"), help="format of the report (default text)")
     parser.add_argument(
         "-o", "--output", type=Path, metavar="FILE", help="write the report to a file, in the format of its ending"

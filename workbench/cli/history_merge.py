@@ -13,7 +13,7 @@ from workbench.config.history_file import history_option
 from workbench.config.project import project_folder
 from workbench.dataclasses import dataclass
 from workbench.evaluation.baseline import baseline_of_batch
-from workbench.evaluation.exit_codes import USAGE
+from workbench.evaluation.exit_codes import OK, USAGE
 from workbench.evaluation.report import Report
 from workbench.evaluation.stored_report import stored_report
 from workbench.history.editing import name_batch
@@ -36,6 +36,7 @@ class Options:
     min_score: float | None
     baseline: str | None
     fail_on: FailOn | None
+    no_report: bool
 
 
 def execute(options: Options, command: HistoryCommand) -> int:
@@ -56,6 +57,8 @@ def execute(options: Options, command: HistoryCommand) -> int:
         batch = history.batch(f"#{merged.number}")
         for line in _lines(batch, merged, history_option(command.file)):
             command.warn(line)
+        if options.no_report:
+            return OK if is_whole and not merged.damaged else USAGE
         report, damaged = _report(history, batch, options, command)
     command.warn_of_damage(damaged)
     is_whole = deliver_report(report, options.output) and is_whole and not damaged and not merged.damaged

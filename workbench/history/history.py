@@ -200,15 +200,16 @@ class History(StoredRows):
         return [path for (path,) in self._rows("a suite", {"path": columns.path}, _PATHS, ())]
 
     def parts_over_time(self, suite: str, model: str, up_to: int) -> Generator[DatedPart]:
-        """Yields how the runs of a suite with a model ended in each batch up to one, the newest first, without forks;
-        `suite` is a `SuiteRef.key`. What is damaged is left out. Close what is not read to the end."""
+        """Yields how the runs of a suite with a model ended in each batch up to one, the newest first, without forks
+        and shards; `suite` is a `SuiteRef.key`. What is damaged is left out. Close what is not read to the end."""
         with self._at_one_moment(), as_history_errors(self.file):
             ids = ", ".join(map(str, self._versions(suite)))
             for kind, settings, *row in self._cursor(_OVER_TIME.format(ids=ids), (model, up_to)):
                 with suppress(*DAMAGE):
-                    if kind == "runs":
-                        stops_early = '"until"' in settings and "until" in columns.json_object(settings)
-                        yield DatedPart(row[0], self._part(row), stops_early)
+                    is_special = '"until"' in settings or '"shard"' in settings
+                    read = columns.json_object(settings) if is_special else {}
+                    if kind == "runs" and "shard" not in read:
+                        yield DatedPart(row[0], self._part(row), "until" in read)
 
     def batch(self, which: str, *, damaged: bool = False) -> BatchRow:
         """Returns a batch by its name or its number, with or without a # before it; a damaged one only with
