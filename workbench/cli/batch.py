@@ -55,7 +55,7 @@ def run_and_report(
 
 def report_on_runs(live: Live, plan: Plan, baseline: Baseline | None, output: Output) -> int:
     """Report on what was run; returns an exit code."""
-    against = baseline.against(run.result for run in plan.whole(live.outcome.results)) if baseline else None
+    against = baseline.against([run.result for run in plan.whole(live.outcome.results)]) if baseline else None
     report = live.outcome.report(plan, against)
     return report.exit_code if deliver_report(report, output) and live.recorded else USAGE
 

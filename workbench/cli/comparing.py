@@ -159,7 +159,7 @@ class Comparing:
     def report(self, live: Live, plan: Plan, baseline: Baseline | None) -> int:
         """Report on what was run, and what of its batch was over before; returns an exit code."""
         outcome = live.outcome
-        against = baseline.against(run.result for run in plan.whole(outcome.results)) if baseline else None
+        against = baseline.against([run.result for run in plan.whole(outcome.results)]) if baseline else None
         only_differences = self._only_differences
         comparison = ModelComparison.of_plan(plan, outcome, only_differences=only_differences, against=against)
         resumed = plan.resumed  # of the runs that were over before, only figures are here

@@ -13,11 +13,12 @@ from workbench.config.history_file import history_option
 from workbench.config.project import path_in, project_folder
 from workbench.dataclasses import dataclass
 from workbench.evaluation.plan import Plan
-from workbench.evaluation.tool_changes import notes_on_tools, offered_in
+from workbench.evaluation.tool_changes import looked_at, notes_on_tools, offered_in
 from workbench.grading.grade import RunResult
 from workbench.grading.run_summary import summary_of
 from workbench.history.history import History
 from workbench.history.records import BatchRow, HistoryError, Regrade, RunRow, SameSuites, SuiteRef, same_suites
+from workbench.history.run_table import RunTable
 from workbench.reports.baseline import AgainstBaseline, FailOn
 from workbench.reports.history_batch import later_runs
 from workbench.reports.visible import one_line
@@ -33,7 +34,7 @@ class Baseline:
 
     batch: BatchRow
     grading: Regrade | None
-    runs: tuple[RunRow, ...]
+    runs: RunTable
     suites: Mapping[str, SuiteRef]
     same: SameSuites
     planned: frozenset[CellKey]
@@ -52,25 +53,29 @@ class Baseline:
             return f"batch {number} has no case that is selected now: there is nothing to compare"
         return None
 
-    def against(self, results: Iterable[RunResult]) -> AgainstBaseline:
+    def against(self, results: Sequence[RunResult]) -> AgainstBaseline:
         """Compare what was run with it."""
-        results = tuple(results)
-        before = [run.figures for run in self.runs if run.figures is not None]
-        after = [summary_of(result, suite=self.suites[result.suite].key) for result in results]
+        before, after = self.runs.figures, RunTable(map(self._row, range(len(results)), results)).figures
         never = {(run.suite.key, run.case_id, run.model) for run in self.runs if run.figures is None}
         not_yet = self.planned - {(run.suite, run.case_id, run.model) for run in after}
         diff = batch_diff(before, after, unfinished=(never, not_yet), same=self.same)
         tests = tests_of(before, after, across=diff.across, same=self.same)
         suites = {suite.key: suite for suite in self.suites.values()}
-        now: dict[CellKey, RunResult] = {}
-        for result in results:
-            now.setdefault((self.suites[result.suite].key, result.case_id, result.model), result)
+        wanted, now = looked_at(diff), dict[CellKey, RunResult]()
+        for result in results if wanted else ():
+            if (key := (self.suites[result.suite].key, result.case_id, result.model)) in wanted:
+                now.setdefault(key, result)
         notes: tuple[str, ...] = ()
         if diff.of("broke"):
             with History(self.file) as history:
                 earlier = offered_in(history, self.runs, diff, self.same)
                 notes = tuple(map(one_line, notes_on_tools(diff, earlier, lambda key: _offered_to(now.get(key)))))
         return AgainstBaseline(self.batch, self.grading, diff, tests, suites, self.fail_on, notes)
+
+    def _row(self, place: int, result: RunResult) -> RunRow:
+        suite = self.suites[result.suite]
+        named = (result.case_id, result.case_name, result.model, False, result.repeat, None, result.is_fork)
+        return RunRow(0, 0, place, suite, *named, summary_of(result, suite=suite.key))
 
 
 def _offered_to(result: RunResult | None) -> Sequence[ToolDefinition] | None:
@@ -121,7 +126,7 @@ def _baseline(
             raise HistoryError(f"batch {batch.number} is this batch itself and cannot be its own baseline")
         gradings = history.gradings(batch.number)
         grading = gradings[-1] if gradings else None
-        runs = [run for run in history.runs(batch.number, grading) if not run.is_fork]
+        runs = history.runs(batch.number, grading)
     same = same_suites(batch.suites, suites.values())
     known = {cell[:2] for cell in planned}
     whole = {
@@ -129,7 +134,7 @@ def _baseline(
         for path, suite in cases.items()
         if all((suites[path].key, case.id) in known for case in suite.cases)
     }
-    selected = tuple(_selected(runs, same, planned, whole))
+    selected = RunTable(_selected((run for run in runs if not run.is_fork), same, planned, whole))
     if not selected:
         none = f"batch {batch.number} has no run of the selected cases, so it cannot be their baseline"
         raise HistoryError(none + _renamed(batch.suites, suites.values()))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from rich.cells import cell_len
@@ -12,7 +12,7 @@ from workbench.analysis.batch_diff import KINDS, BatchDiff, CaseChange, ChangeKi
 from workbench.analysis.paired import Paired
 from workbench.history.records import BatchRow, Regrade, RunRow, SameSuites, SuiteRef
 from workbench.reports.case_titles import Title, cut_titles, cut_what
-from workbench.reports.history_batch import later_runs
+from workbench.reports.history_batch import LINES_MAX, later_runs
 from workbench.reports.history_list import called
 from workbench.reports.markdown import code, table, text
 from workbench.reports.paint import Paint, Tone
@@ -154,8 +154,9 @@ def test_lines(tests: Mapping[str, Paired], before: str, after: str) -> Iterator
 def change_lines(
     changes: Sequence[CaseChange], suites: Mapping[str, SuiteRef], width: int | None, paint: Paint, *, with_model: bool
 ) -> Iterator[str]:
-    """Yields a heading for each kind and a line for each change; `suites` by their keys. Without `width`, nothing is
-    cut."""
+    """Yields a heading for each kind and a line for each change; `suites` by their keys. Without `width`, no line is
+    cut; of more than `LINES_MAX` changes, the first ones have a line."""
+    more, changes = len(changes) - LINES_MAX, changes[:LINES_MAX]
     models = max((cell_len(one_line(change.model)) for change in changes), default=0) if with_model else 0
     model = min(models, _MODEL_MAX, max(width // 6, _TITLE_MIN)) if width is not None else models
     taken = 2 + 2 + (model + 2 if with_model else 0)
@@ -173,6 +174,8 @@ def change_lines(
             lead += f"  {paint(fit(one_line(change.model), model), 'quiet')}"
         room = width - taken - cell_len(title) if width is not None else None
         yield f"{lead}  {cut_what(change.sentence, room)}"
+    if more > 0:
+        yield f"and {counted(more, 'other change')}: --format records has a line for each"
 
 
 def markdown_lines(
@@ -192,7 +195,7 @@ def markdown_lines(
 
 
 def changes_table(
-    changes: Iterable[CaseChange],
+    changes: Sequence[CaseChange],
     suites: Mapping[str, SuiteRef],
     *,
     with_model: bool,
@@ -206,9 +209,11 @@ def changes_table(
             *([code(redact(change.model))] if with_model else []),
             text(redact(change.sentence)),
         )
-        for change in changes
+        for change in changes[:LINES_MAX]
     )
     yield from table(["what", "case", *(["model"] if with_model else []), "how"], rows)
+    if (more := len(changes) - LINES_MAX) > 0:
+        yield f"\nand {counted(more, 'other change')}"
 
 
 def _title(change: CaseChange, suites: Mapping[str, SuiteRef]) -> Title:
