@@ -59,10 +59,13 @@ def execute(options: Options, command: HistoryCommand) -> int:
             command.warn(line)
         if options.no_report:
             return OK if is_whole and not merged.damaged else USAGE
-        report, damaged = _report(history, batch, options, command)
+        if not options.output.can_write(batch.planned):
+            return USAGE
+        damaged: list[str] = []
+        report = _report(history, batch, options, command, damaged)
+        is_whole = deliver_report(report, options.output) and is_whole and not merged.damaged
     command.warn_of_damage(damaged)
-    is_whole = deliver_report(report, options.output) and is_whole and not damaged and not merged.damaged
-    return report.exit_code if is_whole else USAGE
+    return report.exit_code if is_whole and not damaged else USAGE
 
 
 def _shards(options: Options, command: HistoryCommand) -> tuple[list[StoredShard], bool]:
@@ -129,10 +132,9 @@ def _lines(batch: BatchRow, merged: Merged, option: str) -> Iterator[str]:
         yield f"the shards were made by several versions of Workbench: {', '.join(sorted(merged.programs))}"
 
 
-def _report(history: History, batch: BatchRow, options: Options, command: HistoryCommand) -> tuple[Report, list[str]]:
-    """The report on the batch, and what of it is damaged."""
+def _report(history: History, batch: BatchRow, options: Options, command: HistoryCommand, damaged: list[str]) -> Report:
+    """The report on the batch, which reads the history while it is written; `damaged` gets what of it is left out."""
     command.learn_secrets(batch)
-    damaged: list[str] = []
     runs = history.runs(batch.number)
     report = stored_report(history, batch, runs, None, command.program.secrets, damaged.append)
     if options.min_score is not None:
@@ -144,4 +146,4 @@ def _report(history: History, batch: BatchRow, options: Options, command: Histor
         for notice in notices:
             command.warn(notice)
         report = replace(report, against=baseline.against(report.results))
-    return report, damaged
+    return report
