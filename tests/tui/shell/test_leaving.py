@@ -111,6 +111,17 @@ async def test_what_has_to_wait_for_something_else_says_for_what(tmp_path: Path,
         await app.until(lambda: screen.state.batches[0].name == "best" and bool(screen.state.regraded))
 
 
+async def test_input_that_still_waits_after_a_signal_is_dropped(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, home=SMART_HOME)) as app:
+        case = app.app.main.selection.case
+        app.app.leaving.is_urgent = True
+        await app.press("down")
+        assert app.app.main.selection.case == case
+        app.app.leaving.is_urgent = False
+        await app.press("down")
+        assert app.app.main.selection.case != case
+
+
 async def test_a_mark_goes_with_the_two_batches_that_were_compared(tmp_path: Path) -> None:
     suites, history = history_of(tmp_path)
     async with opened(suites, live=True, history=history) as app:

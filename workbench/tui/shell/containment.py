@@ -102,6 +102,11 @@ class Containment:
         self._was_quiet = True
         """Whether there was no error since the last key."""
 
+    @property
+    def is_urgent(self) -> bool:
+        """Whether the app is to end as soon as possible."""
+        return self._app.leaving.is_urgent
+
     def happened(self, error: Exception, *, undrawn: Widget | None = None, ends: bool = False) -> None:
         """Handle an error that nothing else does. `undrawn` is the widget that could not be drawn or set up. With
         `ends`, the app cannot continue."""
@@ -216,6 +221,10 @@ async def _dispatch_contained(self: MessagePump, message: Message) -> None:
     containment = _containment_of(self)
     if containment is not None:
         containment.handled += 1
+        if containment.is_urgent:
+            await asyncio.sleep(0)  # while messages wait for it, a widget would not let the loop take the signal
+            if isinstance(message, events.InputEvent | events.Paste):
+                return
     try:
         await _dispatch(self, message)
     except Exception as error:

@@ -79,6 +79,8 @@ class Leaving:
         self._has_ended = Event()
         self._signals: SignalWatch | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
+        self.is_urgent = False
+        """Whether a signal came, so that input that still waits is of no use."""
         self.has_broken = False
         """Whether the app ends because of an internal error."""
         self._asked_at_s: float | None = None
@@ -90,7 +92,12 @@ class Leaving:
         """Leave on the signals that end a program."""
         if sys.platform != "win32" and not self._app.is_headless:
             self._loop = asyncio.get_running_loop()
-            self._signals = SignalWatch(self._leave_for, lambda number: self._see_to_end(SIGNAL_CODE + number))
+            self._signals = SignalWatch(self._leave_for, self._leave_soon)
+
+    def _leave_soon(self, number: signal.Signals) -> None:
+        """Take note of a signal before the event loop does."""
+        self.is_urgent = True
+        self._see_to_end(SIGNAL_CODE + number)
 
     def closed(self) -> None:
         """Clean up after the app has ended."""
