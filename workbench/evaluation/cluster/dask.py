@@ -6,11 +6,12 @@ from __future__ import annotations
 import asyncio
 import importlib
 import logging
+import os
 import platform
 import pydoc
 import signal
-from collections.abc import Callable
-from contextlib import AsyncExitStack
+from collections.abc import Callable, Iterable
+from contextlib import AsyncExitStack, suppress
 from typing import Any
 
 from workbench.evaluation.cluster_address import ClusterAddress
@@ -24,7 +25,7 @@ WORKERS_TIMEOUT_S = 10.0
 """How long the first worker may take to be there."""
 START_TIMEOUT_S = 60.0
 CALL_TIMEOUT_S = 30.0
-CLOSE_TIMEOUT_S = 3.0
+CLOSE_TIMEOUT_S = 4.0
 
 FOR_THE_PROGRAM = frozenset({signal.SIGINT, signal.SIGHUP})
 """Signals that only the program is to understand."""
@@ -50,6 +51,7 @@ class DaskCluster:
         self._address = address
         self._open = AsyncExitStack()
         self._client: Any = None
+        self._local: Any = None
 
     async def open(self) -> None:
         """Start the workers, or connect to the scheduler. Raises ClusterError."""
@@ -89,6 +91,7 @@ class DaskCluster:
                 silence_logs=logging.CRITICAL,
                 asynchronous=True,
             )
+            self._local = cluster
             async with asyncio.timeout(START_TIMEOUT_S):
                 await self._open.enter_async_context(cluster)
         self._client = await self._open.enter_async_context(
@@ -149,14 +152,20 @@ class DaskCluster:
         except Exception as error:
             raise UnreachableError(_said(error)) from error
 
+    def _processes(self) -> Iterable[Any]:
+        """What watches each worker that was started here."""
+        return self._local.workers.values() if self._local is not None else ()
+
     async def close(self) -> None:
         """Leave: workers that were started here end."""
         try:
             async with asyncio.timeout(CLOSE_TIMEOUT_S):
                 await self._open.aclose()
         except Exception:
-            # What of it is left, dies with this program.
-            _logger.warning("closing the cluster %s", self._address.text, exc_info=True)
+            _logger.info("closing the cluster %s", self._address.text, exc_info=True)
+            for pid in filter(None, (process.pid for process in self._processes())):
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
 
 
 def _imported() -> None:
