@@ -1,6 +1,8 @@
-"""Builds a history of a million runs and more, for measurements. Prints, asserts nothing.
+"""A history of a million runs and more, or of many batches: what reading and pruning it takes, beside a small one.
+Prints, asserts nothing.
 
-`python -m benchmarks.big_history build FOLDER [CASES MODELS BATCHES]` builds one in FOLDER, unless it is there.
+`python -m benchmarks.big_history build FOLDER [CASES MODELS BATCHES]` builds one in FOLDER, unless it is there, and
+prints its path. `python -m benchmarks.big_history measure FILE…` measures some of them in turns.
 
 The runs are a few real ones of the offline model, packed as always, written by the functions that always write them;
 only what ends them differs from run to run.
@@ -8,28 +10,40 @@ only what ends them differs from run to run.
 
 from __future__ import annotations
 
+import os
 import random
+import shutil
+import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from itertools import islice
 from pathlib import Path
 
 from benchmarks.batches import CASE, SUITE
 from benchmarks.history import done_runs, planned, say
 from workbench.history.database import open_for_writing, transaction
+from workbench.history.editing import remove_batches
+from workbench.history.history import History
 from workbench.history.records import NewBatch, NewRun
 from workbench.history.rows import begin_batch, end_batch, write_run
 from workbench.history.run_packing import PackedRun, RunPacker
 from workbench.suite.loading import SuiteFile, parse_suite
+from workbench.tui.comparing.sources import of_batch
+from workbench.tui.comparing.state import CompareState
+from workbench.tui.history.batches_screen import FIRST_BATCHES
+from workbench.tui.run_book.stored import read_batches, read_cases
 
 CASES, MODELS, BATCHES = 50_000, 20, 2
 REAL_RUNS = 40
+TIMES = 3
 TOGETHER = 20_000
 """So many runs are committed at once: faster than in life, with the same bytes."""
 
+_FIRST_DAY = datetime(2025, 1, 1, tzinfo=UTC)
 BEGAN_MS = 1_900_000_000_000.0
 GOES_WRONG = 0.08
 """The share of runs that fail; a tenth as many end in an error."""
@@ -47,13 +61,13 @@ def models_of(count: int) -> tuple[str, ...]:
     return tuple(f"model-{number:02}" for number in range(count))
 
 
-def batch_of(file: SuiteFile, models: Sequence[str], day: int) -> NewBatch:
+def new_batch(file: SuiteFile, models: Sequence[str], at: int) -> NewBatch:
     """Each case of the suite on each model, case by case, as runs are planned."""
     assert file.suite is not None
     pairs = ((case, model) for case in file.suite.cases for model in models)
     return NewBatch(
         "runs",
-        f"2030-01-{day:02}T00:00:00.000+00:00",
+        (_FIRST_DAY + timedelta(hours=at)).isoformat(timespec="milliseconds"),
         "1",
         {"models": {model: {"provider": "built in"} for model in models}},
         tuple(
@@ -94,7 +108,7 @@ def build(file: Path, cases: int, models: int, batches: int) -> None:
     packed = [run for run in map(packer.packed, real) if run is not None]
     with closing(open_for_writing(file, say)) as connection:
         for number in range(batches):
-            batch = batch_of(suite, models_of(models), number + 1)
+            batch = new_batch(suite, models_of(models), number + 1)
             began = time.perf_counter()
             with transaction(connection):
                 stored = begin_batch(connection, file, batch)
@@ -109,7 +123,8 @@ def build(file: Path, cases: int, models: int, batches: int) -> None:
             with transaction(connection):
                 end_batch(connection, stored, batch.started_at)
             took_s = time.perf_counter() - began
-            print(f"{len(batch.runs) / took_s:,.0f} runs a second, {file.stat().st_size / 1e6:,.0f} MB", flush=True)
+            if batches < 100:
+                print(f"{len(batch.runs) / took_s:,.0f} runs a second, {file.stat().st_size / 1e6:,.0f} MB", flush=True)
 
 
 def built(folder: Path, cases: int = CASES, models: int = MODELS, batches: int = BATCHES) -> Path:
@@ -124,9 +139,94 @@ def built(folder: Path, cases: int = CASES, models: int = MODELS, batches: int =
     return file
 
 
+def read_list(file: Path) -> None:
+    """What the history in the app reads first."""
+    read_batches(file, FIRST_BATCHES)
+
+
+def read_opened(file: Path, words: str = "") -> None:
+    """What the app does when a batch is opened, but for the screen."""
+    CompareState(of_batch(file, read_cases(file, 1, None, words)))
+
+
+def read_searched(file: Path) -> None:
+    """What a filter does that a tenth of the cases fits."""
+    read_opened(file, "model-07:failed")
+
+
+def read_one(file: Path) -> None:
+    """The last run of the first batch, with all that happened in it."""
+    with History(file) as history:
+        run = history.run_at(1, history.batch("1").planned - 1)
+        assert run is not None
+        history.recording(run)
+
+
+def read_each(file: Path) -> None:
+    """The figures of all runs of a batch."""
+    with History(file) as history:
+        for _ in history.each_run(1):
+            pass
+
+
+def weigh(file: Path) -> None:
+    """What removing the first batch would free."""
+    with History(file) as history:
+        history.bytes_of([history.batch("1")])
+
+
+def remove(file: Path) -> None:
+    """Remove the first batch of a copy."""
+    remove_batches(file, [1], say)
+
+
+WORKS: tuple[Callable[[Path], None], ...] = (
+    *(read_list, read_opened, read_searched, read_one, read_each, weigh, remove),
+)
+COMMANDS = (("list",), ("show", "1"), ("show", "1", "--run", "7"))
+
+
+def once(file: Path, *words: str) -> tuple[float, float]:
+    """Milliseconds of CPU and peak MB of a work, or of a command, in a process of its own."""
+    program = "benchmarks.big_history" if words[0] == "once" else "workbench"
+    process = subprocess.Popen([sys.executable, "-m", program, *words], stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0, words
+    return (usage.ru_utime + usage.ru_stime) * 1000, usage.ru_maxrss / 1024
+
+
+def measure(files: Sequence[Path]) -> None:
+    """Print what each work takes on each of the files, taken in turns; the least of some times."""
+    for words in (
+        *(("once", work.__name__) for work in WORKS),
+        *(("history", *command, "--history") for command in COMMANDS),
+    ):
+        taken: dict[Path, list[tuple[float, float]]] = {file: [] for file in files}
+        for _ in range(1 if words[1] == "remove" else TIMES):
+            for file in files:
+                here = file
+                if words[1] == "remove":
+                    here = Path(shutil.copy(file, file.with_suffix(".copy")))
+                taken[file].append(once(here, *words, str(here)))
+                if here != file:
+                    here.unlink()
+        cells = [
+            f"{min(cpu for cpu, _ in times):9,.0f} ms {max(mb for _, mb in times):6,.0f} MB" for times in taken.values()
+        ]
+        print(f"{' '.join(words).removesuffix(' --history'):28}{''.join(cells)}", flush=True)
+
+
 def main() -> None:
-    folder, numbers = Path(sys.argv[2]), [int(word) for word in sys.argv[3:]]
-    print(built(folder, *numbers))
+    match sys.argv[1:]:
+        case ["build", folder, *numbers]:
+            print(built(Path(folder), *map(int, numbers)))
+        case ["measure", *files]:
+            measure([Path(file) for file in files])
+        case ["once", name, file]:
+            next(work for work in WORKS if work.__name__ == name)(Path(file))
+        case _:
+            print(__doc__)
 
 
 if __name__ == "__main__":
