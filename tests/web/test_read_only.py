@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import Program
-from tests.cli.suites import WEATHER, WRONG
+from tests.cli.suites import SLOW, WEATHER, WRONG
 from tests.web.served import browser, enter, served, visit
 
 ROOT = Path(__file__).parents[2]
@@ -119,3 +119,17 @@ async def test_a_visitor_who_only_looks_has_no_keys_and_sees_what_others_run(pro
                 await visitor.type("\x1b[15~")  # F5 reads again
                 await visitor.until("#2")
     assert {name: text for name, text in below(program.folder).items() if not name.endswith(".db")} == before
+
+
+async def test_a_visitor_watches_a_batch_that_goes_on_and_cannot_stop_it(program: Program) -> None:
+    program.write("slow.toml", WEATHER + SLOW)
+    words = ("slow.toml", "--history", "watched.db")
+    assert program.run("run", *words, "--detach").returncode == 0
+    with served(program, *words, "--read-only", "--attach", "1") as server:
+        async with browser() as session, visit(session, server, await enter(session, server)) as visitor:
+            await visitor.until("Right", "Slow", "1.00")
+            await visitor.type("X")
+            await visitor.until("This is a read-only view")
+            assert "running" in program.run("batches", "--history", "watched.db").stdout
+            assert program.run("batches", "--stop", "1", "--history", "watched.db").returncode == 0
+            await visitor.until("stopped")

@@ -106,18 +106,22 @@ def address(folders: Folders, history: Path, batch: int) -> Path:
     return socket_folder(folders) / f"{_key(history, batch)}.sock"
 
 
-def socket_folder(folders: Folders) -> Path:
-    """The folder of sockets: beside the state, or where the system has one for such things if that path is too long.
-    Raises AttachError."""
+def socket_places(folders: Folders) -> list[Path]:
+    """Where the folder of sockets may be, the first choice first."""
     runtime = os.environ.get("XDG_RUNTIME_DIR")
-    places = [
+    return [
         folders.detached,
         *([Path(runtime) / "toolcall-workbench"] if runtime else []),
         Path(tempfile.gettempdir()) / f"toolcall-workbench-{os.getuid()}",
         Path("/tmp") / f"toolcall-workbench-{os.getuid()}",
     ]
+
+
+def socket_folder(folders: Folders) -> Path:
+    """The folder of sockets: beside the state, or where the system has one for such things if that path is too long.
+    Raises AttachError."""
     problem = "its path is too long everywhere"
-    for place in places:
+    for place in socket_places(folders):
         if len(os.fsencode(place)) + len("/0123456789ab.sock") > _MOST_ADDRESS_BYTES:
             continue
         try:

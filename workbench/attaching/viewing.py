@@ -18,6 +18,7 @@ from workbench.batches.events import BatchEvent, RunDone, RunEvent
 from workbench.batches.plan import PlannedRun, grader_named
 from workbench.batches.recorded import result_of_recording
 from workbench.config.history_file import history_option
+from workbench.config.read_only import refuse_if_read_only
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import RunResult
 from workbench.history.history import History
@@ -50,6 +51,8 @@ class Connection:
 
     def __init__(self, known: Detached, do: str) -> None:
         """Connect, and say what is wanted: to `watch`, or to `stop` the batch. Raises AttachError."""
+        if do == "stop":
+            refuse_if_read_only(f"batch {known.batch} was to be stopped")
         self._socket = socket.socket(socket.AF_UNIX)
         self._socket.settimeout(_CONNECT_S)
         try:

@@ -59,7 +59,7 @@ def attach(which: str | None, history: Path, output: Output, *, from_start: bool
         return USAGE
 
 
-def attach_in_app(which: str | None, history: Path) -> int:
+def attach_in_app(which: str | None, history: Path, *, theme: str | None = None, read_only: bool = False) -> int:
     """Show a batch in the app, on the suites that it has; returns the app's exit code."""
     from workbench.cli.app import AppOptions, show_app  # on use: a terminal needs no app
 
@@ -71,7 +71,8 @@ def attach_in_app(which: str | None, history: Path) -> int:
     except (AttachError, HistoryError) as error:
         warn(str(error), program.secrets)
         return USAGE
-    return show_app(AppOptions(tuple(suites), history=batch.history, look_on=batch.number), program)
+    looks = AppOptions(tuple(suites), history=batch.history, look_on=batch.number, theme=theme, read_only=read_only)
+    return show_app(looks, program)
 
 
 class _Looking:

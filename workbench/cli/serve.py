@@ -12,7 +12,7 @@ from urllib.parse import SplitResult, urlsplit
 from workbench.cli.app import add_app_options
 from workbench.cli.app import execute as open_app
 from workbench.cli.model_options import model_options
-from workbench.cli.parser import natural, number_from
+from workbench.cli.parser import history_to_read, natural, number_from
 from workbench.evaluation.exit_codes import OK, USAGE
 
 if TYPE_CHECKING:
@@ -49,6 +49,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the address under which a proxy offers this server, such as https://workbench.example.org",
     )
     served.add_argument(
+        "--attach",
+        metavar="BATCH",
+        help="show this batch at once, which may go on without a terminal ('run --detach'): its runs fill in",
+    )
+    served.add_argument(
         "--visitors",
         type=natural,
         default=VISITORS,
@@ -69,7 +74,7 @@ def execute(arguments: argparse.Namespace) -> int:
     from workbench.config.environment import SERVED
 
     if SERVED in os.environ:
-        return open_app(arguments)
+        return _open_app(arguments)
     from workbench.cli.door import warn
 
     reason = _obstacle(arguments)
@@ -104,6 +109,15 @@ def execute(arguments: argparse.Namespace) -> int:
         warn(f"nothing can be served at {arguments.host}, port {arguments.port}: {error.strerror or error}")
         return USAGE
     return OK
+
+
+def _open_app(arguments: argparse.Namespace) -> int:
+    if arguments.attach is None:
+        return open_app(arguments)
+    from workbench.cli.attaching import attach_in_app
+
+    history = history_to_read(arguments, arguments.paths)
+    return attach_in_app(arguments.attach, history, theme=arguments.theme, read_only=arguments.read_only)
 
 
 def _obstacle(arguments: argparse.Namespace) -> str | None:

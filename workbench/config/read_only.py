@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 WHY_NOT = "this is a read-only view: nothing is run, edited or written here"
@@ -60,15 +61,15 @@ def refuse_if_read_only(what: str) -> None:
         raise ReadOnlyError(what)
 
 
-def become_read_only(log: Path, sockets: Path | None = None) -> None:
+def become_read_only(log: Path, sockets: Sequence[Path] = ()) -> None:
     """Make this process one that only shows, for the rest of its life. It still writes its `log`, a folder, and
-    connects to sockets in the folder `sockets`, over which other processes tell what they do."""
+    connects to sockets in the folders `sockets`, over which other processes tell what they do."""
     global _is_read_only
     _is_read_only = True
     sys.dont_write_bytecode = True
     log.mkdir(parents=True, exist_ok=True)
     own, nothing = f"{log}{os.sep}", (os.devnull, os.fsencode(os.devnull))
-    theirs = f"{sockets}{os.sep}" if sockets is not None else None
+    theirs = tuple(f"{folder}{os.sep}" for folder in sockets)
 
     def check(event: str, about: tuple[object, ...]) -> None:
         if event == "open":
@@ -85,7 +86,7 @@ def become_read_only(log: Path, sockets: Path | None = None) -> None:
                 raise ReadOnlyError(f"{about[0]!r} was to be opened for writing")
         elif event == "socket.connect":
             to = about[1]
-            if theirs is None or not isinstance(to, str) or not to.startswith(theirs):
+            if not isinstance(to, str) or not to.startswith(theirs):
                 raise ReadOnlyError(f"a connection to {to!r}")
         elif event in _REFUSED:
             raise ReadOnlyError(event)

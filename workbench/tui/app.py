@@ -91,9 +91,10 @@ def open_app(
         )
 
     if read_only:
+        from workbench.attaching.records import socket_places
         from workbench.config.read_only import become_read_only  # on use: for the rest of this process
 
-        become_read_only(program.folders.log)
+        become_read_only(program.folders.log, socket_places(program.folders))
     app = Workbench(
         [Path(path) for path in paths],
         open_runtime=open_runtime,
