@@ -44,6 +44,10 @@ def execute(options: Options, command: HistoryCommand) -> int:
     if options.fail_on is not None and options.baseline is None:
         command.warn(f"--fail-on {options.fail_on} needs a batch to compare with: give --baseline NAME too")
         return USAGE
+    output = options.output
+    if options.no_report and (output.form or output.file or output.beside or options.baseline or options.min_score):
+        command.warn("--no-report decides nothing and writes nothing: leave it out, or the options of the report")
+        return USAGE
     shards, is_whole = _shards(options, command)
     merged = merge(command.file, shards, project_folder(Path(), command.program.environment.home), command.warn)
     for why in (*merged.kept, *merged.damaged):
