@@ -55,7 +55,7 @@ def test_no_minute_has_more_requests_and_no_moment_more_at_a_time_than_the_endpo
             for number, work in mine:
                 while not limits.can_lend():
                     await world.sleep(0.3)
-                lease = limits.lend(min(limits.most_parts, workers), 1000)
+                lease = limits.lend(min(limits.most_parts, workers))
                 limiter.take(number, lease)
                 requests = [asyncio.create_task(request(limiter, work.takes_s)) for _ in range(work.requests)]
                 if work.lost_after is not None and work.lost_after < work.requests:
@@ -84,14 +84,14 @@ def test_parts_are_fair_and_what_a_lost_worker_had_rests_before_it_is_lent_again
     now = [100.0]
     limits = EndpointLimits("http://endpoint/v1", "model", 5, 1200.0, lambda: now[0])
     assert limits.most_parts == 5
-    one, two = limits.lend(2, 100), limits.lend(2, 100)
+    one, two = limits.lend(2), limits.lend(2)
     assert (one.at_once, two.at_once) == (3, 2) and not limits.can_lend()
     assert one.waits_s is not None and len(one.waits_s) == 200  # each good for three requests a minute
     limits.lost(two)
     now[0] += LOST_S - 0.1
     assert not limits.can_lend()
     now[0] += 0.2
-    assert limits.can_lend() and limits.lend(2, 100).at_once == 2
+    assert limits.can_lend() and limits.lend(2).at_once == 2
     limits.take_back(one, (7.0,) * 200)
-    again = limits.lend(2, 1)
-    assert again.at_once == 1 and again.waits_s is not None and min(again.waits_s) == 7.0
+    again = limits.lend(2)
+    assert again.at_once == 3 and again.waits_s is not None and min(again.waits_s) == 7.0

@@ -31,6 +31,8 @@ from workbench.evaluation.cluster.messages import (
     SILENCE_S,
     Errand,
     FromWorker,
+    GiveBack,
+    GivenBack,
     Over,
     Portion,
     RunRef,
@@ -46,7 +48,7 @@ from workbench.evaluation.worker_messages import Hold
 from workbench.grading.packed import pickled
 from workbench.history.records import DoneRun
 from workbench.history.run_packing import PackedRun, RunPacker, Search
-from workbench.providers.http.leases import Leases
+from workbench.providers.http.leases import Lease, Leases
 from workbench.suite.loading import SuiteFile, parse_suite
 from workbench.suite.model import Case
 from workbench.trajectory.events import Event
@@ -158,6 +160,7 @@ class Node:
         self._heard_at_s: float | None = None
         self._began_at_s = time.monotonic()
         self._batches: dict[int, Batch] = {}
+        self._lent: dict[int, tuple[Lease, ...]] = {}
         self._closed = False
         if not self.problems:
             self._samples = tuple(map(self._run, errand.samples))
@@ -209,6 +212,8 @@ class Node:
                         self._runtime.stop_run(batch, run_id)
             case Hold(base_url=base_url, model=model, seconds=seconds):
                 self._runtime.hold_endpoint(base_url, model, seconds)
+            case GiveBack(lent=number):
+                self._runtime.on_engine(self._give_back(number))
 
     async def news(self, seen: int) -> bytes:
         """What was said after the message `seen`, which need not be told again."""
@@ -233,14 +238,21 @@ class Node:
         batch = self._runtime.open(self._plan, self._approval, runs, portion.at_once)
         self._door_cases |= {run.run_id: run.case for run in runs}
         self._batches[portion.number] = batch
-        self._leases.take(portion.number, portion.leases)
+        if portion.leases is not None:
+            self._leases.take(portion.lent, portion.leases)
+            self._lent[portion.lent] = portion.leases
         try:
             await batch.run()
         finally:
             del self._batches[portion.number]
             for run in runs:
                 self._door_cases.pop(run.run_id, None)
-            self._say(Over(portion.number, await self._leases.give_back(portion.number, portion.leases)))
+            self._say(Over(portion.number))
+
+    async def _give_back(self, number: int) -> None:
+        leases = self._lent.pop(number, None)
+        if leases is not None:
+            self._say(GivenBack(number, await self._leases.give_back(number, leases)))
 
     def close(self) -> None:
         """Stop what still runs, and close servers and connections. Blocks for some seconds."""

@@ -23,7 +23,7 @@ from workbench.evaluation.approval import Approval
 from workbench.evaluation.cluster.crew import Crew
 from workbench.evaluation.cluster.dask import UnreachableError
 from workbench.evaluation.cluster.limits import EndpointLimits
-from workbench.evaluation.cluster.messages import FromWorker, Over, Portion, StopRuns, ToWorker
+from workbench.evaluation.cluster.messages import FromWorker, GiveBack, GivenBack, Over, Portion, StopRuns, ToWorker
 from workbench.evaluation.cluster.vouching import endpoints_of
 from workbench.evaluation.plan import Plan
 from workbench.evaluation.worker_messages import Happened, Hold, Made
@@ -48,6 +48,9 @@ LOOK_S = 0.5
 RETURNED_S = 0.25
 STOP_TIMEOUT_S = 5.0
 """How long workers may take to stop their runs."""
+
+Lent = tuple[tuple[EndpointLimits, Lease], ...]
+"""Parts of what endpoints allow, which a worker has."""
 
 Endpoint = tuple[str, str]
 """An address and a model there; for what needs no endpoint, no address."""
@@ -77,7 +80,7 @@ class _Out:
     lane: _Lane
     runs: dict[str, PlannedRun]
     """Those of which nothing was told yet."""
-    lent: tuple[tuple[EndpointLimits, Lease], ...]
+    lent: Lent
     task: Any = None
     following: asyncio.Task[None] | None = None
 
@@ -87,6 +90,8 @@ class _Worker:
     address: str
     listening: asyncio.Task[None] | None = None
     out: dict[int, _Out] = field(default_factory=dict)
+    giving_back: dict[int, Lent] = field(default_factory=dict)
+    """What it was asked to give back, by the numbers that it knows it by."""
     seen: int = 0
     in_common: InCommon | None = None
     start_ups: dict[int, int] = field(default_factory=dict)
@@ -211,22 +216,30 @@ class ClusterBatch(Batch):
                 if not free or not self._give(lane, min(free, key=lambda worker: worker.load)):
                     break
 
-    def _give(self, lane: _Lane, worker: _Worker) -> bool:
-        """Give a worker the next portion of a lane. Returns whether there was a part of each limit for it."""
+    def _give(self, lane: _Lane, worker: _Worker, before: _Out | None = None) -> bool:
+        """Give a worker the next portion of a lane, perhaps with what it had for the portion `before`. Returns whether
+        there was a part of each limit for it."""
         first = lane.again[0] if lane.again else next(queue[0] for queue in lane.waiting.values() if queue)
         group = (first.file.path, first.model, first.model_of_suite)
         limits = [self._endpoints[endpoint] for endpoint in lane.needs[group]]
-        if not all(limit.can_lend() for limit in limits):
+        if before is not None:
+            if [limit for limit, _ in before.lent] != limits:
+                return False
+        elif not all(limit.can_lend() for limit in limits):
             return False
         workers = len(self._workers)
         runs = self._next_runs(lane, group, workers)
-        leases = [self._part_of(limit, workers, len(runs) if limit is lane.limits else None) for limit in limits]
         number = next(self._portions)
-        asked = tuple(lease for lease in leases if lease.base_url)
+        if before is not None:
+            lent, known_as, asked = before.lent, before.portion.lent, None
+        else:
+            leases = [self._part_of(limit, workers) for limit in limits]
+            lent, known_as = tuple(zip(limits, leases, strict=True)), number
+            asked = tuple(lease for lease in leases if lease.base_url)
+        part = lent[0][1]
         # Its runs may use what those of the worker's other portion leave: the leases limit requests.
-        at_once = leases[0].at_once * (AT_A_TIME if leases[0].base_url else 1)
-        portion = Portion(number, tuple(map(self._crew.ref, runs)), at_once, asked)
-        lent = tuple(zip(limits, leases, strict=True))
+        at_once = part.at_once * (AT_A_TIME if part.base_url else 1)
+        portion = Portion(number, tuple(map(self._crew.ref, runs)), at_once, known_as, asked)
         out = worker.out[number] = _Out(portion, lane, {run.run_id: run for run in runs}, lent)
         out.task = self._crew.submit(worker.address, portion)
         out.following = self._begin(self._follow(worker, out))
@@ -252,12 +265,12 @@ class ClusterBatch(Batch):
             del lane.waiting[group]
         return runs
 
-    def _part_of(self, limit: EndpointLimits, workers: int, runs: int | None) -> Lease:
+    def _part_of(self, limit: EndpointLimits, workers: int) -> Lease:
         """A part of a limit, one for each worker of each lane that asks the endpoint."""
         key = (limit.base_url, limit.model)
         lanes = sum(any(key in needs for needs in lane.needs.values()) for lane in self._cluster_lanes)
         parts = min(limit.most_parts, workers * AT_A_TIME * max(1, lanes))
-        return limit.lend(parts, runs if runs is not None else limit.concurrency)
+        return limit.lend(parts)
 
     async def _follow(self, worker: _Worker, out: _Out) -> None:
         """Wait for the task of a portion, only to know when it breaks."""
@@ -277,7 +290,11 @@ class ClusterBatch(Batch):
                 self._begin(self._tell(worker, Hold(limits.base_url, limits.model, left_s)))
         why = "it works for this batch no longer"
         try:
-            while (told := await self._crew.exchange(worker.address, worker.seen)) is not None:
+            while True:
+                again = tuple(map(GiveBack, worker.giving_back))
+                told = await self._crew.exchange(worker.address, worker.seen, again)
+                if told is None:
+                    break
                 for number, message in told:
                     if number > worker.seen:
                         worker.seen = number
@@ -354,7 +371,10 @@ class ClusterBatch(Batch):
                 limits.lost(lease)
             for run in out.runs.values():
                 self._again(out.lane, run, worker.address)
+        for limits, lease in (each for lent in worker.giving_back.values() for each in lent):
+            limits.lost(lease)
         worker.out.clear()
+        worker.giving_back.clear()
         if not self._workers and self._left and not self._stopping:
             self._context.listener(ClusterSaid("no worker is left: waiting for one"))
         self._news.set()
@@ -373,8 +393,10 @@ class ClusterBatch(Batch):
         match message:
             case Made():
                 self._take_made(worker, message)
-            case Over(number=number, waits_s=waits_s):
-                self._take_over(worker, number, waits_s)
+            case Over(number=number):
+                self._take_over(worker, number)
+            case GivenBack(lent=number, waits_s=waits_s):
+                self._take_back(worker, number, waits_s)
             case Hold(base_url=base_url, model=model, seconds=seconds):
                 if (limits := self._endpoints.get((base_url, model))) is not None:
                     limits.held_until_s = max(limits.held_until_s, asyncio.get_running_loop().time() + seconds)
@@ -417,15 +439,24 @@ class ClusterBatch(Batch):
         search = self._door.search(DoneRun(result.run_id, result, events, 0.0, 0.0))
         return search is None or any(map(search, row.unpacked_texts()))
 
-    def _take_over(self, worker: _Worker, number: int, waits_s: tuple[tuple[float, ...], ...]) -> None:
+    def _take_over(self, worker: _Worker, number: int) -> None:
         out = worker.out.pop(number, None)
         if out is None:
             return
-        waits = dict(zip((id(lease) for _, lease in out.lent if lease.base_url), waits_s, strict=True))
-        for limits, lease in out.lent:
-            limits.take_back(lease, waits.get(id(lease), ()))
         for run in out.runs.values():  # not told, which a batch on a worker never leaves
             self._again(out.lane, run, worker.address)
+        lane = out.lane
+        all_have_some = all(other is worker or other.portions_of(lane) for other in self._workers.values())
+        goes_on = lane.length and not self._stopping and (all_have_some or lane.limits.can_lend())
+        if not (goes_on and self._give(lane, worker, out)):
+            worker.giving_back[out.portion.lent] = out.lent
+            self._begin(self._tell(worker, GiveBack(out.portion.lent)))
+        self._news.set()
+
+    def _take_back(self, worker: _Worker, number: int, waits_s: tuple[tuple[float, ...], ...]) -> None:
+        waits = iter(waits_s)
+        for limits, lease in worker.giving_back.pop(number, ()):
+            limits.take_back(lease, next(waits) if lease.base_url else ())
         self._news.set()
 
     def _over(self, planned: PlannedRun, status: Any, error: str | None = None) -> None:

@@ -70,9 +70,9 @@ class EndpointLimits:
             self._free += heapq.heappop(self._coming)[1]
         return self._free > 0 and (self._permits is None or bool(self._permits))
 
-    def lend(self, parts: int, most: int) -> Lease:
-        """One of so many parts, of not more than `most` requests at a time. Only where `can_lend`."""
-        at_once = min(self._free, most, -(-self.concurrency // parts))
+    def lend(self, parts: int) -> Lease:
+        """One of so many parts. Only where `can_lend`."""
+        at_once = min(self._free, -(-self.concurrency // parts))
         self._free -= at_once
         waits_s: tuple[float, ...] | None = None
         if self._permits is not None:

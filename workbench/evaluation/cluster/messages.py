@@ -79,12 +79,14 @@ class Errand:
 
 @dataclass(frozen=True)
 class Portion:
-    """To a worker: make these runs, `at_once` at a time, with these parts of what endpoints allow."""
+    """To a worker: make these runs, `at_once` at a time, with some parts of what endpoints allow: `leases`, known as
+    `lent` from now on, or those that the worker has under that number from another portion, which is over."""
 
     number: int
     runs: tuple[RunRef, ...]
     at_once: int
-    leases: tuple[Lease, ...]
+    lent: int
+    leases: tuple[Lease, ...] | None
 
 
 @dataclass(frozen=True)
@@ -95,13 +97,27 @@ class StopRuns:
 
 
 @dataclass(frozen=True)
+class GiveBack:
+    """To a worker: give back these leases. It may be told again."""
+
+    lent: int
+
+
+@dataclass(frozen=True)
 class Over:
-    """From a worker: all runs of a portion were told, and its leases are free. `waits_s` says for each of these in how
-    many seconds its permits are."""
+    """From a worker: all runs of a portion were told. Its leases wait for another portion, or to be given back."""
 
     number: int
+
+
+@dataclass(frozen=True)
+class GivenBack:
+    """From a worker: it uses leases no longer. `waits_s` says for each of them in how many seconds its permits are
+    free."""
+
+    lent: int
     waits_s: tuple[tuple[float, ...], ...]
 
 
-ToWorker = StopRuns | Hold
-FromWorker = Made | Hold | Happened | Over
+ToWorker = StopRuns | Hold | GiveBack
+FromWorker = Made | Hold | Happened | Over | GivenBack
