@@ -7,18 +7,25 @@ import json
 import os
 import re
 import signal
+from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
 
-from tests.cli.program import Program, wait_until
+from tests.attaching.batches import ToldBatch
+from tests.cli.program import Program, read_until, wait_until
 from tests.cli.suites import WEATHER, WRONG
 from tests.providers.server import Answer, Call, Request, Server, Signal, said
+from tests.tui.apps import conversation
 from workbench.attaching.records import Detached, is_running, records
 from workbench.attaching.viewing import Connection
+from workbench.attaching.wire import packed
+from workbench.batches.plan import PlannedRun
 from workbench.config.folders import APP_NAME, Folders
+from workbench.trajectory.events import EventPayload, ResultReceived
 
 MODEL = """
 [models.held]
@@ -54,6 +61,11 @@ def timeless(value: Any) -> Any:
         kept = {key: each for key, each in value.items() if not key.endswith(TIMES) and key not in ("batch", "timing")}
         return {key: timeless(each) for key, each in kept.items()}
     return [timeless(each) for each in value] if isinstance(value, list) else value
+
+
+def both(planned: PlannedRun) -> Sequence[EventPayload]:
+    """What happens in either run."""
+    return conversation(planned, [("get_weather", {"city": "Oslo"})], "It rains.")
 
 
 def only(program: Program) -> Detached:
@@ -119,11 +131,12 @@ def test_a_batch_is_listed_stopped_resumed_and_killed(program: Program) -> None:
         ]
         looked = program.run("attach", "1")
         assert looked.returncode == 130 and "stopping; finished runs are kept" in looked.stderr
+        asked = len(server.requests)  # it may have been stopped before the second one
         resumed = program.run("run", "--resume", "1", "--model", "held", "--trust", "--detach")
         assert resumed.returncode == 0, resumed.stderr
-        viewer = program.start("attach")
+        viewer = program.start("attach", "1")
         known = only(program)
-        wait_until(lambda: len(server.requests) >= 4, viewer)
+        wait_until(lambda: len(server.requests) == asked + 2, viewer)
         os.kill(known.pid, signal.SIGKILL)
         _, complaints = viewer.communicate()
         assert viewer.wait() == 3
@@ -153,6 +166,33 @@ def test_what_cannot_go_on_without_a_terminal_is_said_before(
     done = program.run("run", "weather.toml", "--detach", *words)
     assert done.returncode == 2 and why in done.stderr, done.stderr
     assert records(folders_of(program)) == []
+
+
+def test_a_viewer_that_was_let_go_attaches_again_and_shows_each_thing_once(program: Program) -> None:
+    suite = program.write("weather.toml", WEATHER + WRONG)
+    with closing(ToldBatch(folders_of(program), program.folder / "history.sqlite3", suite, both)) as batch:
+        until = next(at for at, each in enumerate(batch.events[0]) if isinstance(each.payload, ResultReceived))
+        batch.go(0, slice(0, until))
+        viewer = program.start("attach", "1", "--history", "history.sqlite3", "--verbose")
+        shown = read_until(viewer, '→ get_weather(city="Oslo")')
+        (connection,) = batch.telling._server._viewers
+        with batch.telling._server.lock:  # as if it had read nothing for long
+            connection.waiting.append(packed(said="late"))
+            connection.most = 0
+            batch.go(0, slice(until, None))
+            batch.finish(0)
+        wait_until(lambda: connection.gone and batch.telling._server.watched, viewer)
+        batch.go(1, slice(None))
+        batch.finish(1)
+        batch.end()
+        batch.telling.serve_reports(lambda wanted: (f"the report in {wanted['columns']} columns\n",))
+        rest, complaints = viewer.communicate()
+    assert viewer.wait() == 0
+    assert "batch 1: the viewer read too slowly; attaching again\n" in complaints
+    shown += rest
+    assert shown.count('→ get_weather(city="Oslo")') == 2
+    assert len(re.findall(r"^(Right|Wrong) +. (passed|failed) ", shown, re.MULTILINE)) == 2
+    assert re.search(r"the report in \d+ columns\n$", shown), shown
 
 
 def test_a_process_that_ends_before_the_batch_begins_is_told(program: Program) -> None:

@@ -26,7 +26,7 @@ from workbench.version import __version__
 _logger = logging.getLogger(__name__)
 
 MOST_BEHIND_BYTES = 4 << 20
-"""How far a viewer may fall behind before it is dropped."""
+"""How far a viewer may fall behind before it is dropped; a single line may be longer."""
 
 MOST_VIEWERS = 100
 """How many may look on at the same time."""
@@ -141,7 +141,7 @@ class Server:
     def _give(self, viewer: Viewer, line: bytes) -> None:
         if viewer.leaves:
             return
-        if viewer.behind + len(line) > viewer.most:
+        if viewer.waiting and viewer.behind + len(line) > viewer.most:
             # What was begun is finished, so that the reason is a line of its own.
             first = [viewer.waiting[0]] if viewer.waiting else []
             line = packed(dropped="the viewer read too slowly")

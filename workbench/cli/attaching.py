@@ -34,6 +34,7 @@ from workbench.evaluation.stored_report import stored_report
 from workbench.evaluation.stored_runs import result_of_row
 from workbench.history.history import History
 from workbench.history.records import BatchRow, HistoryError, RunRow
+from workbench.reports.forms import forms_of
 from workbench.reports.history_list import called
 from workbench.suite.numerals import counted
 
@@ -52,6 +53,11 @@ def attach(which: str | None, history: Path, output: Output, *, from_start: bool
     try:
         batch = found(program.folders, history, which)
         if batch.known is not None and batch.running:
+            forms = forms_of(batch.known.command, beside=True)
+            for each in (output, *output.beside):
+                if each.form is not None and each.form not in forms:
+                    warn(f"'workbench {batch.known.command}' has no {each.form} report; there are {', '.join(forms)}")
+                    return USAGE
             return _Looking(batch.known, program, output, from_start).to_the_end()
         return report_of_stored(batch, program, output)
     except (AttachError, HistoryError) as error:

@@ -2,79 +2,29 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
+from tests.attaching.batches import TOKEN, ToldBatch
 from tests.tui.apps import SMART_HOME, opened, suites_in
 from tests.tui.comparing.test_compared_batch import batch_screen, cells_of, title
-from tests.tui.histories import _SETTINGS, _graded, well
-from workbench.attaching.records import Detached, address, claim_process, write_record
-from workbench.attaching.telling import Telling
+from tests.tui.histories import _graded, well
 from workbench.attaching.viewing import Connection
-from workbench.batches.events import BatchDone, RunDone, RunEvent, in_turn, timed
-from workbench.batches.history_recorder import HistoryRecorder
-from workbench.batches.plan import plan_runs
+from workbench.batches.events import RunDone, RunEvent
 from workbench.config.folders import Folders
-from workbench.config.program import program_in
-from workbench.evaluation.plan import Plan
-from workbench.history.writing import HistoryWriter
-from workbench.suite.loading import load_suite
 from workbench.trajectory.events import Event, TextDelta
 from workbench.tui.trajectory.screen import TrajectoryScreen
-from workbench.version import __version__
-
-TOKEN = "planted-0815-token"
-
-
-class Batch:
-    """A batch as its process has it: it is stored, and told to whoever attaches."""
-
-    def __init__(self, folder: Path, history: Path, suite: Path) -> None:
-        state = folder / "state"
-        program = program_in(Folders(state, state / "log", state / "config", state / "data"), {})
-        program.secrets.add("TOKEN", TOKEN)
-        self._writer = HistoryWriter(history, pytest.fail)
-        self.runs = plan_runs([load_suite(suite)])
-        recorder = HistoryRecorder(self._writer, self.runs, _SETTINGS, program.secrets, home=None)
-        assert self._writer.settle(10)
-        claim_process(program.folders, history, 1)
-        path = str(address(program.folders, history, 1))
-        known = Detached(str(history), 1, "run", __version__, os.getpid(), path, len(self.runs), "2026-03-02T09:30:00Z")
-        self.telling = Telling(Plan.of(self.runs, program), known, lambda: None)
-        write_record(program.folders, known)
-        self.happens = timed(in_turn(recorder.take, self.telling.take))
-        self.events = [
-            [Event(run.run_id, at, float(at), what) for at, what in enumerate(well()(run))] for run in self.runs
-        ]
-
-    def go(self, run: int, events: slice) -> None:
-        for event in self.events[run][events]:
-            self.happens(RunEvent(event))
-
-    def finish(self, run: int) -> None:
-        self.happens(RunDone(_graded(self.runs[run], self.events[run])))
-        assert self._writer.settle(10)
-
-    def end(self) -> None:
-        self.happens(BatchDone("batch"))
-        self._writer.close()
-        self.telling.end(0)
-
-    def close(self) -> None:
-        self._writer.close()
-        self.telling.serve_reports(None)
 
 
 @contextmanager
-def detached(folder: Path) -> Iterator[tuple[Path, Path, Batch]]:
+def detached(folder: Path) -> Iterator[tuple[Path, Path, ToldBatch]]:
     """A folder of suites, a history, and a batch of which one run is over and one has begun."""
     suites, history = suites_in(folder, home=SMART_HOME), folder / "history.sqlite3"
-    with closing(Batch(folder, history, suites / "home.toml")) as batch:
+    state = folder / "state"
+    folders = Folders(state, state / "log", state / "config", state / "data")
+    with closing(ToldBatch(folders, history, suites / "home.toml", well())) as batch:
         batch.go(0, slice(None))
         batch.finish(0)
         batch.go(1, slice(0, 2))

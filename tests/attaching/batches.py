@@ -1,0 +1,63 @@
+"""A batch as a process without a terminal has it, whose events a test tells."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.tui.histories import _SETTINGS, Does, _graded
+from workbench.attaching.records import Detached, address, claim_process, write_record
+from workbench.attaching.telling import Telling
+from workbench.batches.events import BatchDone, RunDone, RunEvent, in_turn, timed
+from workbench.batches.history_recorder import HistoryRecorder
+from workbench.batches.plan import plan_runs
+from workbench.config.folders import Folders
+from workbench.config.program import program_in
+from workbench.evaluation.plan import Plan
+from workbench.history.writing import HistoryWriter
+from workbench.suite.loading import load_suite
+from workbench.trajectory.events import Event
+from workbench.version import __version__
+
+TOKEN = "planted-0815-token"
+"""What is secret in it."""
+
+
+class ToldBatch:
+    """A batch as its process has it: it is stored, and told to whoever attaches."""
+
+    def __init__(self, folders: Folders, history: Path, suite: Path, does: Does) -> None:
+        program = program_in(folders, {})
+        program.secrets.add("TOKEN", TOKEN)
+        self._writer = HistoryWriter(history, pytest.fail)
+        self.runs = plan_runs([load_suite(suite)])
+        recorder = HistoryRecorder(self._writer, self.runs, _SETTINGS, program.secrets, home=None)
+        assert self._writer.settle(10)
+        claim_process(program.folders, history, 1)
+        path = str(address(program.folders, history, 1))
+        known = Detached(str(history), 1, "run", __version__, os.getpid(), path, len(self.runs), "2026-03-02T09:30:00Z")
+        self.telling = Telling(Plan.of(self.runs, program), known, lambda: None)
+        write_record(program.folders, known)
+        self.happens = timed(in_turn(recorder.take, self.telling.take))
+        self.events = [
+            [Event(run.run_id, at, float(at), what) for at, what in enumerate(does(run))] for run in self.runs
+        ]
+
+    def go(self, run: int, events: slice) -> None:
+        for event in self.events[run][events]:
+            self.happens(RunEvent(event))
+
+    def finish(self, run: int) -> None:
+        self.happens(RunDone(_graded(self.runs[run], self.events[run])))
+        assert self._writer.settle(10)
+
+    def end(self) -> None:
+        self.happens(BatchDone("batch"))
+        self._writer.close()
+        self.telling.end(0)
+
+    def close(self) -> None:
+        self._writer.close()
+        self.telling.serve_reports(None)
