@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from http.cookies import SimpleCookie
@@ -142,18 +145,21 @@ async def test_of_a_hundred_at_once_as_many_get_in_as_there_are_places(server: S
         await none_left(server)
 
 
-async def test_a_page_that_is_closed_ends_its_app_in_good_order(server: Served, program: Program) -> None:
-    async with browser() as session:
-        page = await enter(session, server)
-        async with visit(session, server, page) as visitor:
-            await visitor.until("Slow")
-            await visitor.type("R")  # one of the two runs waits for a minute
-            await visitor.until("1/2")
-            (app,) = server.apps()
-        await none_left(server)
-        assert not Path(f"/proc/{app}").exists()
-    shown = program.run("history", "show", "1", "--format", "json").stdout
-    assert shown
+async def test_a_page_that_is_closed_ends_its_app_in_good_order(tmp_path: Path) -> None:
+    program = Program(tmp_path)
+    program.write("weather.toml", WEATHER + SLOW)
+    with served(program, "weather.toml") as server:
+        async with browser() as session:
+            page = await enter(session, server)
+            async with visit(session, server, page) as visitor:
+                await visitor.until("Slow")
+                await visitor.type("R")  # one of the two runs waits for a minute
+                await visitor.until("1/2")
+                (app,) = server.apps()
+            await none_left(server)
+            assert not Path(f"/proc/{app}").exists()
+    report = json.loads(program.run("history", "show", "1", "--format", "json").stdout)
+    assert [run["status"] for run in report["runs"]] == ["passed", "stopped"]
 
 
 async def test_whoever_types_nothing_for_long_is_sent_away(program: Program) -> None:
@@ -197,3 +203,17 @@ def test_what_cannot_be_served_is_said(words: list[str], said: str, program: Pro
 def test_without_the_extra_it_says_what_to_install(program: Program) -> None:
     done = program.run("serve", first="import sys; sys.modules['workbench.web.server'] = None")
     assert done.returncode == 2 and "pip install 'toolcall-workbench[web]'" in done.stderr
+
+
+def test_nothing_but_the_driver_reads_and_writes_what_is_the_browsers() -> None:
+    script = """
+import subprocess, sys
+from workbench.tui.terminal.served_driver import take_pipes
+take_pipes()
+print("printed")
+child = "import os, sys; print('child', repr(sys.stdin.read()), len(os.listdir('/proc/self/fd')))"
+subprocess.run([sys.executable, "-c", child], close_fds=False)
+"""
+    done = subprocess.run([sys.executable, "-c", script], input="typed", capture_output=True, text=True)
+    assert done.stdout == "" and "printed\n" in done.stderr
+    assert "child '' 4\n" in done.stderr  # its three streams, and the folder that it lists

@@ -327,6 +327,11 @@ def _made_ready(connection: sqlite3.Connection, file: Path) -> sqlite3.Connectio
     """Returns the connection, migrated to the present schema unless it is read-only."""
     try:
         if (version := _version(connection, file)) < len(MIGRATIONS):
+            if is_read_only():
+                raise HistoryError(
+                    f"the history {file} was written by an older Workbench, and a read-only view cannot bring it up to "
+                    "date: 'workbench history list' does"
+                )
             if version == 0:  # what is removed can then be given back to the disk without writing the file again
                 connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
             _patiently(lambda: connection.execute("PRAGMA journal_mode = WAL"))

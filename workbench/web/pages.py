@@ -15,6 +15,7 @@ main { position: fixed; inset: 0; display: grid; place-content: center; justify-
 main p { max-width: 60ch; margin: .4em 0; }
 a { color: #7fb4ff; }
 .textual-terminal { position: fixed; inset: 0; }
+.xterm .xterm-viewport { background: #15181d !important; }
 body.-first-byte .opening, .closed { display: none; }
 body.-closed .closed { display: grid; }
 """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from workbench.config.read_only import is_read_only
 from workbench.reports.visible import one_line
 from workbench.suite.disk import resolved
 from workbench.suite.numerals import counted
@@ -46,10 +47,16 @@ def run_message(tree: TreeState, models: tuple[str, ...], book: RunBook) -> Mess
         last = tree.remembered.shown((row.key.path, row.case.key), book)
         return (
             *((("Not run yet.", "strong"),) if last is None else last_result_message(row, last, book.now())),
-            ("", "text"),
-            (f"r  runs this case with {using}", "text"),
-            ("R  runs the whole suite", "text"),
-            ("m  chooses models", "text"),
+            *(
+                (
+                    ("", "text"),
+                    (f"r  runs this case with {using}", "text"),
+                    ("R  runs the whole suite", "text"),
+                    ("m  chooses models", "text"),
+                )
+                if not is_read_only()
+                else ()
+            ),
         )
     if row.open is not None and row.open.file.suite is None:
         cannot = f"{one_line(row.open.path.name)} cannot run: {counted(len(row.open.file.errors), 'error')}."
@@ -72,6 +79,6 @@ def run_message(tree: TreeState, models: tuple[str, ...], book: RunBook) -> Mess
             else ((f"{counted(cases, 'case')}, not run yet.", "strong"),)
         ),
         ("", "text"),
-        ("R  runs all of them", "text"),
+        *((("R  runs all of them", "text"),) if not is_read_only() else ()),
         ("Put the cursor on a case to see its run.", "muted"),
     )
