@@ -127,6 +127,7 @@ def test_what_cannot_be_merged_is_said_with_the_way_out(program: Program, tmp_pa
     several = program.run("history", "merge", one, two)
     assert several.returncode == 2
     assert "these are shards of several plans" in several.stderr
+    assert "the first two differ in suite weather.toml; give" in several.stderr
     program.write("broken.sqlite3", "nonsense " * 200)
     some = program.run("history", "merge", one, "broken.sqlite3", "-q")
     assert (some.returncode, "left out: " in some.stderr, "1 of 1 run, 1 of them new" in some.stderr) == (2, True, True)

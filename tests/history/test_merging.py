@@ -216,3 +216,7 @@ def test_a_file_that_is_no_history_with_shards_is_named(tmp_path: Path) -> None:
     whole = tmp_path / "whole.sqlite3"
     keep(whole, 2, (0, 1), None)
     assert shards_in(whole) == []
+    with closing(sqlite3.connect(whole)) as connection:
+        connection.execute("PRAGMA user_version = 99")
+    with pytest.raises(HistoryError, match="newer Workbench"):
+        shards_in(whole)

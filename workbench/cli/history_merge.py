@@ -18,7 +18,7 @@ from workbench.evaluation.report import Report
 from workbench.evaluation.stored_report import stored_report
 from workbench.history.editing import name_batch
 from workbench.history.history import History
-from workbench.history.merging import Merged, StoredShard, merge, shards_in
+from workbench.history.merging import Merged, StoredShard, merge, shards_in, what_differs
 from workbench.history.records import BatchRow, HistoryError
 from workbench.reports.baseline import FailOn
 from workbench.reports.history_batch import shard_lines
@@ -84,7 +84,7 @@ def _shards(options: Options, command: HistoryCommand) -> tuple[list[StoredShard
         except HistoryError as error:
             command.warn(f"left out: {error}")
             is_whole = False
-    chosen = [shard for shard in found if options.plan in (None, shard.plan_id)]
+    chosen = [shard for shard in found if options.plan in (None, shard.plan_id, shard.uid[:8])]
     if not chosen:
         of_plan = f" of plan {options.plan}, only of {', '.join(dict.fromkeys(map(_plan, found)))}" if found else ""
         where = ", ".join(map(str, options.files or (command.file,)))
@@ -92,9 +92,11 @@ def _shards(options: Options, command: HistoryCommand) -> tuple[list[StoredShard
     of_plans = {shard.uid: shard for shard in chosen}
     if len(of_plans) > 1:
         listed = "; ".join(f"{shard} is of {_plan(shard)}" for shard in of_plans.values())
+        first, second, *_ = of_plans.values()
+        apart = ", ".join(what_differs(first, second)) or "something in their settings"
         raise HistoryError(
-            "nothing was merged: these are shards of several plans, whose suites, models or options differ, or their "
-            f"ids: {listed}; give --plan ID, or the files of one plan"
+            f"nothing was merged: these are shards of several plans: {listed}; the first two differ in {apart}; give "
+            "--plan ID, or the files of one plan"
         )
     for shard in chosen:
         if shard.goes_on:

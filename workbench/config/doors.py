@@ -89,7 +89,8 @@ DOORS: tuple[Door, ...] = (
         "Batches: `batches.history_recorder` redacts plans, settings and suites, and runs by `batches.redacting`."
         " Shards have passed it where they ran, and are merged as they are.",
         (
-            *("history/rows.py:begin_batch", "history/rows.py:write_run", "history/rows.py:insert_suite"),
+            *("history/rows.py:start_batch", "history/rows.py:plan_runs", "history/rows.py:write_run"),
+            *("history/rows.py:insert_suite",),
             *("history/rows.py:_shared", "history/rows.py:write_plan"),
             *(f"history/merging.py:_Merging.{name}" for name in ("_batch", "_begin", "_runs", "_run", "_shared_id")),
             *("history/merging.py:_Merging._gradings", "history/merging.py:_Merging._end"),

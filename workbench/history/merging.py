@@ -102,6 +102,32 @@ def shards_in(file: Path) -> list[StoredShard]:
     return found
 
 
+def what_differs(one: StoredShard, other: StoredShard) -> list[str]:
+    """Return what is not alike in the plans of two shards. Raises HistoryError."""
+    (settings, outline), (others, another) = _plan_of(one), _plan_of(other)
+    found = [f"ids {one.plan_id} and {other.plan_id}"] if one.plan_id != other.plan_id else []
+    paths = sorted({path for path, _ in {*outline.suites} ^ {*another.suites}})
+    found += [f"suite {path}" for path in paths]
+    for kind in ("models", "judges"):
+        here, there = settings.get(kind), others.get(kind)
+        if isinstance(here, dict) and isinstance(there, dict):
+            found += [f"{kind[:-1]} {name}" for name in {**here, **there} if here.get(name) != there.get(name)]
+    if not paths and (outline.shapes, outline.blocks) != (another.shapes, another.blocks):
+        found.append("cases, repeats, variants or graders")
+    if any(settings.get(key) != others.get(key) for key in ("execute", "execute_all")):
+        found.append("what is executed")
+    return found
+
+
+def _plan_of(shard: StoredShard) -> tuple[dict[str, Any], Outline]:
+    with _reading(shard.file) as source:
+        try:
+            row = source.execute(f"SELECT settings, outline {_PLANNED} AND id = ?", (shard.number,)).fetchone()
+            return columns.json_object(row[0]), Outline.read(unpacked(row[1]))
+        except _DAMAGE as error:
+            raise HistoryError(f"{shard} is damaged: {error}") from error
+
+
 def merge(target: Path, shards: Iterable[StoredShard], here: Path, say: Say) -> Merged:
     """Merge shards of one plan into one batch of a history. Shards of that very history are taken out of it once all
     that they have is in the batch. Suites are those of the project `here` where they are not where the shard had them.

@@ -14,7 +14,7 @@ from workbench.trajectory.typed_json import compact_json, parsed_json
 VERSION = 1
 """Goes up when the same options plan other runs, or in another order: their places then mean something else."""
 
-MOST_RUNS = 50_000_000
+MOST_RUNS = 10_000_000
 """A plan of more runs is no plan, but a file that somebody made up."""
 
 Shape = tuple[tuple[str, bool, str | None, int, int], ...]
