@@ -16,6 +16,7 @@ from tests.history.batches import SUITE, run_kept
 from tests.results import result
 from workbench.analysis.batch_diff import batch_diff
 from workbench.analysis.batch_tests import tests_of as paired_tests
+from workbench.cli.main import main
 from workbench.config.secrets import Secrets
 from workbench.evaluation.report import Report
 from workbench.evaluation.stored_report import stored_report
@@ -148,3 +149,22 @@ def test_what_is_one_document_has_room_for_so_many_runs(monkeypatch: pytest.Monk
     monkeypatch.setattr(forms, "RUNS_MAX", 10)
     refused = [form for form in FORMS if forms.why_too_many(form, 11) is not None]
     assert refused == ["json", "html"] and forms.why_too_many("json", 10) is None
+
+
+def test_a_report_without_room_is_refused_before_the_first_run(
+    kept: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(forms, "RUNS_MAX", 1)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    suite, made = tmp_path / "weather.toml", tmp_path / "made.sqlite3"
+    suite.write_text(SUITE)
+    for words in (
+        ["history", "show", "1", "--history", str(kept)],
+        ["run", str(suite), "--history", str(made)],
+    ):
+        assert main([*words, "--format", "json"]) == 2
+        out, complaint = capsys.readouterr()
+        assert out == "" and "has room for 1 runs" in complaint and "--format records" in complaint
+    assert not made.exists()
+    assert main(["history", "show", "1", "--history", str(kept), "--format", "records"]) == 0
+    assert capsys.readouterr().out.count("\n") == 2 * REPEATS
