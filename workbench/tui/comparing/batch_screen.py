@@ -19,6 +19,7 @@ from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.spans import ELLIPSIS, EMPTY, Line, Span
 from workbench.tui.run_book.book import RunBook
+from workbench.tui.run_book.stored import OutdatedError
 from workbench.tui.runs.runner import Runner
 
 if TYPE_CHECKING:
@@ -40,8 +41,8 @@ AT_A_TIME = 50
 
 
 class ComparedBatchScreen(CompareScreen):
-    """Shows `state`, of a batch. `read` reloads the batch on a thread: of a large one, the cases with all words. With
-    `watched`, its runs under way are shown as another process makes them."""
+    """Shows `state`, of a batch. `read` reloads the batch on a thread: of a large one, the cases with all words, as
+    long as these are wanted. With `watched`, its runs under way are shown as another process makes them."""
 
     def __init__(
         self,
@@ -51,7 +52,7 @@ class ComparedBatchScreen(CompareScreen):
         book: RunBook,
         ways: CompareWays,
         *,
-        read: Callable[[str], StoredRuns],
+        read: Callable[[str, Callable[[], bool]], StoredRuns],
         runner: Runner,
         watched: WatchedBatch | None = None,
     ) -> None:
@@ -197,6 +198,8 @@ class ComparedBatchScreen(CompareScreen):
         began_s = self._loop_s()
         try:
             read = await asyncio.to_thread(self._read_others, self._stored)
+        except OutdatedError:
+            pass
         except HistoryError as error:
             text = str(error)
             searched = None
@@ -213,7 +216,8 @@ class ComparedBatchScreen(CompareScreen):
 
     def _read_others(self, before: StoredRuns) -> tuple[StoredRuns, list[tuple[str, str]] | None]:
         self._runner.settle_history()
-        after = self._read(self.state.filter if not before.read.is_whole else "")
+        words = "" if before.read.is_whole else self.state.filter
+        after = self._read(words, lambda: before.read.is_whole or self.state.filter == words)
         return after, changed_cases(before, after)
 
     async def _take(self, stored: StoredRuns, others: list[tuple[str, str]] | None, *, asked: bool) -> None:

@@ -118,8 +118,9 @@ class HistoryCommands:
         file = self._file
         watched = await in_background(partial(self._watched, batch.number)) if batch.ended_at is None else None
 
-        def read(words: str) -> StoredRuns:
-            return of_batch(file, read_cases(file, batch.number, grading.id if grading else None, words), watched)
+        def read(words: str, is_wanted: Callable[[], bool] = lambda: True) -> StoredRuns:
+            cases = read_cases(file, batch.number, grading.id if grading else None, words, is_wanted)
+            return of_batch(file, cases, watched)
 
         # Everything is read in a thread; thousands of runs take too long for a key.
         state = await in_background(lambda: CompareState(read("")))

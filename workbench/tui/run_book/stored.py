@@ -5,7 +5,7 @@ All raise HistoryError. SQLite is imported on the first call, which must not be 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import field, replace
 from datetime import datetime
@@ -110,10 +110,21 @@ def read_batch(file: Path, number: int, grading: int | None = None) -> ReadBatch
         return _batch(history, file, number, grading)
 
 
-def read_cases(file: Path, number: int, grading: int | None = None, words: str = "") -> ReadBatch:
-    """Read one batch, or of a large one the first cases that have all of `words`, as `case_text` writes them."""
+class OutdatedError(Exception):
+    """What was looked for is no longer wanted."""
+
+
+def read_cases(
+    file: Path,
+    number: int,
+    grading: int | None = None,
+    words: str = "",
+    is_wanted: Callable[[], bool] = lambda: True,
+) -> ReadBatch:
+    """Read one batch, or of a large one the first cases that have all of `words`, as `case_text` writes them. Raises
+    OutdatedError as soon as that is no longer wanted."""
     with opened(file) as history:
-        return _batch(history, file, number, grading, words, RUNS_READ_MAX)
+        return _batch(history, file, number, grading, words, RUNS_READ_MAX, is_wanted)
 
 
 def case_text(suite: str, name: str, case_id: str, tags: Iterable[str], ended: Iterable[tuple[str, str]]) -> str:
@@ -191,7 +202,13 @@ def _going(file: Path, batches: Iterable[BatchRow]) -> frozenset[int]:
 
 
 def _batch(
-    history: History, file: Path, number: int, grading: int | None, words: str = "", most: int | None = None
+    history: History,
+    file: Path,
+    number: int,
+    grading: int | None,
+    words: str = "",
+    most: int | None = None,
+    is_wanted: Callable[[], bool] = lambda: True,
 ) -> ReadBatch:
     from workbench.history.claims import claimed
 
@@ -203,12 +220,12 @@ def _batch(
     if most is None or batch.planned <= most:
         gates = history.gates(batch, lambda _: None)
         return ReadBatch(batch, history.runs(number, chosen), chosen, is_going, gates)
-    runs, is_all = _first_that_fit(history, number, chosen, words, most)
+    runs, is_all = _first_that_fit(history, number, chosen, words, most, is_wanted)
     return ReadBatch(batch, runs, chosen, is_going, words=words, is_all=is_all)
 
 
 def _first_that_fit(
-    history: History, number: int, grading: Regrade | None, words: str, most: int
+    history: History, number: int, grading: Regrade | None, words: str, most: int, is_wanted: Callable[[], bool]
 ) -> tuple[Sequence[RunRow], bool]:
     """Return the runs of the first cases with all words, and whether there are no more such cases."""
     wanted = words.casefold().split()
@@ -217,6 +234,8 @@ def _first_that_fit(
     is_all = True
     with closing(history.cases_of(number, grading)) as cases:
         for case in cases:
+            if not is_wanted():
+                raise OutdatedError
             ended = ((model, status or "not run") for model, status in case.ended)
             text = case_text(case.suite.name, case.case_name, case.case_id, (), ended)
             if not all(word in text for word in wanted):
