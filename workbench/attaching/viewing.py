@@ -38,6 +38,9 @@ _CONNECT_S = 5.0
 _SETTLED_S = 2.0
 """How long what was over a moment ago may take to be in the history."""
 
+_PLANNED_S = 60.0
+"""How long a large plan may take to be stored."""
+
 _AGAIN_S = 0.02
 _RECEIVED_BYTES = 1 << 16
 
@@ -144,7 +147,7 @@ class Viewing:
             self._before = self._snapshot()
             with History(known.file) as history:
                 self.batch = history.batch(f"#{known.batch}")
-                rows = _settled(history, known.batch, self._before)
+                rows = _settled(history, known, self._before)
                 self.rows = {row.place: row for row in rows}
                 self.over = {row.place: row for row in rows if row.figures is not None and not row.missing}
                 self.plan = planned_runs(history, self.batch, rows)
@@ -249,13 +252,16 @@ def _planned(row: RunRow, file: SuiteFile, case: Case | None) -> PlannedRun:
     return PlannedRun(str(row.place), file, case, model, row.repeat, row.model_of_suite, by)
 
 
-def _settled(history: History, batch: int, over: int) -> Sequence[RunRow]:
-    """The runs of a batch, once as many are stored as are over, if that does not take long."""
-    until = time.monotonic() + _SETTLED_S
+def _settled(history: History, known: Detached, over: int) -> Sequence[RunRow]:
+    """The runs of a batch, once its plan is stored, which takes a while for a large one, and as many runs as are over,
+    if that does not take long."""
+    began = time.monotonic()
     while True:
-        rows = history.runs(batch)
-        if sum(not row.missing for row in rows) >= over or time.monotonic() > until:
-            return rows
+        rows, waited_s = history.runs(known.batch), time.monotonic() - began
+        if len(rows) >= known.planned or waited_s > _PLANNED_S:
+            settled = sum(not row.missing for row in rows) >= over
+            if settled or waited_s > _SETTLED_S:
+                return rows
         time.sleep(_AGAIN_S)
 
 
