@@ -21,7 +21,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -114,6 +114,16 @@ class Work:
         with closing(sqlite3.connect(self.folder / "history.db")) as database:
             return Counter(dict(database.execute("SELECT coalesce(status, 'missing'), count(*) FROM runs GROUP BY 1")))
 
+    def wait_for_more(self, program: subprocess.Popen[bytes]) -> None:
+        """Wait until a program has begun to make runs: a worker that is killed while all start is another matter."""
+        before = None
+        while program.poll() is None:
+            with suppress(sqlite3.OperationalError):
+                now = self.statuses()["passed"]
+                if now > (before := now if before is None else before):
+                    return
+            time.sleep(0.2)
+
 
 @contextmanager
 def work(cases: int, latency_ms: float, limits: str) -> Iterator[Work]:
@@ -166,6 +176,7 @@ def kills(runs: int, times: int, latency_ms: float, limits: str, every_s: float)
         began = time.perf_counter()
         program = project.start("weather.toml", "--model=counted", "--cluster=local:2")
         killed = 0
+        project.wait_for_more(program)
         while killed < times and program.poll() is None:
             time.sleep(every_s)
             if killed == times // 2:
@@ -174,6 +185,7 @@ def kills(runs: int, times: int, latency_ms: float, limits: str, every_s: float)
                 left = project.statuses()
                 print(f"  the program killed after {time.perf_counter() - began:.0f} s: {dict(left)}")
                 program = project.start("--resume", "1", "--cluster=local:2")
+                project.wait_for_more(program)
                 killed += 1
                 continue
             if workers := workers_of(program.pid):
