@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import queue
 import socket
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -143,8 +145,11 @@ class Viewing:
     def __init__(self, known: Detached) -> None:
         self.known = known
         self._connection = Connection(known, "watch")
+        self._told: queue.SimpleQueue[Mapping[str, Any] | Exception] = queue.SimpleQueue()
         try:
             self._before = self._snapshot()
+            # At once: reading a large history takes longer than the batch keeps what nobody takes.
+            threading.Thread(target=self._take_all, name="viewing", daemon=True).start()
             with History(known.file) as history:
                 self.batch = history.batch(f"#{known.batch}")
                 rows = _settled(history, known, self._before)
@@ -171,7 +176,9 @@ class Viewing:
 
     def __iter__(self) -> Iterator[Seen]:
         while True:
-            message = self._connection.receive()
+            message = self._told.get()
+            if isinstance(message, Exception):
+                raise message
             try:
                 seen = self._seen(message)
             except (ValueError, LookupError, TypeError, EventLineError) as error:
@@ -188,6 +195,17 @@ class Viewing:
             yield str(message.get("report", ""))
         if not message["reported"]:
             raise AttachError(str(message.get("why")))
+
+    def _take_all(self) -> None:
+        """Take what the batch says, up to its end."""
+        try:
+            while True:
+                message = self._connection.receive()
+                self._told.put(message)
+                if "end" in message:
+                    return
+        except Exception as error:  # noqa: BLE001 (raised where it is read)
+            self._told.put(error)
 
     def _snapshot(self) -> int:
         over = self._connection.receive().get("over")

@@ -46,6 +46,11 @@ class WatchedBatch:
         self._loop = asyncio.get_running_loop()
         threading.Thread(target=self._read, name="watched batch", daemon=True).start()
 
+    def close_unless_begun(self) -> None:
+        """Look on no longer if no screen does: the user went elsewhere before it was shown."""
+        if self._loop is None:
+            self.close()
+
     def close(self) -> None:
         """Look on no longer."""
         self._loop = None

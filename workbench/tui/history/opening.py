@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     from workbench.tui.two_runs.opening import PairScreens
 
 
+_SHOWN_S = 120.0
+"""How long the screen of a large batch may take to be shown."""
+
 NOT_KEPT = "this session keeps no history: it was started with --no-history"
 
 
@@ -117,6 +120,8 @@ class HistoryCommands:
 
         file = self._file
         watched = await in_background(partial(self._watched, batch.number)) if batch.ended_at is None else None
+        if watched is not None:
+            asyncio.get_running_loop().call_later(_SHOWN_S, watched.close_unless_begun)
 
         def read(words: str, is_wanted: Callable[[], bool] = lambda: True) -> StoredRuns:
             cases = read_cases(file, batch.number, grading.id if grading else None, words, is_wanted)
