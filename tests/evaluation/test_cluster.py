@@ -151,12 +151,14 @@ async def test_no_key_travels_limits_hold_over_workers_and_a_pause_is_everybodys
         assert request.headers["authorization"] == f"Bearer {KEY}"
         arrivals.append(time.monotonic())
         if len(arrivals) == 1:  # waits for the other worker to be there, then asks for a pause
-            refusal = document(error_document("openai", "slow down"), 429, {"retry-after": "2"})
+            refusal = document(error_document("openai", "slow down"), 429, {"retry-after": "4"})
             return replace(refusal, before=(both,))
         if len(arrivals) == 2:
             refused.append(time.monotonic())
             both.set()
-        return replace(said("openai", f"Rain, {SECRET}, {OWN_SECRET}."), before=(Pause(0.6),))
+        return replace(
+            said("openai", f"Rain, {SECRET}, {OWN_SECRET}."), before=(Pause(2.0 if len(arrivals) == 2 else 0.1),)
+        )
 
     tap = Wiretap(scheduler)
     with Server(answer_to) as server:
@@ -176,8 +178,9 @@ async def test_no_key_travels_limits_hold_over_workers_and_a_pause_is_everybodys
     assert report.totals.errors == 0 and len(arrivals) == 9 and report.totals.passed == 8
     assert 1 <= len(judged) <= 2, "each worker asks once about what is the same"
     assert server.most_at_once <= 4, "two of the model, two of the judge"
-    # The worker that was refused waits by itself; the other one can only have heard of the pause.
-    assert not [at for at in arrivals if refused[0] + 0.3 < at < refused[0] + 1.9]
+    # The worker that was refused waits by itself; the other one can only have heard of the pause, while its first
+    # answer took its time.
+    assert not [at for at in arrivals if refused[0] < at < refused[0] + 3.9]
     heard = bytes(tap.heard)
     assert b"What is the weather in Oslo?" in heard and b"OPENAI_API_KEY" in heard
     assert KEY.encode() not in heard and SECRET.encode() not in heard
