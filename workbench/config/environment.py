@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from workbench.config.models import ConfigError
 from workbench.config.project import project_file
-from workbench.config.read_only import is_read_only
 from workbench.config.secrets import Secrets
 
 if TYPE_CHECKING:
@@ -59,9 +58,11 @@ class Environment:
         return merged
 
     def _read(self, file: Path) -> Mapping[str, str]:
-        if is_read_only():  # what only shows needs no keys
-            return {}
         if not file.is_file():  # a folder of that name is a virtual environment
+            return {}
+        from workbench.config.read_only import is_read_only  # on use: most folders have no such file
+
+        if is_read_only():  # what only shows needs no keys
             return {}
         try:
             status = file.stat()
