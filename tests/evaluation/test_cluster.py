@@ -274,10 +274,13 @@ def test_the_command_line_starts_workers_of_its_own_and_says_what_does_not_go(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "weather.toml").write_text(WEATHER + WRONG, encoding="utf-8")
-    program = CommandLine(tmp_path)
+    of_others = tmp_path / "tmp" / "dask-scratch-space"  # where dask works, and imports from, if it is left to itself
+    of_others.mkdir(parents=True)
+    program = CommandLine(tmp_path, {"TMPDIR": str(of_others.parent)})
     spread = program.run("run", "weather.toml", "--cluster", "local:2", "-q")
     assert spread.returncode == 1 and "2 runs: 1 passed, 1 failed" in spread.stdout, spread.stderr
     assert spread.stderr == ""
+    assert list(of_others.parent.rglob("*")) == [of_others]
     refused = program.run("run", "weather.toml", "--cluster", "somewhere")
     assert refused.returncode == 2 and "a cluster is local:N or the address of a dask scheduler" in refused.stderr
     refusals: tuple[tuple[dict[str, Any], str], ...] = (

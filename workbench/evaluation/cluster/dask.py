@@ -12,6 +12,7 @@ import pydoc
 import signal
 from collections.abc import Callable, Iterable
 from contextlib import AsyncExitStack, suppress
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from workbench.evaluation.cluster_address import ClusterAddress
@@ -77,7 +78,9 @@ class DaskCluster:
         # Ctrl+C reaches the whole group. Workers inherit from this thread that it does not reach them, until they
         # ignore it.
         signal.pthread_sigmask(signal.SIG_BLOCK, FOR_THE_PROGRAM)
-        with dask.config.set(_CONFIG):
+        # dask imports from where it works, which is a folder that anybody may have made, unless it is told otherwise.
+        own = self._open.enter_context(TemporaryDirectory(prefix="workbench-", ignore_cleanup_errors=True))
+        with dask.config.set({**_CONFIG, "temporary-directory": own}):
             cluster = LocalCluster(
                 n_workers=self._address.workers,
                 threads_per_worker=1,
