@@ -9,6 +9,7 @@ import os
 import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 
 from textual_serve.app_service import AppService
 from textual_serve.download_manager import DownloadManager
@@ -91,7 +92,8 @@ class Visitor(AppService):
         if process is None or task is None:
             return
         if process.returncode is None:
-            process.terminate()
+            with suppress(ProcessLookupError):  # it has ended just now
+                process.terminate()
         try:
             # What it still writes is read, so that nothing holds it up.
             await asyncio.wait_for(asyncio.shield(process.wait()), ENDING_S)
@@ -125,7 +127,8 @@ class Visitor(AppService):
         except (asyncio.IncompleteReadError, ValueError):
             pass
         finally:
-            await self.remote_close()
+            with suppress(ConnectionError, RuntimeError):  # the browser has gone just now
+                await self.remote_close()
 
     async def _pass_on(self, kind: bytes, content: bytes) -> None:
         """Pass on a packet. No file is sent to browsers, so there is nothing that could be downloaded."""
