@@ -45,6 +45,8 @@ AFTER_LOSSES = (LARGEST_PORTION, 20, 1)
 """How many runs are given at a time to one worker after its worker was lost so often; then they end as errors."""
 LOOK_S = 0.5
 """How often is looked which workers there are."""
+NO_WORKER_S = 120.0
+"""How long a cluster of this program's own may be without any worker: dask gives up one that dies while it starts."""
 RETURNED_S = 0.25
 STOP_TIMEOUT_S = 5.0
 """How long workers may take to stop their runs."""
@@ -315,12 +317,18 @@ class ClusterBatch(Batch):
 
     async def _watch(self) -> None:
         """Look which workers there are: some go, some come."""
+        left_s = asyncio.get_running_loop().time()
         while True:
             await asyncio.sleep(LOOK_S)
+            gone = f"no worker could be started again for {NO_WORKER_S:g} s: what is missing was not run"
             try:
                 addresses = await self._crew.cluster.workers()
+                now_s = asyncio.get_running_loop().time()
+                left_s = now_s if addresses or not self._crew.is_local else left_s
+                if now_s - left_s > NO_WORKER_S:
+                    raise UnreachableError(gone)
             except UnreachableError as error:
-                gone = f"the scheduler is gone ({error}): what is missing was not run"
+                gone = gone if str(error) == gone else f"the scheduler is gone ({error}): what is missing was not run"
                 self._context.listener(ClusterSaid(gone, ends=True))
                 self._stopping = True
                 self.stop()

@@ -34,6 +34,7 @@ class Crew:
     def __init__(self, plan: Plan, approval: Approval, retries: RetryPolicy, *, history: bool, events: bool) -> None:
         address = cluster_address(plan.cluster or "")
         self.cluster = DaskCluster(address)
+        self.is_local = address.is_local
         self.samples = samples_of(plan.runs)
         self._suites = {file.path: place for place, file in enumerate(plan.files)}
         self._finder: Finder | None = plan.program.secrets.finder
