@@ -76,6 +76,7 @@ def test_only_its_user_can_open_it_and_a_viewer_hears_what_was_and_what_comes(tm
         assert stat.S_IMODE(path.lstat().st_mode) == 0o600
         assert stat.S_IMODE(path.parent.lstat().st_mode) == 0o700
         viewers = [watching(server, known) for _ in range(20)]
+        viewers[1].send(do="watch")  # once more shows nothing again
         server.tell(packed(said="now"))
         for viewer in viewers:
             assert [viewer.receive()["said"] for _ in range(2)] == ["before", "now"]

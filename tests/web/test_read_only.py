@@ -32,7 +32,9 @@ def below(folder: Path) -> dict[str, bytes]:
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Program:
-    program = Program(tmp_path_factory.mktemp("shown"), {"OPENAI_API_KEY": "sk-planted-0123456789"})
+    program = Program(
+        tmp_path_factory.mktemp("shown"), {"OPENAI_API_KEY": "sk-planted-0123456789", "WORKBENCH_KEY": "sk-planted-too"}
+    )
     program.write(".env", "ANTHROPIC_API_KEY=sk-planted-9876543210\n")
     program.write("weather.toml", WEATHER + WRONG)
     program.write("shop.toml", WEATHER + SERVER)
@@ -64,6 +66,7 @@ ATTEMPTS = (
     "open('made', 'w')",
     "open('weather.toml', 'a')",
     "import os; os.open('made', os.O_CREAT)",
+    "open('log/../made', 'w')",
     "pathlib.Path('made').mkdir()",
     "import os; os.remove('weather.toml')",
     "import os; os.rename('weather.toml', 'made')",

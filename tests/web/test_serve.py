@@ -180,9 +180,14 @@ async def test_the_server_ends_its_visitors_with_itself(program: Program) -> Non
             async with visit(session, server, page) as visitor:
                 await visitor.until("weather.toml", "r run")
                 (app,) = server.apps()
+                stranger, sends = await asyncio.open_connection(*server.address.removeprefix("http://").split(":"))
+                sends.write(f"GET /?token={server.token} HTTP/9.9\r\n\r\n".encode())
+                assert (await stranger.read()).startswith(b"HTTP/1.0 400")
+                sends.close()
                 server.process.send_signal(signal.SIGINT)
                 await visitor.until_closed()
-        assert server.process.wait(LONGEST_WAIT_S) == 0
+        assert server.process.wait(LONGEST_WAIT_S) == 0 and server.process.stdout is not None
+        assert server.token not in server.process.stdout.read()  # what is no HTTP is not quoted
     assert not Path(f"/proc/{app}").exists()
 
 

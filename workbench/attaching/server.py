@@ -245,7 +245,7 @@ class Server:
             viewer.greeted = True
         if message.get("do") == "stop":
             self._stop()
-        elif message.get("do") == "watch":
+        elif message.get("do") == "watch" and not viewer.watches:  # what it needs to have seen may be long
             with self.lock:
                 lines = [*self._snapshot()]
                 viewer.most += sum(map(len, lines))

@@ -68,15 +68,15 @@ def become_read_only(log: Path, sockets: Sequence[Path] = ()) -> None:
     _is_read_only = True
     sys.dont_write_bytecode = True
     log.mkdir(parents=True, exist_ok=True)
-    own, nothing = f"{log}{os.sep}", (os.devnull, os.fsencode(os.devnull))
-    theirs = tuple(f"{folder}{os.sep}" for folder in sockets)
+    own, nothing = f"{_plain(log)}{os.sep}", (os.devnull, os.fsencode(os.devnull))
+    theirs = tuple(f"{_plain(folder)}{os.sep}" for folder in sockets)
 
     def check(event: str, about: tuple[object, ...]) -> None:
         if event == "open":
             path, mode, flags = about
             writes = isinstance(flags, int) and bool(flags & _WRITING)
             writes = writes or (isinstance(mode, str) and not set(mode).isdisjoint("wax+"))
-            if writes and not isinstance(path, int) and path not in nothing and not os.fsdecode(path).startswith(own):  # type: ignore[arg-type]
+            if writes and not isinstance(path, int) and path not in nothing and not _plain(path).startswith(own):
                 raise ReadOnlyError(f"{path!r} was to be written")
         elif event == "os.mkdir":
             if not os.path.isdir(os.fsdecode(about[0])):  # type: ignore[arg-type]  # noqa: PTH112 (called for each open)
@@ -86,9 +86,14 @@ def become_read_only(log: Path, sockets: Sequence[Path] = ()) -> None:
                 raise ReadOnlyError(f"{about[0]!r} was to be opened for writing")
         elif event == "socket.connect":
             to = about[1]
-            if not isinstance(to, str) or not to.startswith(theirs):
+            if not isinstance(to, str) or not _plain(to).startswith(theirs):
                 raise ReadOnlyError(f"a connection to {to!r}")
         elif event in _REFUSED:
             raise ReadOnlyError(event)
 
     sys.addaudithook(check)
+
+
+def _plain(path: object) -> str:
+    """A path without `..`."""
+    return os.path.abspath(os.fsdecode(path))  # type: ignore[arg-type]  # noqa: PTH100 (follows no links)

@@ -9,11 +9,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import logging
 import signal
 from collections.abc import Awaitable, Callable
 from dataclasses import field
 
 from aiohttp import WSCloseCode, WSMsgType, web
+from aiohttp.http_exceptions import HttpProcessingError
 from textual_serve.server import Server
 
 from workbench.dataclasses import dataclass
@@ -22,6 +24,7 @@ from workbench.web.pages import SCRIPT, SECURITY, app_page, entry_page, message_
 from workbench.web.visitor import ENDING_S, App, Visitor
 
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+_log = logging.getLogger(__name__)
 
 LARGEST_SIZE = (1_000, 500)
 """Columns and rows of the largest app."""
@@ -219,7 +222,8 @@ class AppServer(Server):
     async def run(self, ready: Callable[[str], object]) -> None:
         """Serve until SIGINT or SIGTERM. `ready` is called with the address, without token, once it can be opened.
         Raises OSError if the port cannot be had."""
-        runner = web.AppRunner(await self._make_app(), access_log=None, shutdown_timeout=ENDING_S)
+        _log.addFilter(_is_of_this_server)
+        runner = web.AppRunner(await self._make_app(), access_log=None, logger=_log, shutdown_timeout=ENDING_S)
         await runner.setup()
         try:
             site = web.TCPSite(runner, self._settings.host, self._settings.port)
@@ -239,6 +243,12 @@ _NO_KEY = (
     "This page opens from the address that 'workbench serve' printed, with its token.",
     "Addresses of an earlier server no longer open anything.",
 )
+
+
+def _is_of_this_server(record: logging.LogRecord) -> bool:
+    """Whether a line belongs in the log. What is no HTTP is answered and no more: anybody may send it, as often as they
+    like, and the line would quote it, the token too."""
+    return record.exc_info is None or not isinstance(record.exc_info[1], HttpProcessingError)
 
 
 def _address(settings: Settings, port: int) -> str:
