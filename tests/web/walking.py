@@ -50,12 +50,15 @@ class Walk:
                     continue
                 main.go_to(pane)
                 main.action_do(action.id)
-                await self.settle()
-                if action.id not in LOOKS and WHY_NOT[1:] not in self._bottom():
-                    self.done.add(action.id)
+                await self._look_at(action.id)
                 await self.leave(deep=pane == "suites")
             await self._pilot.press("enter", "x", "f4", "delete", "ctrl+z", "escape", "escape")
             await self.leave(deep=False)
+
+    async def _look_at(self, done: str) -> None:
+        await self.settle()
+        if done not in LOOKS and WHY_NOT[1:] not in self._bottom():
+            self.done.add(done)
 
     def _bottom(self) -> str:
         return "".join(segment.text for segment in self._app.screen._compositor.render_strips()[-1])
@@ -72,11 +75,12 @@ class Walk:
                     if action.id.endswith((".quit", ".back")) or screen is not self._app.screen:
                         continue
                     screen.action_do(action.id)
-                    await self.settle()
-                    if action.id not in LOOKS and WHY_NOT[1:] not in self._bottom():
-                        self.done.add(action.id)
+                    await self._look_at(action.id)
                     if screen is not self._app.screen:
                         await self.leave_to(screen)
+                for of_program in ("picture", "suspend"):  # the palette has them here too
+                    self._app.action_do(of_program)
+                    await self._look_at(of_program)
             await self._pilot.press("escape")
             await self.settle()
         raise AssertionError(f"{self._app.screen} stays")

@@ -33,6 +33,7 @@ from workbench.tui.kit.actions import Action, key_for
 from workbench.tui.kit.fields import PasteChanged
 from workbench.tui.kit.keymap import FILE_NAME as KEYS_FILE
 from workbench.tui.kit.keymap import key_name, load_keymap
+from workbench.tui.kit.looking import why_unavailable
 from workbench.tui.kit.memory import NOTHING, Memory
 from workbench.tui.kit.painting import PaintedApp
 from workbench.tui.kit.stage import Announce, Answer, Take, Work
@@ -335,8 +336,12 @@ class Workbench(PaintedApp):
         self.areas.perform(action_id)
 
     def action_do(self, action_id: str) -> None:
-        """Perform an action of the program itself, on any screen."""
-        self.perform(action_id)
+        """Perform an action of the program itself, on any screen, or announce why it is unavailable."""
+        why = why_unavailable(BY_ID[action_id], situation_of(self.main))
+        if why is not None:
+            self.announce(why[:1].upper() + why[1:], "warned", GLYPHS.warned)
+        else:
+            self.perform(action_id)
 
     def side_screens(self) -> list[SideScreen[Any]]:
         """Return the screens above the main one, without dialogs."""
