@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -12,9 +13,11 @@ from workbench.cli.door import begin_program, redacted, warn
 from workbench.cli.live import Live
 from workbench.cli.making import BaselineOptions, Record, baseline_for, make_runs, planned, show_of
 from workbench.cli.report_output import Output
-from workbench.evaluation.exit_codes import USAGE
+from workbench.evaluation.exit_codes import INFRASTRUCTURE, USAGE
 from workbench.evaluation.options import RunOptions
 from workbench.evaluation.plan import Plan
+from workbench.history.records import HistoryError
+from workbench.trajectory.recording import RecordingError
 
 if TYPE_CHECKING:
     from workbench.evaluation.baseline import Baseline
@@ -49,15 +52,20 @@ def run_and_report(
         job = Job(plan, output, record, "run", baseline)
         return detached(job, trust=trust, frozen=frozen)
     show = show_of(output, program)
-    live = make_runs(plan, show, output, trust=trust, record=record, command="run", frozen=frozen)
+    live = make_runs(plan, show, output, trust=trust, record=record, command="run", frozen=frozen, from_history=True)
     return live if isinstance(live, int) else report_on_runs(live, plan, baseline, output)
 
 
 def report_on_runs(live: Live, plan: Plan, baseline: Baseline | None, output: Output) -> int:
     """Report on what was run; returns an exit code."""
-    against = baseline.against([run.result for run in plan.whole(live.outcome.results)]) if baseline else None
-    report = live.outcome.report(plan, against)
-    return report.exit_code if deliver_report(report, output) and live.recorded else USAGE
+    report = live.outcome.report(plan)
+    try:
+        if baseline is not None:
+            report = replace(report, against=baseline.against(report.results))
+        return report.exit_code if deliver_report(report, output) and live.recorded else USAGE
+    except (HistoryError, RecordingError) as error:  # of a large batch, what was written is read from there
+        warn(f"there is no report: {error}", plan.program.secrets)
+        return INFRASTRUCTURE
 
 
 def deliver_report(report: Report, output: Output) -> bool:

@@ -113,7 +113,10 @@ class _Process:
             warn(f"nothing was run: {error}")
             return USAGE
         show = Show(sys.stdout, False, False, 80, Paint(False), plan.program.secrets)
-        live = make_allowed(plan, self._approval, show, job.output, job.record, job.command, self)
+        from_history = job.options is None
+        live = make_allowed(
+            *(plan, self._approval, show, job.output, job.record, job.command, self), from_history=from_history
+        )
         if self._problem is not None:
             warn(self._problem)
             return USAGE

@@ -80,14 +80,15 @@ def run_live(
     lines: RecordingLines | None = None,
     record: Recordings | None = None,
     watcher: Watcher | None = None,
+    from_history: bool = False,
 ) -> Live:
     """Run a plan to its end, or until Ctrl+C, SIGTERM or SIGHUP: then stop it, and wait for it to stop cleanly.
 
     A second signal gives up waiting. Servers are closed in any case. What Python code of a suite prints goes to
     standard error, so that it cannot spoil a report. With `lines`, the events are shown as such; `record` records the
-    runs, and a `watcher` hears of all events. The progress stands on standard error where that is a terminal. Raises
-    HistoryError, before any run is made, when a batch that is resumed cannot be written, and ClusterError when its
-    cluster cannot make its runs.
+    runs, and a `watcher` hears of all events. With `from_history`, results of a large batch are read from there,
+    without secrets. The progress stands on standard error where that is a terminal. Raises HistoryError, before any run
+    is made, when a batch that is resumed cannot be written, and ClusterError when its cluster cannot make its runs.
     """
     events: _Queue = queue.SimpleQueue()
     live = Live()
@@ -113,6 +114,8 @@ def run_live(
         with printing_to(errors), closing(runtime):
             live.outcome.begin()
             name = runtime.start(plan, approval, record=record)
+            if from_history and plan.history is not None and (handle := runtime.handle_of(name)) is not None:
+                live.outcome.results.read_from(plan.history, handle)
             if watcher is not None:
                 watcher.begun(runtime, name)
             _watch(events, runtime, printer, live.outcome, progress, bar, watcher)

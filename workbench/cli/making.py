@@ -92,11 +92,14 @@ def make_runs(
     record: Record | None,
     command: ResumedBy,
     frozen: bool = False,
+    from_history: bool = False,
 ) -> Live | int:
     """Make the runs of a plan; returns an exit code when they cannot be made, which has then been reported before any
-    begins. With `frozen`, tools have to be as they are pinned."""
+    begins. With `frozen`, tools have to be as they are pinned. `from_history` is that of `run_live`."""
     approval = allowed(plan, output, trust=trust, record=record, frozen=frozen)
-    return approval if isinstance(approval, int) else make_allowed(plan, approval, show, output, record, command)
+    if isinstance(approval, int):
+        return approval
+    return make_allowed(plan, approval, show, output, record, command, from_history=from_history)
 
 
 def allowed(plan: Plan, output: Output, *, trust: bool, record: Record | None, frozen: bool) -> Approval | int:
@@ -130,6 +133,8 @@ def make_allowed(
     record: Record | None,
     command: ResumedBy,
     watcher: Watcher | None = None,
+    *,
+    from_history: bool = False,
 ) -> Live | int:
     """Make the runs of a plan, as `make_runs` does, that were allowed."""
     program = plan.program
@@ -139,7 +144,15 @@ def make_allowed(
         with output.stream() as stream:
             as_lines = lines if output.form == "jsonl" else None
             shown = replace(show, stream=stream)
-            live = run_live(plan, approval, shown, lines=as_lines, record=recordings, watcher=watcher)
+            live = run_live(
+                plan,
+                approval,
+                shown,
+                lines=as_lines,
+                record=recordings,
+                watcher=watcher,
+                from_history=from_history,
+            )
     except HistoryError as error:  # whoever goes on does so for the history
         plan.abandon()
         warn(f"nothing was run: {error}", program.secrets)

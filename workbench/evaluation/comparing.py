@@ -44,7 +44,7 @@ class ModelComparison:
         """Compare the runs of a plan, and those of its batch that were finished before."""
         places, resumed = plan.places, plan.resumed
         figures = dict(resumed.over) if resumed is not None else {}
-        figures |= {places[run_id]: run for run_id, run in outcome.figures_by_run.items()}
+        figures |= {places[run_id]: run for run_id, run in outcome.figures_by_run}
         names = (
             {str(suite.file): suite.name for suite in resumed.batch.suites} if resumed is not None else plan.suite_names
         )

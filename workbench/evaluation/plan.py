@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -15,6 +16,7 @@ from workbench.config.program import Program
 from workbench.config.resources import MissingResourceError, bundled
 from workbench.dataclasses import dataclass
 from workbench.evaluation.options import RunOptions
+from workbench.grading.lazy import Lazy, Mapped
 from workbench.suite.loading import SuiteFile
 from workbench.suite.trust import TrustStore
 
@@ -61,6 +63,54 @@ class FinishedRun:
     place: int
     case: Case | None
     result: RunResult
+
+
+class LazyRuns(Lazy[FinishedRun]):
+    """Runs that are over, in the order of the plan of their batch: too many to have all of them in memory."""
+
+    @property
+    def results(self) -> Sequence[RunResult]:
+        """The results of all runs."""
+        raise NotImplementedError
+
+    def case_of(self, result: RunResult) -> Case | None:
+        """Returns the case by which a run was graded."""
+        raise NotImplementedError
+
+
+class PlannedRuns(LazyRuns):
+    """The runs of a plan that are over, those that were before among them."""
+
+    def __init__(self, plan: Plan, results: Sequence[RunResult]) -> None:
+        self._plan, self._now = plan, results
+        self._before = plan.resumed.finished if plan.resumed is not None else ()
+        self._planned = {run.run_id: index for index, run in enumerate(plan.runs)}
+        self._cases_before = {run.result.run_id: run.case for run in self._before}
+        places = plan.places
+        unordered = array("L", (run.place for run in self._before))
+        unordered.extend(places[result.run_id] for result in results)
+        self._order = array("L", sorted(range(len(unordered)), key=unordered.__getitem__))
+        self._places = array("L", (unordered[index] for index in self._order))
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+    def at(self, index: int) -> FinishedRun:
+        result = self._result(index)
+        return FinishedRun(self._places[index], self.case_of(result), result)
+
+    @property
+    def results(self) -> Sequence[RunResult]:
+        return Mapped(range(len(self)), self._result)
+
+    def case_of(self, result: RunResult) -> Case | None:
+        index = self._planned.get(result.run_id)
+        return self._plan.runs[index].case if index is not None else self._cases_before.get(result.run_id)
+
+    def _result(self, index: int) -> RunResult:
+        number = self._order[index]
+        before = len(self._before)
+        return self._before[number].result if number < before else self._now[number - before]
 
 
 @dataclass(frozen=True)

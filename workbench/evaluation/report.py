@@ -17,7 +17,7 @@ from workbench.batches.redacting import shown_result
 from workbench.config.secrets import NO_SECRETS, Secrets
 from workbench.dataclasses import dataclass
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, QUALITY_MISSED, USAGE
-from workbench.evaluation.plan import FinishedRun
+from workbench.evaluation.plan import FinishedRun, LazyRuns
 from workbench.grading.grade import RunResult
 from workbench.grading.lazy import Lazy
 from workbench.grading.repeats import CaseResult, path_of_suite
@@ -37,7 +37,6 @@ from workbench.version import __version__
 if TYPE_CHECKING:  # imported where they are used: not every report is compared, or becomes JSON
     from workbench.analysis.stopping import Watch
     from workbench.analysis.watched import PairWatched
-    from workbench.evaluation.stored_runs import StoredRuns
     from workbench.history.records import ShardRef
     from workbench.reports.baseline import AgainstBaseline
     from workbench.reports.json_report import BatchFacts, ReportDocument
@@ -96,7 +95,7 @@ class Report:
     Holds what really happened; `text`, `document` and `json` leave secrets out.
     """
 
-    runs: tuple[FinishedRun, ...] | StoredRuns
+    runs: tuple[FinishedRun, ...] | LazyRuns
     """In memory, or read from the history one by one."""
     suites: Mapping[str, Suite] = field(repr=False)
     """The suites of the runs, by their paths."""

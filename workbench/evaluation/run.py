@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
+from array import array
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
@@ -17,10 +19,11 @@ from workbench.batches.recordings import Recordings
 from workbench.dataclasses import dataclass
 from workbench.engine.retries import DEFAULT_RETRIES, RetryPolicy
 from workbench.evaluation.approval import Approval
-from workbench.evaluation.plan import Plan
+from workbench.evaluation.plan import Plan, PlannedRuns
 from workbench.evaluation.report import Report, recorded_as
 from workbench.evaluation.runtime import Runtime
 from workbench.grading.grade import RunResult
+from workbench.grading.lazy import Lazy, Mapped
 from workbench.grading.run_summary import RunSummary, summary_of
 from workbench.reports.timing import Timing, timing_of
 from workbench.suite.lines import lines_of
@@ -28,7 +31,9 @@ from workbench.tools.python_reference import in_thread
 
 if TYPE_CHECKING:
     from workbench.analysis.stopping import Watch
+    from workbench.evaluation.stored_runs import LetGo
     from workbench.grading.packed import InCommon
+    from workbench.history.open_file import BatchHandle
     from workbench.reports.baseline import AgainstBaseline
 
 _Result = TypeVar("_Result")
@@ -36,13 +41,62 @@ _Result = TypeVar("_Result")
 WHOLE_RUNS = 256
 """How many finished runs of a batch stay whole: those of a small one are as quick to read as ever."""
 
+KEPT_RUNS = 5_000
+"""How many stay in memory, packed, where the history has those that follow."""
+
+_NEVER = float("nan")
+
+
+class Results(Lazy[RunResult]):
+    """The results of a batch in the order in which they came in; after the first ones packed. Once they are `read_from`
+    the history that is written, no more than `KEPT_RUNS` stay in memory, and what is not written."""
+
+    def __init__(self) -> None:
+        self._kept: list[RunResult] = []
+        self._let_go: LetGo | None = None
+        self._in_common: InCommon | None = None
+
+    def read_from(self, file: Path, handle: BatchHandle) -> None:
+        """From now on, what is written there is read from there: without secrets."""
+        from workbench.evaluation.stored_runs import LetGo  # on use, as below
+
+        self._let_go = LetGo(file, handle)
+
+    def append(self, result: RunResult) -> None:
+        """Add a run that is over."""
+        if len(self._kept) < WHOLE_RUNS:
+            self._kept.append(result)
+            return
+        if self._in_common is None:
+            from workbench.grading.packed import InCommon  # on use: most batches are smaller
+
+            self._in_common = InCommon()
+        packed = self._in_common.packed(result)
+        if self._let_go is not None and len(self._kept) >= KEPT_RUNS:
+            self._let_go.take(packed)
+        else:
+            self._kept.append(packed)
+
+    @property
+    def are_in_memory(self) -> bool:
+        """Whether all of them are."""
+        return not self._let_go
+
+    def __len__(self) -> int:
+        return len(self._kept) + len(self._let_go or ())
+
+    def at(self, index: int) -> RunResult:
+        kept = len(self._kept)
+        if index < kept or self._let_go is None:
+            return self._kept[index]
+        return self._let_go.result(index - kept)
+
 
 @dataclass
 class Outcome:
     """What a batch has come to so far, out of its events."""
 
-    results: list[RunResult] = field(default_factory=list)
-    """In the order in which they came in; after the first ones packed."""
+    results: Results = field(default_factory=Results)
     interrupted: bool = False
     started_at: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="milliseconds"))
     """When it began, as its history has it, if it is recorded: ISO 8601, UTC."""
@@ -50,15 +104,14 @@ class Outcome:
     """Its number in the history, if it is recorded."""
     unrecorded: int = 0
     """How many of these runs the history lacks."""
-    times_ms: dict[str, tuple[float | None, float | None]] = field(default_factory=dict)
-    """When each run began and was over, by its id, in milliseconds since 1970."""
+    times_ms: tuple[array[float], array[float]] = field(default_factory=lambda: (array("d"), array("d")))
+    """When each run began and was over, in milliseconds since 1970, in the order of `results`."""
     took_s: float = 0.0
     start_up_s: float = 0.0
     """How much of that something was starting up."""
     _began_s: float = field(default_factory=time.monotonic)
     _starting: set[int] = field(default_factory=set)
     _starting_since_s: float = 0.0
-    _in_common: InCommon | None = None
 
     def begin(self) -> None:
         """The batch begins now."""
@@ -72,8 +125,9 @@ class Outcome:
         """Take in what happened."""
         match event:
             case RunDone(result=result, began_ms=began_ms, ended_ms=ended_ms):
-                self.results.append(self._kept(result))
-                self.times_ms[result.run_id] = began_ms, ended_ms
+                self.results.append(result)
+                for column, time_ms in zip(self.times_ms, (began_ms, ended_ms), strict=True):
+                    column.append(_NEVER if time_ms is None else time_ms)
             case StartUp(number=number, took_ms=took_ms):
                 # Several things that start up at the same time count once.
                 now = time.monotonic()
@@ -88,15 +142,6 @@ class Outcome:
             case _:
                 pass
 
-    def _kept(self, result: RunResult) -> RunResult:
-        if len(self.results) < WHOLE_RUNS:
-            return result
-        if self._in_common is None:
-            from workbench.grading.packed import InCommon  # on use: most batches are smaller
-
-            self._in_common = InCommon()
-        return self._in_common.packed(result)
-
     def end(self, runtime: Runtime, name: str) -> None:
         """Take over what the history says of the batch, once the runtime is closed or the history has settled."""
         self.unrecorded = runtime.missing_in_history(name)
@@ -108,18 +153,18 @@ class Outcome:
         return timing_of(self.took_s * 1000, self.start_up_s * 1000, self.figures)
 
     @property
-    def figures(self) -> list[RunSummary]:
-        """The figures of all runs."""
-        return [*self.figures_by_run.values()]
+    def figures(self) -> Sequence[RunSummary]:
+        """The figures of all runs, in the order of `results`."""
+        return Mapped(range(len(self.results)), self._figures_at)
+
+    def _figures_at(self, index: int) -> RunSummary:
+        began_ms, ended_ms = (None if column[index] != column[index] else column[index] for column in self.times_ms)
+        return summary_of(self.results[index], began_ms=began_ms, ended_ms=ended_ms)
 
     @property
-    def figures_by_run(self) -> dict[str, RunSummary]:
-        """The figures of all runs, by their ids."""
-        times = ((result, *self.times_ms[result.run_id]) for result in self.results)
-        return {
-            result.run_id: summary_of(result, began_ms=began_ms, ended_ms=ended_ms)
-            for result, began_ms, ended_ms in times
-        }
+    def figures_by_run(self) -> Iterator[tuple[str, RunSummary]]:
+        """The figures of all runs, with their ids."""
+        return ((result.run_id, run) for result, run in zip(self.results, self.figures, strict=True))
 
     @property
     def recorded_as(self) -> str | None:
@@ -133,7 +178,7 @@ class Outcome:
         from workbench.evaluation.stopping import watch_of  # on use: most plans make all their runs
 
         watch, places = watch_of(plan), plan.places
-        for run_id, run in self.figures_by_run.items():
+        for run_id, run in self.figures_by_run:
             if watch is not None:
                 watch.take(places[run_id], run)
         return watch
@@ -141,7 +186,7 @@ class Outcome:
     def report(self, plan: Plan, against: AgainstBaseline | None = None) -> Report:
         """Return the report on the plan's batch, the runs of it that were over before among them."""
         return Report(
-            runs=plan.whole(self.results),
+            runs=plan.whole(self.results) if self.results.are_in_memory else PlannedRuns(plan, self.results),
             suites={str(file.path): file.suite for file in plan.files if file.suite is not None},
             started_at=self.started_at,
             min_score=plan.min_score,

@@ -289,6 +289,10 @@ class Runtime:
         handle = self._handles.get(batch)
         return handle.number if handle is not None else None
 
+    def handle_of(self, batch: str) -> BatchHandle | None:
+        """Return what the history knows a batch by; `None` without a history."""
+        return self._handles.get(batch)
+
     def missing_in_history(self, batch: str) -> int:
         """Return how many finished runs of a batch the history lacks; final once the runtime is closed."""
         handle = self._handles.get(batch)

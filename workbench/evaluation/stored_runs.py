@@ -1,5 +1,5 @@
-"""The runs of a stored batch for a report: their figures in columns, all else read from the history when it is asked
-for."""
+"""The runs of a stored batch for a report, and those of a large one that goes on: their figures in columns, all else
+read from the history when it is asked for."""
 
 from __future__ import annotations
 
@@ -8,16 +8,18 @@ from array import array
 from collections import deque
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from workbench.batches.recorded import result_of_recording
-from workbench.evaluation.plan import FinishedRun
+from workbench.evaluation.plan import FinishedRun, LazyRuns
 from workbench.grading.grade import RunResult
-from workbench.grading.lazy import Codes, Lazy, Mapped
+from workbench.grading.lazy import Codes, Mapped
 from workbench.grading.packed import FACTS, KEPT
 from workbench.history.database import Say
 from workbench.history.history import History
-from workbench.history.records import DamagedError, Regrade, RunRow
+from workbench.history.open_file import BatchHandle
+from workbench.history.records import DamagedError, HistoryError, Regrade, RunRow
 from workbench.suite.model import Case
 from workbench.trajectory.messages import Usage
 from workbench.trajectory.recording import Recording
@@ -38,13 +40,13 @@ _READ = ("trajectory", "grades", "judgements", "steps", "redacted")
 
 
 class StoredResult(RunResult):
-    """A result in the columns of `StoredRuns`, equal to the one that is stored. Making one from fields makes a whole
+    """A result in `Columns`, equal to the one that is stored. Making one from fields makes a whole
     one."""
 
     __slots__ = ("_index", "_runs")
 
     _index: int
-    _runs: StoredRuns
+    _runs: Columns
 
     def __new__(cls, *values: Any, **named: Any) -> RunResult:  # type: ignore[misc]
         return RunResult(*values, **named)
@@ -72,23 +74,12 @@ class StoredResult(RunResult):
         return replace, (self.whole,)
 
 
-class StoredRuns(Lazy[FinishedRun]):
-    """The finished runs of a batch in the order of its plan, each with the case that graded it, where its suite can
-    still be read: some hundred bytes for each. To be used on any thread."""
+class Columns:
+    """The figures of finished runs, some hundred bytes for each; `file` is the history that has all else. To be used on
+    any thread."""
 
-    def __init__(
-        self,
-        history: History,
-        rows: Sequence[RunRow],
-        grading: Regrade | None,
-        cases: Mapping[str, Mapping[str, Case]],
-        damaged: Say,
-    ) -> None:
-        """Read each run once. What is damaged is left out, and `damaged` is told. `cases` are those of suites, by their
-        paths and ids. Raises HistoryError, and RecordingError for a result that cannot be read."""
-        self._file, self._opened = history.file, threading.local()
-        self._rows, self._grading, self._cases = rows, grading, cases
-        self._places = array("L")
+    def __init__(self, file: Path) -> None:
+        self._file, self._opened = file, threading.local()
         self._together: Codes[Hashable] = Codes()
         self._of_case: Codes[Hashable] = Codes()
         self._alone: tuple[Codes[Hashable], ...] = tuple(Codes() for _ in _ALONE)
@@ -98,17 +89,9 @@ class StoredRuns(Lazy[FinishedRun]):
         self._run_ids: dict[int, str] = {}
         """Those that are no numbers."""
         self._looked_at: deque[tuple[int, RunResult]] = deque(maxlen=4)
-        for place, row in enumerate(rows):
-            if row.figures is not None:
-                try:
-                    result = result_of_row(row, history.recording(row, grading))
-                except DamagedError as error:
-                    damaged(str(error))
-                else:
-                    self._add(place, result)
 
-    def _add(self, place: int, result: RunResult) -> None:
-        self._places.append(place)
+    def add(self, result: RunResult) -> None:
+        """Add the figures of a run."""
         self._together.append(tuple([getattr(result, name) for name in _TOGETHER]))
         self._of_case.append(tuple([getattr(result, name) for name in _OF_CASE]))
         for codes, name in zip(self._alone, _ALONE, strict=True):
@@ -128,11 +111,7 @@ class StoredRuns(Lazy[FinishedRun]):
         self._run_numbers.append(int(number))
 
     def __len__(self) -> int:
-        return len(self._places)
-
-    def at(self, index: int) -> FinishedRun:
-        result = self.result(index)
-        return FinishedRun(self._rows[self._places[index]].place, self.case_of(result), result)
+        return len(self._run_numbers)
 
     def result(self, index: int) -> RunResult:
         """Returns the result of a run, by its index."""
@@ -146,10 +125,6 @@ class StoredRuns(Lazy[FinishedRun]):
         """The results of all runs."""
         return Mapped(range(len(self)), self.result)
 
-    def case_of(self, result: RunResult) -> Case | None:
-        """Returns the case by which a run was graded."""
-        return self._cases.get(result.suite, {}).get(result.case_id)
-
     def whole(self, index: int) -> RunResult:
         """Returns the result of a run with all that is stored. Raises HistoryError, and RecordingError."""
         for known, result in tuple(self._looked_at):
@@ -158,10 +133,12 @@ class StoredRuns(Lazy[FinishedRun]):
         history: History | None = getattr(self._opened, "history", None)
         if history is None:
             history = self._opened.history = History(self._file)
-        row = self._rows[self._places[index]]
-        result = result_of_row(row, history.recording(row, self._grading))
+        result = self._read(history, index)
         self._looked_at.append((index, result))
         return result
+
+    def _read(self, history: History, index: int) -> RunResult:
+        raise NotImplementedError
 
     # The figures of a run, by its index.
 
@@ -189,6 +166,88 @@ class StoredRuns(Lazy[FinishedRun]):
         return None if counts[0] < 0 else Usage(*counts)
 
 
+class StoredRuns(Columns, LazyRuns):
+    """The finished runs of a batch in the order of its plan, each with the case that graded it, where its suite can
+    still be read."""
+
+    def __init__(
+        self,
+        history: History,
+        rows: Sequence[RunRow],
+        grading: Regrade | None,
+        cases: Mapping[str, Mapping[str, Case]],
+        damaged: Say,
+    ) -> None:
+        """Read each run once. What is damaged is left out, and `damaged` is told. `cases` are those of suites, by their
+        paths and ids. Raises HistoryError, and RecordingError for a result that cannot be read."""
+        super().__init__(history.file)
+        self._rows, self._grading, self._cases = rows, grading, cases
+        self._places = array("L")
+        for place, row in enumerate(rows):
+            if row.figures is not None:
+                try:
+                    result = result_of_row(row, history.recording(row, grading))
+                except DamagedError as error:
+                    damaged(str(error))
+                else:
+                    self._places.append(place)
+                    self.add(result)
+
+    def at(self, index: int) -> FinishedRun:
+        result = self.result(index)
+        return FinishedRun(self._rows[self._places[index]].place, self.case_of(result), result)
+
+    def case_of(self, result: RunResult) -> Case | None:
+        return self._cases.get(result.suite, {}).get(result.case_id)
+
+    def _read(self, history: History, index: int) -> RunResult:
+        row = self._rows[self._places[index]]
+        return result_of_row(row, history.recording(row, self._grading))
+
+
+class LetGo(Columns):
+    """Runs of a batch that goes on, of which the history that is written has all but the figures: of a run that it has
+    not, everything is here."""
+
+    def __init__(self, file: Path, handle: BatchHandle) -> None:
+        super().__init__(file)
+        self._handle = handle
+        self._here: dict[int, RunResult] = {}
+        self._unwritten: deque[int] = deque()
+        """Their indices."""
+
+    def take(self, result: RunResult) -> None:
+        """Add a run that is over. Of two others it is found out whether they are written."""
+        index = len(self)
+        self.add(result)
+        self._here[index] = result
+        self._unwritten.append(index)
+        for _ in range(min(2, len(self._unwritten))):
+            first = self._unwritten.popleft()
+            if self._handle.has(self._here[first].run_id):
+                del self._here[first]
+            else:
+                self._unwritten.append(first)
+
+    @property
+    def here(self) -> int:
+        """How many runs are here with everything."""
+        return len(self._here)
+
+    def whole(self, index: int) -> RunResult:
+        result = self._here.get(index)
+        return super().whole(index) if result is None else getattr(result, "whole", result)
+
+    def _read(self, history: History, index: int) -> RunResult:
+        number, place = self._handle.number, self._handle.places[self._run_id(0, index)]
+        row = history.run_at(number, place) if number is not None else None
+        if row is None or row.figures is None:
+            raise HistoryError(f"the history {self._file} no longer has run {place + 1} of the batch that was recorded")
+        # By what it is found stays as it was.
+        kept = {name: getattr(self.result(index), name) for name in KEPT}
+        return replace(result_of_row(row, history.recording(row)), **kept)
+
+
 _TOKENS = ("input_tokens", "output_tokens", "cached_input_tokens", "reasoning_tokens")
 
 
@@ -201,12 +260,12 @@ def _whole(name: str) -> property:
 
 
 for _find, _names in (
-    (StoredRuns._of_all, _TOGETHER),
-    (StoredRuns._case_word, _OF_CASE),
-    (StoredRuns._rare, _ALONE),
-    (StoredRuns._number, _NUMBERS),
-    (StoredRuns._run_id, ("run_id",)),
-    (StoredRuns._usage, ("usage",)),
+    (Columns._of_all, _TOGETHER),
+    (Columns._case_word, _OF_CASE),
+    (Columns._rare, _ALONE),
+    (Columns._number, _NUMBERS),
+    (Columns._run_id, ("run_id",)),
+    (Columns._usage, ("usage",)),
 ):
     for _position, _name in enumerate(_names):
         setattr(StoredResult, _name, _known(_find, _position))

@@ -42,6 +42,23 @@ class BatchHandle:
     started_at: str | None = None
     claim: Claim | None = field(default=None, repr=False)
     resumed_by: ResumedBy = "run"
+    _written: bytearray = field(default_factory=bytearray, repr=False)
+    """For each place, whether its run was written, as far as one was."""
+
+    def has(self, run_id: str) -> bool:
+        """Returns whether a run is in the history for certain."""
+        place = self.places[run_id]
+        return place < len(self._written) and bool(self._written[place])
+
+    def wrote(self, run_id: str) -> None:
+        """A run is in the history."""
+        place = self.places[run_id]
+        self._written.extend(bytes(max(place + 1 - len(self._written), 0)))
+        self._written[place] = 1
+
+    def lost(self) -> None:
+        """No run is in the history any more."""
+        self._written.clear()
 
     def release(self) -> None:
         """Release the batch for others."""
@@ -130,8 +147,9 @@ class OpenHistory:
                     self._write_within(connection, entry)
         for entry in entries:
             match entry:
-                case WriteRun(handle=handle):
+                case WriteRun(handle=handle, run=run):
                     self._written[handle] += 1
+                    handle.wrote(run.run_id)
                 case EndBatch(handle=handle):
                     handle.release()
                     self._going_on.pop(handle, None)
@@ -197,6 +215,7 @@ class OpenHistory:
             if handle.number is not None and is_batch(connection, handle.number, started_at):
                 continue
             self.lost[handle] += self._written.pop(handle, 0)
+            handle.lost()
             if batch is not None:
                 self._begin(connection, handle, batch)
             else:

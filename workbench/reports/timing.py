@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
-from workbench.analysis.comparison import busy_ms, cells_of
+from workbench.analysis.comparison import busy_ms, cells_of, runs_of_models
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import GRADED
 from workbench.grading.run_summary import RunSummary
@@ -21,10 +21,13 @@ class Timing:
     """Graded cases divided by the time in which at least one run was going on; `None` without any."""
 
 
-def timing_of(took_ms: float, start_up_ms: float, runs: Iterable[RunSummary]) -> Timing:
+def timing_of(took_ms: float, start_up_ms: float, runs: Sequence[RunSummary]) -> Timing:
     """Returns the timing of a batch with these runs."""
-    runs = tuple(runs)
-    graded = sum(cell.status in GRADED for cell in cells_of(runs).values())
+    graded = sum(
+        cell.status in GRADED
+        for indices in runs_of_models(runs, by_suite=True).values()
+        for cell in cells_of(runs[index] for index in indices).values()
+    )
     minutes = busy_ms(runs) / 60_000
     return Timing(round(took_ms, 3), round(start_up_ms, 3), graded / minutes if graded and minutes else None)
 
