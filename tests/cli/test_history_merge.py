@@ -43,9 +43,10 @@ def test_the_merged_batch_is_that_of_one_machine_with_its_gates_reports_and_base
     assert 'tests="2" failures="1"' in (program.folder / "r.xml").read_text()
     shown = program.run("history", "show", "now")
     assert "merged from 4 of 4 shards, plan monday" in shown.stdout
-    again = program.run("history", "merge", "shards", "--baseline", "main", "--fail-on", "regression")
+    again = program.run("history", "merge", "shards", "--baseline", "main", "--fail-on", "regression", "--name", "main")
     assert "6 of 6 runs, 0 of them new" in again.stderr
-    assert "against main" in again.stdout.lower() or "main" in again.stdout
+    assert "against the baseline #1 main" in again.stdout, "it takes the name only then"
+    assert program.run("history", "show", "main").stdout.startswith("#2 main")
     assert again.returncode == 1, "the gate is missed still"
     easier = program.run("history", "merge", "shards", "--min-score", "0.2", "-q")
     assert easier.returncode == 0
@@ -77,6 +78,7 @@ def test_what_a_killed_shard_lacks_is_made_by_it_by_another_or_by_the_merged_bat
     merged = program.run("history", "merge", "killed.sqlite3", "-q")
     assert merged.returncode == 130
     assert "2 runs missing: merge what has them too, or 'workbench run --resume 1' makes them" in merged.stderr
+    assert "shard 1/1, batch 1 of killed.sqlite3 lacks 2 of its 3 runs\n" in merged.stderr
     program.run("run", "--resume", "--history", "killed.sqlite3")
     merged = program.run("history", "merge", "killed.sqlite3", "-q")
     assert "3 of 3 runs, 2 of them new" in merged.stderr
@@ -127,7 +129,10 @@ def test_what_cannot_be_merged_is_said_with_the_way_out(program: Program, tmp_pa
     several = program.run("history", "merge", one, two)
     assert several.returncode == 2
     assert "these are shards of several plans" in several.stderr
-    assert "the first two differ in suite weather.toml; give" in several.stderr
+    assert "the first two differ in suite weather.toml; choose one, as with --plan " in several.stderr
+    plan = several.stderr.partition("--plan ")[2].partition(",")[0]
+    chosen = program.run("history", "merge", one, two, "--plan", plan, "--no-report", "--history", "chosen.sqlite3")
+    assert (chosen.returncode, "1 of 1 run, 1 of them new" in chosen.stderr) == (0, True), "both have the id monday"
     program.write("broken.sqlite3", "nonsense " * 200)
     some = program.run("history", "merge", one, "broken.sqlite3", "-q")
     assert (some.returncode, "left out: " in some.stderr, "1 of 1 run, 1 of them new" in some.stderr) == (2, True, True)

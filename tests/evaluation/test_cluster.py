@@ -292,6 +292,8 @@ def test_the_command_line_starts_workers_of_its_own_and_says_what_does_not_go(
     for what, why in refusals:
         with pytest.raises(OptionsError, match=why):
             RunOptions(**{"suites": ("weather.toml",), "cluster": "local:2", **what})
+    with pytest.raises(ClusterError, match=r"no certificates for tls: name them in its settings, distributed.comm.tls"):
+        asyncio.run(dask.DaskCluster(cluster_address("tls://127.0.0.1:1")).open())
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(ClusterError, match=r"pip install 'toolcall-workbench\[cluster\]'"):
         asyncio.run(dask.DaskCluster(cluster_address("local:2")).open())

@@ -45,7 +45,9 @@ def execute(options: Options, command: HistoryCommand) -> int:
         command.warn(f"--fail-on {options.fail_on} needs a batch to compare with: give --baseline NAME too")
         return USAGE
     output = options.output
-    if options.no_report and (output.form or output.file or output.beside or options.baseline or options.min_score):
+    if options.no_report and (
+        output.form or output.file or output.beside or options.baseline or options.min_score is not None
+    ):
         command.warn("--no-report decides nothing and writes nothing: leave it out, or the options of the report")
         return USAGE
     shards, is_whole = _shards(options, command)
@@ -55,18 +57,18 @@ def execute(options: Options, command: HistoryCommand) -> int:
     if not merged.number:
         command.warn("nothing was merged")
         return USAGE
-    if options.name is not None:
-        name_batch(command.file, merged.number, options.name, command.warn)
     with command.history() as history:
         batch = history.batch(f"#{merged.number}")
         for line in _lines(batch, merged, history_option(command.file)):
             command.warn(line)
-        if options.no_report:
+        damaged: list[str] = []
+        report = None if options.no_report else _report(history, batch, options, command, damaged)
+        if options.name is not None:  # the baseline may have lost that name to it, and is known by now
+            name_batch(command.file, merged.number, options.name, command.warn)
+        if report is None:
             return OK if is_whole and not merged.damaged else USAGE
         if not options.output.can_write(batch.planned):
             return USAGE
-        damaged: list[str] = []
-        report = _report(history, batch, options, command, damaged)
         is_whole = deliver_report(report, options.output) and is_whole and not merged.damaged
     command.warn_of_damage(damaged)
     return report.exit_code if is_whole and not damaged else USAGE
@@ -95,8 +97,8 @@ def _shards(options: Options, command: HistoryCommand) -> tuple[list[StoredShard
         first, second, *_ = of_plans.values()
         apart = ", ".join(what_differs(first, second)) or "something in their settings"
         raise HistoryError(
-            f"nothing was merged: these are shards of several plans: {listed}; the first two differ in {apart}; give "
-            "--plan ID, or the files of one plan"
+            f"nothing was merged: these are shards of several plans: {listed}; the first two differ in {apart}; choose "
+            f"one, as with --plan {first.uid[:8]}, or give the files of one plan"
         )
     for shard in chosen:
         if shard.goes_on:
@@ -128,6 +130,7 @@ def _lines(batch: BatchRow, merged: Merged, option: str) -> Iterator[str]:
             f"{counted(batch.missing, 'run')} missing: merge what has them too, or "
             f"'workbench run --resume {batch.number}{option}' makes them"
         )
+        yield from merged.unfinished
     yield from merged.named
     if merged.second:
         yield (

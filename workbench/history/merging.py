@@ -24,6 +24,7 @@ from workbench.history.outline import Outline
 from workbench.history.packing import unpacked
 from workbench.history.records import HistoryError, MergedShards, ShardRef, count_name
 from workbench.history.rows import insert_suite, write_plan
+from workbench.suite.numerals import counted
 from workbench.trajectory.typed_json import compact_json, parsed_json
 
 MOST_NAMED = 20
@@ -42,6 +43,7 @@ _READERS: Mapping[str, columns.Reader] = {
     name: columns.RUN.get(name, columns.text) for name in _FOUND if name not in ("case_id", "model")
 }
 _PLANNED = "FROM batches JOIN plans ON batch = id WHERE uid IS NOT NULL"
+_LACKS = "count(*) FILTER (WHERE status IS NULL OR status = 'stopped')"
 _DAMAGE = (ValueError, TypeError, LookupError, ArithmeticError, RecursionError)
 
 
@@ -65,13 +67,14 @@ class StoredShard:
 @dataclass
 class Merged:
     """What merging came to. `number` is the batch in the history, `taken` how many results are new in it; `second`
-    counts runs of which there was another result already, and some of them are `named`. `kept` says which shards stay
-    in the history beside it, and `damaged` what was left out."""
+    counts runs of which there was another result already, and some of them are `named`. `unfinished` says which shards
+    have not made all of their runs, `kept` which stay in the history beside it, and `damaged` what was left out."""
 
     number: int = 0
     taken: int = 0
     second: int = 0
     named: list[str] = field(default_factory=list)
+    unfinished: list[str] = field(default_factory=list)
     kept: list[str] = field(default_factory=list)
     damaged: list[str] = field(default_factory=list)
     programs: set[str] = field(default_factory=set)
@@ -186,6 +189,7 @@ class _Merging:
         started_at, program, settings, name = map(columns.text, (*row[:3], row[3] or ""))
         outline = unpacked(row[5])
         of_source = _ids(row[4])
+        planned, lacks = next(self._read(f"SELECT count(*), {_LACKS} FROM runs WHERE batch = ?", self._shard.number))
         before = self._merged.taken, self._merged.second, len(self._merged.named), len(self._merged.damaged)
         try:
             with self._claimed_own() as own, transaction(self._target):
@@ -212,6 +216,8 @@ class _Merging:
             raise
         self._merged.number = number
         self._merged.programs.add(program)
+        if lacks and self._shard.ref is not None:
+            self._merged.unfinished.append(f"{self._shard} lacks {lacks:,} of its {counted(planned, 'run')}")
 
     def _read(self, statement: str, *values: int) -> Iterator[tuple[Any, ...]]:
         """Rows of the shard's history. Raises ValueError for a file that is damaged."""
@@ -417,8 +423,7 @@ class _Merging:
     def _end(self, number: int, started_at: str) -> None:
         """The batch began with its first shard, and ends when nothing is missing in it."""
         missing, last_ms = self._target.execute(
-            "SELECT count(*) FILTER (WHERE status IS NULL OR status = 'stopped'), max(ended_ms) FROM runs"
-            " WHERE batch = ?",
+            f"SELECT {_LACKS}, max(ended_ms) FROM runs WHERE batch = ?",
             (number,),
         ).fetchone()
         ended_at = None

@@ -102,8 +102,13 @@ class DaskCluster:
         )
 
     async def _connect(self) -> None:
-        from distributed import Client
+        from distributed import Client, Security
 
+        if self._address.text.startswith("tls:") and not Security().get_connection_args("client")["ssl_context"]:
+            raise ValueError(
+                "dask has no certificates for tls: name them in its settings, distributed.comm.tls, in a file such as "
+                "~/.config/dask/tls.yaml"
+            )
         client = Client(self._address.text, asynchronous=True, timeout=CONNECT_TIMEOUT_S, set_as_default=False)
         self._client = await self._open.enter_async_context(client)
         for _ in range(int(WORKERS_TIMEOUT_S / 0.2)):
