@@ -78,6 +78,8 @@ ATTEMPTS = (
     "import sqlite3; sqlite3.connect('runs.db')",
     "from workbench.history.database import open_for_writing; open_for_writing(pathlib.Path('runs.db'), print)",
     "from workbench.evaluation.runtime import Runtime; Runtime(print, None)",
+    "import ctypes; ctypes.CDLL(None)",
+    "import ctypes; ctypes.pythonapi.system(b'touch made')",
 )
 
 
@@ -87,6 +89,8 @@ import pathlib
 from workbench.config.read_only import ReadOnlyError, become_read_only
 from workbench.history.records import HistoryError
 become_read_only(pathlib.Path("log"))
+from dateutil import parser  # imports ctypes: moments are compared in audits and comparisons
+assert parser.parse("2026-03-02").year == 2026
 for attempt in {ATTEMPTS!r}:
     try:
         exec(attempt)

@@ -33,7 +33,7 @@ _REFUSED = frozenset(
         *("os.utime", "os.setxattr", "os.removexattr", "os.kill", "os.startfile", "pty.spawn"),
         *("shutil.move", "shutil.rmtree", "shutil.copyfile", "tempfile.mkstemp", "tempfile.mkdtemp"),
         *("socket.bind", "socket.sendto", "socket.sendmsg", "socket.getaddrinfo", "socket.gethostbyname"),
-        *("ctypes.dlopen", "webbrowser.open"),
+        *("ctypes.dlopen", "ctypes.dlsym", "webbrowser.open"),
     }
 )
 
@@ -65,6 +65,8 @@ def become_read_only(log: Path, sockets: Sequence[Path] = ()) -> None:
     """Make this process one that only shows, for the rest of its life. It still writes its `log`, a folder, and
     connects to sockets in the folders `sockets`, over which other processes tell what they do."""
     global _is_read_only
+    import ctypes  # noqa: F401 (opens the program's own library, and others such as dateutil import it later)
+
     _is_read_only = True
     sys.dont_write_bytecode = True
     log.mkdir(parents=True, exist_ok=True)

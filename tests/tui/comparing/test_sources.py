@@ -296,7 +296,9 @@ async def test_of_a_cell_that_is_not_over_the_run_that_goes_on_is_opened() -> No
     book.apply(BatchStarted("b", runs))
     book.apply(done(runs[0], "passed", 1.0))
     book.apply(RunEvent(Event(runs[2].run_id, 0, 0.0, RequestStarted(1))))
-    assert (await live(book).source.open_run((str(PATH), "one", "a"))).run_id == runs[2].run_id
+    source, key = live(book).source, (str(PATH), "one", "a")
+    assert (await source.open_run(key)).run_id == runs[2].run_id
+    assert source.going(key) == [2]
 
 
 async def test_a_batch_of_the_history_has_its_cells_and_opens_its_runs(tmp_path: Path) -> None:

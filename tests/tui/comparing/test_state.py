@@ -67,6 +67,9 @@ class Table:
     def why_nothing_runs(self) -> str | None:
         return None
 
+    def going(self, key: CellKey) -> Sequence[int]:
+        return ()
+
     async def open_run(self, key: CellKey, repeat: int | None = None) -> RunRecord:
         raise LookupError
 

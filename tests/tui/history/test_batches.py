@@ -51,6 +51,13 @@ def numbers(state: HistoryList) -> list[int]:
     return [batch.number for batch in state.rows]
 
 
+@pytest.mark.parametrize(("width", "cut"), [(53, False), (36, True)])
+def test_the_name_of_a_model_is_cut_only_where_its_figures_leave_no_room(width: int, cut: bool) -> None:
+    batch = batch_of(1, part_of(29_000, 10_000))
+    (line,) = (row for row in history_lines.detail_lines(listed(batch), batch, width) if "✗10,000" in plain(row))
+    assert ("offline (baseline)" not in plain(line)) == cut and cells(line) <= width
+
+
 def test_the_newest_batch_stands_first_and_forks_are_hidden() -> None:
     state = listed(
         batch_of(1, part_of(3, 0)), batch_of(2, part_of(1, 0, cases=1), kind="fork"), batch_of(3, part_of(2, 1))

@@ -19,9 +19,9 @@ from workbench.tui.trajectory.screen import TrajectoryScreen
 
 
 @contextmanager
-def detached(folder: Path) -> Iterator[tuple[Path, Path, ToldBatch]]:
+def detached(folder: Path, suite: str = SMART_HOME) -> Iterator[tuple[Path, Path, ToldBatch]]:
     """A folder of suites, a history, and a batch of which one run is over and one has begun."""
-    suites, history = suites_in(folder, home=SMART_HOME), folder / "history.sqlite3"
+    suites, history = suites_in(folder, home=suite), folder / "history.sqlite3"
     state = folder / "state"
     folders = Folders(state, state / "log", state / "config", state / "data")
     with closing(ToldBatch(folders, history, suites / "home.toml", well())) as batch:
@@ -55,6 +55,23 @@ async def test_its_cells_fill_in_and_the_steps_of_a_run_stream(tmp_path: Path) -
             batch.end()
             await app.until(lambda: "Batch 1 has ended, with exit code 0" in app.screen)
             await app.until(lambda: dict(screen.totals.rows)["graded cases"] == ["3 of 3"] and "…" not in title(app))
+
+
+async def test_a_repeat_that_runs_is_offered_beside_those_that_are_over(tmp_path: Path) -> None:
+    often = SMART_HOME.replace('name = "Movie night"', 'name = "Movie night"\nrepeats = 3')
+    with detached(tmp_path, often) as (suites, history, batch):
+        batch.finish(1)
+        batch.go(2, slice(0, 2))
+        async with opened(suites, size=(80, 24), history=history) as app:
+            await app.press("h", "enter")
+            await app.until(lambda: "2/3 running" in cells_of(app, "Movie night"))
+            await app.press("enter")
+            await app.until(lambda: "Which run?" in app.screen and "3  … running" in app.screen)
+            await app.press("enter")
+            await app.until(lambda: isinstance(app.app.screen, TrajectoryScreen) and "running" in app.screen)
+            batch.go(2, slice(2, None))
+            batch.finish(2)
+            await app.until(lambda: "✓ passed 1.00" in app.screen)
 
 
 async def test_a_viewer_that_leaves_is_gone_and_what_is_told_holds_no_secret(tmp_path: Path) -> None:

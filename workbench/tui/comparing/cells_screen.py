@@ -30,22 +30,29 @@ if TYPE_CHECKING:
 
 
 class RepeatChoiceScreen(Dialog[int]):
-    """Asks for a repeat. The deciding one is preselected."""
+    """Asks for a repeat, also one of those under way, which are at `going`: the first of these is preselected, else the
+    deciding one."""
 
     TITLE_LINE: ClassVar[str] = "Which run?"
     DEFAULT_CSS = "RepeatChoiceScreen #repeats { max-height: 16; }"
 
-    def __init__(self, cell: Cell) -> None:
+    def __init__(self, cell: Cell, going: Sequence[int]) -> None:
         super().__init__(keys_line(("Enter", "show"), ("Esc", "leave")))
-        self._repeats = [run.repeat for run in cell.runs]
-        self._first = self._repeats.index(to_look_at(cell.runs))
-        self._options = [
-            Option(
+        options = {
+            run.repeat: Option(
                 f"{run.repeat + 1:>3}  {STATUS_SIGNS[run.status][0]} {run.status:<8} {score(run.score):>4}",
                 f"{duration(run.latency_ms) if run.latency_ms else '–':>8}  {one_line(run.reason or '')}",
             )
             for run in cell.runs
-        ]
+        }
+        options |= {
+            repeat: Option(f"{repeat + 1:>3}  {GLYPHS.running} running", "")
+            for repeat in going
+            if repeat not in options
+        }
+        self._repeats = sorted(options)
+        self._options = [options[repeat] for repeat in self._repeats]
+        self._first = self._repeats.index(min(going, default=to_look_at(cell.runs)))
 
     def body(self) -> ComposeResult:
         yield ChooseLines(self._options, self._first, widget_id="repeats")
@@ -129,7 +136,8 @@ class CellsScreen(FilterScreen[None]):
             return
         standing = self.state.at(key)
         cell = standing.cell if not standing.before else None
-        if cell is None or len(cell.runs) == 1:
+        going = self.state.source.going(key)
+        if cell is None or len({*going, *(run.repeat for run in cell.runs)}) == 1:
             self._ways.show_run(self, key, None)
             return
 
@@ -137,7 +145,7 @@ class CellsScreen(FilterScreen[None]):
             if repeat is not None:
                 self._ways.show_run(self, key, repeat)
 
-        self.stage.show(RepeatChoiceScreen(cell), show)
+        self.stage.show(RepeatChoiceScreen(cell, going), show)
 
     def do_timeline(self) -> None:
         """Show the case over time."""

@@ -112,6 +112,9 @@ class Source(Protocol):
     def why_nothing_runs(self) -> str | None:
         """Return why no case can be run and what to do, if that is up to the suites."""
 
+    def going(self, key: CellKey) -> Sequence[int]:
+        """Return the repeats of a cell that are running and can be shown."""
+
     async def open_run(self, key: CellKey, repeat: int | None = None) -> RunRecord:
         """Return a run of a cell; without `repeat`, the deciding one. Raises LookupError if there is none, HistoryError
         and RecordingError if it cannot be read."""
@@ -216,6 +219,9 @@ class LiveRuns:
         suite, case_id, model = key
         return self._book.by_model.of((Path(suite), case_id)).get(model, ())
 
+    def going(self, key: CellKey) -> Sequence[int]:
+        return [run.repeat for run in self.records(key) if run.stage == "running"]
+
     async def open_run(self, key: CellKey, repeat: int | None = None) -> RunRecord:
         runs = self.records(key)
         over = [run.figures for run in runs if run.figures is not None]
@@ -302,6 +308,10 @@ class StoredRuns:
             return Standing("running" if going else "to come", cell, len(rows), later=waits[1])
         return Standing("done" if cell is not None else "not run", cell, len(rows))
 
+    def going(self, key: CellKey) -> Sequence[int]:
+        records = {repeat: self._under_way(row) for repeat, row in self._rows.get(key, {}).items()}
+        return [repeat for repeat, record in records.items() if record is not None and record.stage == "running"]
+
     async def open_run(self, key: CellKey, repeat: int | None = None) -> RunRecord:
         cell, rows = self._cells.get(key), self._rows.get(key, {})
         wanted = to_look_at(cell.runs) if repeat is None and cell is not None else repeat
@@ -309,6 +319,8 @@ class StoredRuns:
             going = (record for row in rows.values() if (record := self._under_way(row)) is not None)
             if (record := next(going, None)) is not None:
                 return record
+        elif wanted in rows and (record := self._under_way(rows[wanted])) is not None:
+            return record
         if wanted is None or wanted not in rows or rows[wanted].figures is None:
             raise LookupError("this run never finished: none of it was stored")
         return await asyncio.to_thread(self._read_run, rows[wanted])

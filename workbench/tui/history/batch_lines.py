@@ -201,7 +201,7 @@ def _suites_and_models(state: HistoryList, batch: BatchRow, width: int) -> list[
         for part in parts:
             trend = state.trend(batch, part)
             trends = trends or len(trend) > 1
-            lines.append(_part_line(part, trend, min(label_cells, max(width // 3, 8)), width))
+            lines.append(_part_line(part, trend, label_cells, width))
     if trends:
         then = ", as they were graded when they ran" if state.regraded else ""
         lines += paragraph(
@@ -223,14 +223,12 @@ def _part_line(part: BatchPart, trend: Sequence[float], label_cells: int, width:
         if part.counts[status]:
             signs.append(Span(f" {sign}{part.counts[status]:,}", role))
     some = f"  {counted(part.cases, 'case')} of {part.suite.cases:,}" if not part.whole else ""
-    left: Line = (
-        Span(f"   {padded(cut_middle(model_label(part.model), label_cells), label_cells)}"),
-        Span(f"  {rate_text((part,)):>6}", "strong"),
-        *signs,
-        Span(some, "muted"),
-    )
+    figures: Line = (Span(f"  {rate_text((part,)):>6}", "strong"), *signs, Span(some, "muted"))
     line: Line = (Span(f" {sparkline(trend)} ", "accent"),) if len(trend) > 1 else EMPTY
-    return spread(left, line, width)
+    label_cells = min(label_cells, max(width - cells(figures) - cells(line) - 3, 8))
+    return spread(
+        (Span(f"   {padded(cut_middle(model_label(part.model), label_cells), label_cells)}"), *figures), line, width
+    )
 
 
 def _gradings(state: HistoryList, batch: BatchRow, width: int) -> list[Line]:
