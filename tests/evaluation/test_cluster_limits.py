@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from tests.providers.http.test_rate_limiter import World
 from workbench.evaluation.cluster.limits import LOST_S, EndpointLimits
+from workbench.evaluation.cluster.messages import SILENCE_S
+from workbench.evaluation.cluster_worker import Asked
 from workbench.providers.http.leases import LeasedLimiter
 
 
@@ -95,3 +97,14 @@ def test_parts_are_fair_and_what_a_lost_worker_had_rests_before_it_is_lent_again
     limits.take_back(one, (7.0,) * 200)
     again = limits.lend(2)
     assert again.at_once == 3 and again.waits_s is not None and min(again.waits_s) == 7.0
+
+
+def test_a_worker_that_was_frozen_until_it_was_given_up_does_not_take_old_questions_for_news() -> None:
+    now = [100.0]
+    asked = Asked(lambda: now[0])
+    now[0] += 500.0  # the first question may take long: all others are asked, too
+    assert asked.heard() and not asked.no_more
+    now[0] += SILENCE_S - 0.1
+    assert asked.heard()
+    now[0] += SILENCE_S + 0.1
+    assert asked.no_more and not asked.heard() and asked.no_more

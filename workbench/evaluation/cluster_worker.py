@@ -78,7 +78,7 @@ async def exchange(token: str, seen: int, told: bytes) -> bytes | None:
     """Hear some messages, and tell those after the number `seen`, each with its number, as soon as there are any.
     Returns `None` where nobody works for that errand any more."""
     node = _NODES.get(token)
-    if node is None:
+    if node is None or not node.asked.heard():
         return None
     messages: tuple[ToWorker, ...] = pickle.loads(told)
     for message in messages:
@@ -129,6 +129,27 @@ def _enlisted(errand: Errand) -> tuple[str, ...]:
     return problems
 
 
+class Asked:
+    """Whether anybody still asks. Once nobody did for too long, that is for good: the leases are somebody else's then,
+    and a process that was frozen must not take for news what was said to it meanwhile. `clock` returns seconds."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._until_s = clock() + FIRST_SILENCE_S
+
+    @property
+    def no_more(self) -> bool:
+        """Whether it has been too long."""
+        return self._clock() > self._until_s
+
+    def heard(self) -> bool:
+        """Somebody asks. Returns whether that is in time."""
+        now_s = self._clock()
+        if in_time := now_s <= self._until_s:
+            self._until_s = now_s + SILENCE_S
+        return in_time
+
+
 class Node:
     """Makes the runs of one errand."""
 
@@ -157,8 +178,7 @@ class Node:
         self._outbox: deque[tuple[int, FromWorker]] = deque()
         self._numbers = count(1)
         self._saying = threading.Lock()
-        self._heard_at_s: float | None = None
-        self._began_at_s = time.monotonic()
+        self.asked = Asked()
         self._batches: dict[int, Batch] = {}
         self._lent: dict[int, tuple[Lease, ...]] = {}
         self._closed = False
@@ -187,7 +207,7 @@ class Node:
         def on_hold(url: str, model: str, seconds: float) -> None:
             self._say(Hold(url, model, seconds))
 
-        self._leases = Leases(on_hold, lambda: not self._is_forgotten)
+        self._leases = Leases(on_hold, lambda: not self.asked.no_more)
         door = _PackingDoor(RunDoor(SuiteParts(self._secrets), self._door_cases))
         self._runtime = Runtime(
             _OutsideTeller(self._say, self._secrets, door, errand).take,
@@ -215,9 +235,8 @@ class Node:
             case GiveBack(lent=number):
                 self._runtime.on_engine(self._give_back(number))
 
-    async def news(self, seen: int) -> bytes:
-        """What was said after the message `seen`, which need not be told again."""
-        self._heard_at_s = time.monotonic()
+    async def news(self, seen: int) -> bytes | None:
+        """What was said after the message `seen`, which need not be told again; `None` when it is too late."""
         with self._saying:
             while self._outbox and self._outbox[0][0] <= seen:
                 self._outbox.popleft()
@@ -225,7 +244,8 @@ class Node:
             if self._outbox:
                 break
             await asyncio.sleep(LOOK_S)
-        self._heard_at_s = time.monotonic()
+        if not self.asked.heard():
+            return None
         with self._saying:
             return pickled(tuple(self._outbox[place] for place in range(min(len(self._outbox), MOST_TOLD))))
 
@@ -262,18 +282,11 @@ class Node:
                 self._runtime.stop_run(batch, None)
             self._runtime.close()
 
-    @property
-    def _is_forgotten(self) -> bool:
-        heard_at_s = self._heard_at_s
-        if heard_at_s is None:
-            return time.monotonic() - self._began_at_s > FIRST_SILENCE_S
-        return time.monotonic() - heard_at_s > SILENCE_S
-
     def _watch(self) -> None:
         never = threading.Event()
         while not self._closed:
             never.wait(LOOK_S * 10)
-            if self._is_forgotten:
+            if self.asked.no_more:
                 _logger.warning("nobody asks any more: stopping")
                 if _NODES.get(self._errand.token) is self:
                     del _NODES[self._errand.token]

@@ -46,7 +46,7 @@ AFTER_LOSSES = (LARGEST_PORTION, 20, 1)
 LOOK_S = 0.5
 """How often is looked which workers there are."""
 NO_WORKER_S = 120.0
-"""How long a cluster of this program's own may be without any worker: dask gives up one that dies while it starts."""
+"""How long a cluster of this program's own may be without any worker: each is started again and again meanwhile."""
 RETURNED_S = 0.25
 STOP_TIMEOUT_S = 5.0
 """How long workers may take to stop their runs."""

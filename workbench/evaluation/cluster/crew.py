@@ -24,6 +24,9 @@ from workbench.suite.disk import absolute
 MOST_SAID = 8
 """How many workers are quoted with what is wrong."""
 ENLIST_TIMEOUT_S = 120.0
+ASK_WITHIN_S = 30.0
+"""How long is waited for the first worker that can be asked: those that were there may all have ended just now."""
+ASK_AGAIN_S = 0.5
 END_TIMEOUT_S = 3.0
 """How long a worker may take to close servers and connections."""
 
@@ -75,8 +78,7 @@ class Crew:
             )
         await self.cluster.open()
         try:
-            workers = await self.cluster.workers()
-            answers = dict(zip(workers, await asyncio.gather(*map(self._asked, workers)), strict=True))
+            answers = await self._answers()
         except UnreachableError as error:
             await self.cluster.close()
             raise ClusterError(f"the cluster cannot be used: {error}") from error
@@ -91,11 +93,23 @@ class Crew:
         enlisted = frozenset(worker for worker, reasons in answers.items() if reasons == ())
         if not problems and not enlisted:
             problems = [f"worker {worker} cannot be asked: {why}" for worker, why in answers.items()]
+            problems = problems or ["no worker of the cluster is left: each ended before it could be asked"]
         if problems:
             await self.close(enlisted)
             more = len(problems) - MOST_SAID
             raise ClusterError(*problems[:MOST_SAID], *([f"and {more} more"] if more > 0 else []))
         return enlisted
+
+    async def _answers(self) -> dict[str, tuple[str, ...] | UnreachableError]:
+        """What each worker says; all are asked again as long as every one of them ends meanwhile."""
+        until_s = asyncio.get_running_loop().time() + ASK_WITHIN_S
+        while True:
+            workers = await self.cluster.workers()
+            answers = dict(zip(workers, await asyncio.gather(*map(self._asked, workers)), strict=True))
+            answered = any(isinstance(reasons, tuple) for reasons in answers.values())
+            if answered or asyncio.get_running_loop().time() > until_s:
+                return answers
+            await asyncio.sleep(ASK_AGAIN_S)
 
     async def _asked(self, worker: str) -> tuple[str, ...] | UnreachableError:
         try:

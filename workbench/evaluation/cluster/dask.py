@@ -6,12 +6,11 @@ from __future__ import annotations
 import asyncio
 import importlib
 import logging
-import os
 import platform
 import pydoc
 import signal
-from collections.abc import Callable, Iterable
-from contextlib import AsyncExitStack, suppress
+from collections.abc import Callable
+from contextlib import AsyncExitStack
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -24,7 +23,6 @@ _logger = logging.getLogger(__name__)
 CONNECT_TIMEOUT_S = 10.0
 WORKERS_TIMEOUT_S = 10.0
 """How long the first worker may take to be there."""
-START_TIMEOUT_S = 60.0
 CALL_TIMEOUT_S = 30.0
 CLOSE_TIMEOUT_S = 4.0
 
@@ -52,7 +50,6 @@ class DaskCluster:
         self._address = address
         self._open = AsyncExitStack()
         self._client: Any = None
-        self._local: Any = None
 
     async def open(self) -> None:
         """Start the workers, or connect to the scheduler. Raises ClusterError."""
@@ -71,34 +68,34 @@ class DaskCluster:
 
     async def _start(self) -> None:
         import dask
-        from distributed import Client, LocalCluster, Security
+        from distributed import Client, Scheduler, Security
+
+        from workbench.evaluation.cluster.local import LocalWorkers
 
         # Whoever reaches a scheduler has code run: with certificates of its own, that is this program alone.
         security = await asyncio.to_thread(Security.temporary)
         # Ctrl+C reaches the whole group. Workers inherit from this thread that it does not reach them, until they
         # ignore it.
-        signal.pthread_sigmask(signal.SIG_BLOCK, FOR_THE_PROGRAM)
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, FOR_THE_PROGRAM)
+        self._open.callback(signal.pthread_sigmask, signal.SIG_SETMASK, before)
         # dask imports from where it works, which is a folder that anybody may have made, unless it is told otherwise.
         own = self._open.enter_context(TemporaryDirectory(prefix="workbench-", ignore_cleanup_errors=True))
-        with dask.config.set({**_CONFIG, "temporary-directory": own}):
-            cluster = LocalCluster(
-                n_workers=self._address.workers,
-                threads_per_worker=1,
-                host="127.0.0.1",
-                protocol="tls",
-                security=security,
-                dashboard_address=None,
-                worker_dashboard_address=None,
-                scheduler_kwargs={"dashboard": False, "dashboard_address": "127.0.0.1:0"},
-                memory_limit=0,
-                silence_logs=logging.CRITICAL,
-                asynchronous=True,
-            )
-            self._local = cluster
-            async with asyncio.timeout(START_TIMEOUT_S):
-                await self._open.enter_async_context(cluster)
+        config = {**_CONFIG, "temporary-directory": own}
+        at: dict[str, Any] = {"host": "127.0.0.1", "protocol": "tls://", "security": security, "dashboard": False}
+        with dask.config.set(config):
+            scheduler = Scheduler(port=0, dashboard_address="127.0.0.1:0", **at)
+        await self._open.enter_async_context(scheduler)
+        workers = LocalWorkers(
+            scheduler.address,
+            self._address.workers,
+            config,
+            silence_logs=logging.CRITICAL,
+            dashboard_address=None,
+            **at,
+        )
+        await self._open.enter_async_context(workers)
         self._client = await self._open.enter_async_context(
-            Client(cluster, asynchronous=True, security=security, set_as_default=False)
+            Client(scheduler.address, asynchronous=True, security=security, set_as_default=False)
         )
 
     async def _connect(self) -> None:
@@ -160,10 +157,6 @@ class DaskCluster:
         except Exception as error:
             raise UnreachableError(_said(error)) from error
 
-    def _processes(self) -> Iterable[Any]:
-        """What watches each worker that was started here."""
-        return self._local.workers.values() if self._local is not None else ()
-
     async def close(self) -> None:
         """Leave: workers that were started here end."""
         try:
@@ -171,9 +164,6 @@ class DaskCluster:
                 await self._open.aclose()
         except Exception:
             _logger.info("closing the cluster %s", self._address.text, exc_info=True)
-            for pid in filter(None, (process.pid for process in self._processes())):
-                with suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
 
 
 def _imported() -> None:
