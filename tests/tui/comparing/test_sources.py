@@ -20,7 +20,7 @@ from workbench.trajectory.events import Event, EventPayload, Paused, RequestFail
 from workbench.tui.comparing.sources import ComparedCase, LiveRuns, Standing, of_batch
 from workbench.tui.comparing.state import CompareState
 from workbench.tui.run_book.book import RunBook
-from workbench.tui.run_book.stored import read_batch
+from workbench.tui.run_book.stored import read_cases
 
 
 def live(book: RunBook, *chosen: str) -> CompareState:
@@ -304,7 +304,7 @@ async def test_of_a_cell_that_is_not_over_the_run_that_goes_on_is_opened() -> No
 async def test_a_batch_of_the_history_has_its_cells_and_opens_its_runs(tmp_path: Path) -> None:
     history = tmp_path / "history.sqlite"
     results, _ = run_kept(tmp_path, history, repeats=2)
-    state = CompareState(of_batch(history, read_batch(history, 1)))
+    state = CompareState(of_batch(history, read_cases(history, 1)))
     assert not state.source.live
     assert [case.name for case in state.cases] == ["Paris", "Nowhere"]
     assert stages(state) == {("paris", "offline"): "passed", ("nowhere", "offline"): "failed"}
@@ -322,7 +322,7 @@ def test_a_batch_over_two_projects_has_a_row_for_each_case_of_both(tmp_path: Pat
     for project in ("a", "b"):
         (tmp_path / project).mkdir()
         run_kept(tmp_path / project, history)
-    one, other = read_batch(history, 1), read_batch(history, 2)
+    one, other = read_cases(history, 1), read_cases(history, 2)
     state = CompareState(of_batch(history, replace(one, runs=(*one.runs, *other.runs))))
     assert [case.case_id for case in state.cases] == ["paris", "nowhere"] * 2
     assert [state.at(case.on("offline")).done for case in state.cases] == [1] * 4

@@ -20,7 +20,7 @@ from workbench.tui.history import batch_lines as history_lines
 from workbench.tui.history import batches as history_list
 from workbench.tui.history.batches import HistoryList
 from workbench.tui.lines.spans import cells, plain
-from workbench.tui.run_book.stored import ReadBatches, read_batch, read_batches
+from workbench.tui.run_book.stored import ReadBatches, read_batches, read_cases
 
 __all__ = ["utc"]
 
@@ -211,7 +211,7 @@ def test_by_which_grades_a_sum_is_stands_beside_it(tmp_path: Path) -> None:
     suite.write_text(SMART_HOME, encoding="utf-8")
     file = tmp_path / "history.sqlite3"
     write_history(file, suite, Made(well("Lights off")), Made(well()))
-    (part,) = read_batch(file, 1).batch.parts
+    (part,) = read_cases(file, 1).batch.parts
     better = (replace(part, counts={**dict.fromkeys(part.counts, 0), "passed": 3}),)
     grading = Regrade(1, 1, 1, "2026-03-05T11:18:00+00:00", "0.1.0")
     state = HistoryList()

@@ -43,7 +43,7 @@ async def asked_and_left(app: Opened, held: Held, asks: str, *leaves: str) -> Sc
 
 
 FROM_HISTORY: dict[str, tuple[list[str], type[Screen[None]]]] = {
-    "read_batch": (["enter"], CompareScreen),
+    "read_cases": (["enter"], CompareScreen),
     "read_two": (["home", "space", "down", "space"], BatchDiffScreen),
 }
 
@@ -66,7 +66,7 @@ async def test_nothing_comes_up_over_a_dialog_in_which_somebody_types(tmp_path: 
     suites = suites_in(tmp_path, home=SMART_HOME)
     write_history(tmp_path / "history.sqlite3", suites / "home.toml", *MADE)
     async with opened(suites, live=True, history=tmp_path / "history.sqlite3") as app:
-        held.hold(history_reading, "read_batch")
+        held.hold(history_reading, "read_cases")
         await app.press("h")
         shown = await asked_and_left(app, held, "enter", "f2", "a", "b")
         assert isinstance(shown, BatchNameScreen)

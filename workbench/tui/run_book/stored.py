@@ -104,12 +104,6 @@ def read_going(file: Path, numbers: Iterable[int]) -> tuple[list[BatchRow], froz
         return batches, _going(file, batches)
 
 
-def read_batch(file: Path, number: int, grading: int | None = None) -> ReadBatch:
-    """Read one batch. `grading` is the id of one of its regrades."""
-    with opened(file) as history:
-        return _batch(history, file, number, grading)
-
-
 class OutdatedError(Exception):
     """What was looked for is no longer wanted."""
 
@@ -121,8 +115,8 @@ def read_cases(
     words: str = "",
     is_wanted: Callable[[], bool] = lambda: True,
 ) -> ReadBatch:
-    """Read one batch, or of a large one the first cases that have all of `words`, as `case_text` writes them. Raises
-    OutdatedError as soon as that is no longer wanted."""
+    """Read one batch, or of a large one the first cases that have all of `words`, as `case_text` writes them.
+    `grading` is the id of one of its regrades. Raises OutdatedError as soon as that is no longer wanted."""
     with opened(file) as history:
         return _batch(history, file, number, grading, words, RUNS_READ_MAX, is_wanted)
 
