@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
@@ -72,6 +73,24 @@ async def test_a_repeat_that_runs_is_offered_beside_those_that_are_over(tmp_path
             batch.go(2, slice(2, None))
             batch.finish(2)
             await app.until(lambda: "✓ passed 1.00" in app.screen)
+
+
+async def test_a_viewer_that_is_let_go_attaches_again_by_itself(tmp_path: Path) -> None:
+    with detached(tmp_path) as (suites, history, batch):
+        async with opened(suites, size=(80, 24), history=history) as app:
+            await app.press("h", "enter")
+            await app.until(lambda: cells_of(app, "Lights off") == "… running")
+            await app.press("down", "enter")
+            for viewer in [*batch.telling._server._viewers]:
+                viewer.connection.shutdown(socket.SHUT_RDWR)
+            await app.until(lambda: not batch.telling._server.watched)
+            await app.until(lambda: batch.telling._server.watched)
+            batch.go(1, slice(2, None))
+            batch.finish(1)
+            await app.until(lambda: "✓ passed 1.00" in app.screen)
+            assert app.screen.count("→ set_lights") == 1
+            await app.press("escape")
+            await app.until(lambda: cells_of(app, "Lights off").startswith("✓ 1.00") and "… 2 of 3" in title(app))
 
 
 async def test_a_viewer_that_leaves_is_gone_and_what_is_told_holds_no_secret(tmp_path: Path) -> None:

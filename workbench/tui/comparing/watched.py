@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 
@@ -20,24 +21,35 @@ _logger = logging.getLogger(__name__)
 INTERVAL_S = 0.1
 """The shortest time between two deliveries."""
 
+AGAIN_S = 1.0
+"""The shortest wait before attaching again."""
+
+ATTACHING_SHARE = 0.1
+"""Attaching again takes at most this share of the time: it reads the plan of the batch."""
+
 
 class WatchedBatch:
     """The runs under way of a batch. To be used on the app's loop; a thread of its own reads.
 
-    `tell` is called with the cases in which something happened, `announce` with what the batch's process says.
+    `tell` is called with the cases in which something happened, `announce` with what the batch's process says. `again`
+    attaches again where it let this viewer go: `None` if it is gone.
     """
 
-    def __init__(self, viewing: Viewing, tell: Callable[[set[CaseKey]], None]) -> None:
+    def __init__(
+        self, viewing: Viewing, tell: Callable[[set[CaseKey]], None], again: Callable[[], Viewing | None]
+    ) -> None:
         self.number = viewing.known.batch
         self.over = 0
-        """How many runs have ended since it began."""
+        """How many runs have ended since it began, at least: it only grows."""
         self.ending = ""
         """How it ended, once it has."""
         self.announce: Callable[[str], object] = lambda _text: None
         self._viewing = viewing
         self._tell = tell
+        self._again = again
+        self._left = threading.Event()
         self._records: dict[int, RunRecord] = {}
-        self._inbox: Inbox[Seen | Exception] = Inbox(self._wake)
+        self._inbox: Inbox[Seen | Viewing | Exception] = Inbox(self._wake)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._told_at_s = 0.0
 
@@ -54,6 +66,7 @@ class WatchedBatch:
     def close(self) -> None:
         """Look on no longer."""
         self._loop = None
+        self._left.set()
         self._viewing.close()
 
     def under_way(self, row: RunRow) -> RunRecord | None:
@@ -68,9 +81,22 @@ class WatchedBatch:
                 del self._records[place]
 
     def _read(self) -> None:
+        viewing, wait_s = self._viewing, AGAIN_S
         try:
-            for seen in self._viewing:
-                self._inbox.put(seen)
+            while True:
+                try:
+                    for seen in viewing:
+                        self._inbox.put(seen)
+                    return
+                except GoneError:
+                    began_s = time.monotonic()
+                    if self._left.wait(wait_s) or (attached := self._again()) is None:
+                        raise
+                    viewing = self._viewing = attached
+                    wait_s = max(AGAIN_S, (time.monotonic() - began_s - wait_s) / ATTACHING_SHARE)
+                    self._inbox.put(viewing)
+                    if self._left.is_set():
+                        viewing.close()
         except Exception as error:  # noqa: BLE001 (told on the app's loop)
             self._inbox.put(error)
 
@@ -94,10 +120,12 @@ class WatchedBatch:
                 cases.add((record.path, record.case_id))
         self._tell(cases)
 
-    def _take(self, seen: Seen | Exception) -> RunRecord | None:
+    def _take(self, seen: Seen | Viewing | Exception) -> RunRecord | None:
         match seen:
             case RunEvent(event=event):
                 record = self._record(event.run_id)
+                if record.events and event.sequence <= record.events[-1].sequence:
+                    return None  # told again after attaching again
                 if not record.started_at:
                     ago = timedelta(milliseconds=self._viewing.begun_ago_ms.get(int(event.run_id), 0.0))
                     record.started_at = (datetime.now(UTC) - ago).isoformat(timespec="milliseconds")
@@ -113,12 +141,14 @@ class WatchedBatch:
                 record.finish(result, seen.began_ms, seen.ended_ms)
                 self.over += 1
                 return record
+            case Viewing():
+                self.over += 1  # runs may have ended meanwhile
             case Said(text=text):
                 self.announce(text)
             case Ended(exit_code=code):
                 self.ending = f"batch {self.number} has ended, with exit code {code}"
             case GoneError():
-                self.ending = f"batch {self.number} is no longer told: {seen}; F5 reloads it"
+                self.ending = f"batch {self.number} is shown no further: {seen}; F5 reloads it"
             case AttachError():
                 self.ending = str(seen)
             case Exception():

@@ -144,8 +144,11 @@ class HistoryCommands:
         from workbench.attaching.viewing import GoneError, Viewing
         from workbench.tui.comparing.watched import WatchedBatch
 
+        def again() -> Viewing | None:
+            return Viewing(known) if is_running(self._folders, known) else None
+
         try:
-            return WatchedBatch(Viewing(known), self._tell)
+            return WatchedBatch(Viewing(known), self._tell, again)
         except GoneError:  # it has ended just now
             return None
         except AttachError as error:
