@@ -66,3 +66,8 @@ def test_a_flaky_case_is_named_with_its_course_until_it_changes(program: Program
     program.write("weather.toml", (WEATHER + WRONG).replace("City name", "Name of the city"))
     program.run("run", "weather.toml")
     assert "0 flaky cases in the last 4 batches" in program.run("history", "flaky").stdout
+    program.write("other.toml", WEATHER.replace('name = "Weather"', 'name = "Other"'))
+    program.run("run", "other.toml")
+    assert "0 flaky cases in the last 1 batch" in program.run("history", "flaky", "--suite", "Other").stdout
+    mistyped = program.run("history", "flaky", "--suite", "wether.toml")
+    assert (mistyped.returncode, "no batch of a suite 'wether.toml'" in mistyped.stderr) == (2, True), "not without any"

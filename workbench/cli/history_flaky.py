@@ -8,7 +8,7 @@ from itertools import islice
 
 from workbench.analysis.flakiness import FlakyCase, StoredStatus, flaky_cases
 from workbench.cli.history_command import HistoryCommand
-from workbench.cli.history_list import batches_text, is_suite
+from workbench.cli.history_list import batches_text, is_suite, suites_called
 from workbench.dataclasses import dataclass
 from workbench.evaluation.exit_codes import OK, QUALITY_MISSED
 from workbench.history.history import History
@@ -33,7 +33,8 @@ class Options:
 def execute(options: Options, command: HistoryCommand) -> int:
     """Look for flaky cases; returns an exit code: 1 if there are any."""
     with command.history() as history:
-        sound = (batch for batch in history.each_batch(forks=False) if batch.damage is None)
+        suites = suites_called(history, options.suite, command.file)
+        sound = (batch for batch in history.each_batch(forks=False, suites=suites) if batch.damage is None)
         batches = list(islice(sound, options.last))
         command.learn_secrets(*batches)
         numbers = sorted((batch.number, batch.started_at) for batch in batches)

@@ -13,9 +13,10 @@ from workbench.analysis.trends import TrendKey, stored_trends
 from workbench.cli.history_command import HistoryCommand
 from workbench.config.history_file import history_option
 from workbench.dataclasses import dataclass
-from workbench.evaluation.exit_codes import OK, USAGE
+from workbench.evaluation.exit_codes import OK
 from workbench.history.database import bytes_on_disk
-from workbench.history.records import BatchRow, SuiteRef
+from workbench.history.history import History
+from workbench.history.records import BatchRow, HistoryError, SuiteRef
 from workbench.reports.history_list import batch_lines, trend_lines
 from workbench.reports.visible import one_line
 
@@ -32,12 +33,8 @@ class Options:
 def execute(options: Options, command: HistoryCommand) -> int:
     """List; returns an exit code."""
     with command.history() as history:
-        suites = history.suites_called(options.suite) if options.suite is not None else None
+        suites = suites_called(history, options.suite, command.file)
         count, fork_count = history.count_batches(suites)
-        if suites is not None and not count and history.count_batches() != (0, 0):
-            names = ", ".join(history.suite_paths())
-            command.warn(f"there is no batch of a suite {options.suite!r} in {command.file}; there are {names}")
-            return USAGE
         runs, forks = (
             list(islice(history.each_batch(forks=are_forks, suites=suites), options.limit))
             for are_forks in (False, True)
@@ -58,6 +55,18 @@ def execute(options: Options, command: HistoryCommand) -> int:
     else:
         command.write(_lines(_Listed(runs, forks, count, fork_count, regraded, trends), command))
     return OK
+
+
+def suites_called(history: History, name: str | None, file: Path) -> list[int] | None:
+    """Return the ids of the suites that `--suite` names, `None` for all. Raises HistoryError when batches have others
+    only."""
+    if name is None:
+        return None
+    suites = history.suites_called(name)
+    if not history.count_batches(suites)[0] and history.count_batches() != (0, 0):
+        names = ", ".join(history.suite_paths())
+        raise HistoryError(f"there is no batch of a suite {name!r} in {file}; there are {names}")
+    return suites
 
 
 def is_suite(suite: SuiteRef, wanted: str) -> bool:
