@@ -130,8 +130,8 @@ def _handed_over(job: Job, approval: Approval) -> Begun | Refused:
         try:
             ours.sendall(pickled((replace(job, plan=plan), approval)))
             ours.shutdown(socket.SHUT_WR)
-        except BrokenPipeError:
-            pass  # it has ended: what it said is read below
+        except ConnectionError:
+            pass  # it has ended, perhaps with something unread: what it said is read below
         return _answer(ours, process)
 
 
