@@ -33,6 +33,7 @@ def test_a_scheduler_says_which_shard_this_is(variables: str, shard: tuple[int, 
     ("variables", "why"),
     [
         ("", "finds no number of a job"),
+        ("PARALLEL_SEQ=1 WORKBENCH_SHARDS=0", "it is '0': set WORKBENCH_SHARDS to the number of shards"),
         ("JOB_COMPLETION_INDEX=0", "set WORKBENCH_SHARDS to the number of shards"),
         ("SLURM_ARRAY_TASK_ID=9 SLURM_ARRAY_TASK_COUNT=3 SLURM_ARRAY_TASK_MIN=1", "not numbered evenly"),
     ],

@@ -96,7 +96,12 @@ def execute(arguments: argparse.Namespace) -> int:
         history = history_to_read(arguments, arguments.paths)
         baseline = BaselineOptions(arguments.baseline, history, arguments.fail_on)
     elif arguments.fail_on is not None:
-        warn(f"--fail-on {arguments.fail_on} needs a batch to compare with: give --baseline NAME too")
+        where = (
+            "give --baseline NAME too"
+            if arguments.shard is None
+            else "give it and --baseline to 'workbench history merge'"
+        )
+        warn(f"--fail-on {arguments.fail_on} needs a batch to compare with: {where}")
         return USAGE
     to, only_failed = arguments.record or arguments.record_failed, arguments.record is None
     record = Record(to, only_failed) if to is not None else None

@@ -75,7 +75,7 @@ def _number(environment: Mapping[str, str], name: str, otherwise: int | None = N
     text = environment.get(name, "")
     if not text and otherwise is not None:
         return otherwise
-    if not text.isdecimal():
+    if not text.isdecimal() or (name == COUNT and int(text) < 1):
         hint = f"set {name} to the number of shards" if name == COUNT else "give --shard I/N"
         raise OptionsError(f"--shard auto needs a number in {name}, and it is {text!r}: {hint}")
     return int(text)
