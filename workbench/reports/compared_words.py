@@ -125,7 +125,7 @@ def totals_rows(
         if any(counts) or name in ("passed", "failed"):
             yield name, [f"{number:,}" for number in counts]
     if any(each.runs_in_error and each.runs != each.cases for each in totals):
-        yield "runs in error", [f"{each.runs_in_error} of {each.runs}" for each in totals]
+        yield "runs in error", [f"{each.runs_in_error:,} of {each.runs:,}" for each in totals]
     if any(each.repeat_rules for each in totals):
         yield "rule for repeats", [rules_text(each.repeat_rules) or NOTHING for each in totals]
     yield "pass rate", [_pass_rate(each, cases) for each in totals]

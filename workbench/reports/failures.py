@@ -36,7 +36,7 @@ def failure_lines(failures: FailureNumbers, paint: Paint, *, with_advice: bool =
         if with_advice:
             yield paint(f"      → {one_line(group.advice)}", "quiet")
     if mixed_up := failures.confusion.mixed_up:
-        pairs = ", ".join(f"{pair_text(pair)} {count}×" for pair, count in mixed_up[:MIXED_UP_MAX])
+        pairs = ", ".join(f"{pair_text(pair)} {count:,}×" for pair, count in mixed_up[:MIXED_UP_MAX])
         more = len(mixed_up) - MIXED_UP_MAX
         yield f"  expected and called: {pairs}" + (f", and {counted(more, 'other')}" if more > 0 else "")
 
@@ -46,12 +46,12 @@ def often(group: CauseNumbers) -> str:
     runs, main = counted(len(group.indices), "run"), len(group.main_indices)
     if main == len(group.indices):
         return runs
-    return f"{runs}, the main cause of {main}" if main else f"{runs}, never the main cause"
+    return f"{runs}, the main cause of {main:,}" if main else f"{runs}, never the main cause"
 
 
 def concerned_text(group: CauseNumbers | CauseGroup, most: int) -> str:
     """Returns the tools and parameters that a cause concerns most, and how many others there are."""
-    named = ", ".join(f"{subject} {count}×" for subject, count in group.subjects[:most])
+    named = ", ".join(f"{subject} {count:,}×" for subject, count in group.subjects[:most])
     more = len(group.subjects) - most
     return f"{named}, and {counted(more, 'other')}" if more > 0 else named
 

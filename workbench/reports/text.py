@@ -103,7 +103,7 @@ def totals_lines(totals: Totals, paint: Paint, title: str = "") -> Iterator[str]
         ("not graded", totals.not_graded, "quiet"),
     ]
     parts = [
-        paint(f"{count} {word}", tone if count else "plain")
+        paint(f"{count:,} {word}", tone if count else "plain")
         for word, count, tone in counts
         if count or word in ("passed", "failed")
     ]
