@@ -449,6 +449,7 @@ def test_words_that_mean_nothing_are_usage_errors(tmp_path: Path, words: list[st
     done = Program(tmp_path).run("history", *words)
     assert done.returncode == 2
     assert done.stderr.startswith("usage: workbench history")
+    assert len(done.stderr.splitlines()) <= 5, "the error is not below a page of options"
 
 
 def test_runs_that_were_made_after_a_grading_are_not_taken_for_graded_by_it(program: Program) -> None:

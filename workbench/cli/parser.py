@@ -45,6 +45,10 @@ def _ending_of(option: str, command: str) -> str | None:
     return next((form.endings[0] for form in found if form.endings), None)
 
 
+USAGE_SHOWN_MAX = 4
+"""A usage of more lines hides the error under it."""
+
+
 class Parser(argparse.ArgumentParser):
     """A parser that answers a mistyped option or subcommand with the near one. Its subparsers are of this kind too."""
 
@@ -76,7 +80,10 @@ class Parser(argparse.ArgumentParser):
             self.exit(USAGE, f"{without_keys(answer, self._words)}\n")
 
     def error(self, message: str) -> NoReturn:
-        super().error(without_keys(message, self._words))
+        usage = self.format_usage()
+        if usage.count("\n") > USAGE_SHOWN_MAX:
+            usage = f"usage: {self.prog} …  ('{self.prog} --help' lists all options)\n"
+        self.exit(2, f"{usage}{self.prog}: error: {without_keys(message, self._words)}\n")
 
 
 def add_report_option(parser: argparse.ArgumentParser, command: Command) -> None:
