@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from workbench.attaching import records
+from workbench.attaching import records, viewing
 from workbench.attaching.records import (
     PROTOCOL,
     AttachError,
@@ -135,6 +135,20 @@ def test_a_report_goes_no_faster_than_it_is_read_and_one_who_does_not_read_is_le
         server.send(asking, pieces(), patience_s=0.05)
         assert MOST_BEHIND_BYTES // 4 < most < MOST_BEHIND_BYTES
         viewer.close()
+
+
+def test_neither_side_takes_without_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(viewing, "MOST_LINE_BYTES", 1 << 16)
+    with serving(tmp_path, (LINE,)) as (server, known):
+        with pytest.raises(AttachError, match="a line of more than"):
+            watching(server, known).receive()
+        asking = Connection(known, "stop")
+        asking.send(report={})
+        asking.send(report={})
+        with pytest.raises(AttachError, match="one report at a time"):
+            asking.receive()
+        server.requests.get(timeout=10)
+        assert server.requests.empty()
 
 
 def test_a_path_that_is_too_long_is_replaced_by_a_short_one(short: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -134,7 +134,13 @@ async def test_of_a_hundred_at_once_as_many_get_in_as_there_are_places(server: S
         )
         in_it = [answer for answer in answers if isinstance(answer, aiohttp.ClientWebSocketResponse)]
         refused = [answer for answer in answers if isinstance(answer, aiohttp.WSServerHandshakeError)]
-        assert len(in_it) == 2 and len(refused) == 98 and {each.status for each in refused} == {503}
+        assert len(in_it) == 2 and {each.status for each in refused} == {503}
+        # Those beyond the bound of connections hear nothing.
+        assert {type(each) for each in answers} - {type(in_it[0]), type(refused[0])} <= {
+            aiohttp.ServerDisconnectedError,
+            aiohttp.ClientOSError,
+            aiohttp.ClientConnectionResetError,
+        }
         assert len(server.apps()) <= 2
         async with session.get(page) as response:
             assert response.status == 503 and "All places are taken: 2 visitors." in await response.text()
@@ -143,6 +149,20 @@ async def test_of_a_hundred_at_once_as_many_get_in_as_there_are_places(server: S
         async with visit(session, server, page) as visitor:  # waits until one of those has ended
             await visitor.until("weather.toml", "r run")
         await none_left(server)
+
+
+async def test_connections_that_say_nothing_keep_nobody_out(server: Served) -> None:
+    host, port = server.address.removeprefix("http://").split(":")
+    silent = [await asyncio.open_connection(host, int(port)) for _ in range(100)]
+    async with browser() as session:
+        await enter(session, server)
+    ended = [asyncio.create_task(reader.read()) for reader, _ in silent]
+    async with asyncio.timeout(LONGEST_WAIT_S):
+        await asyncio.wait(ended, return_when=asyncio.FIRST_COMPLETED)
+    assert not all(task.done() for task in ended)  # no more of them than need be
+    for (_, writer), task in zip(silent, ended, strict=True):
+        task.cancel()
+        writer.close()
 
 
 async def test_a_page_that_is_closed_ends_its_app_in_good_order(tmp_path: Path) -> None:

@@ -51,6 +51,8 @@ class Viewer:
     most: int = MOST_BEHIND_BYTES
     watches: bool = False
     greeted: bool = False
+    asked: bool = False
+    """Whether it waits for a report that is not begun."""
     leaves: bool = False
     """Whether it is let go once all that waits has been read."""
     gone: bool = False
@@ -106,7 +108,8 @@ class Server:
         self._wake()
 
     def send(self, viewer: Viewer, pieces: Iterable[bytes], patience_s: float = SILENT_S) -> None:
-        """Send lines to one viewer as fast as it reads, and no faster. One that does not read is let go."""
+        """Send a report to one viewer as fast as it reads, and no faster. One that does not read is let go."""
+        viewer.asked = False
         for piece in pieces:
             with self._progress:
                 deadline = time.monotonic() + patience_s
@@ -253,6 +256,10 @@ class Server:
                 for line in lines:
                     self._give_first(viewer, line)
         elif isinstance(report := message.get("report"), dict):
+            if viewer.asked:
+                self._refuse(viewer, "one report at a time: another one waits already")
+                return
+            viewer.asked = True
             self.requests.put((viewer, report))
 
     def _refuse(self, viewer: Viewer, why: str) -> None:

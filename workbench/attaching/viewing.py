@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from workbench.attaching.records import PROTOCOL, AttachError, Detached
-from workbench.attaching.wire import WireError, greeting, news_of, packed, unpacked
+from workbench.attaching.wire import MOST_LINE_BYTES, WireError, greeting, news_of, packed, unpacked
 from workbench.batches.events import BatchEvent, RunDone, RunEvent
 from workbench.batches.plan import PlannedRun, grader_named
 from workbench.batches.recorded import result_of_recording
@@ -84,7 +84,10 @@ class Connection:
 
     def receive(self) -> Mapping[str, Any]:
         """The next message; waits for it. Raises GoneError at the end, AttachError where the process refuses."""
-        line = self._lines.readline()
+        line = self._lines.readline(MOST_LINE_BYTES)
+        if len(line) == MOST_LINE_BYTES:
+            self.close()
+            raise AttachError(f"what the batch says was not understood: a line of more than {MOST_LINE_BYTES >> 20} MB")
         if not line.endswith(b"\n"):
             raise GoneError("its process has closed the connection")
         try:

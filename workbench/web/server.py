@@ -13,12 +13,14 @@ import logging
 import signal
 from collections.abc import Awaitable, Callable
 from dataclasses import field
+from functools import partial
 
 from aiohttp import WSCloseCode, WSMsgType, web
 from aiohttp.http_exceptions import HttpProcessingError
 from textual_serve.server import Server
 
 from workbench.dataclasses import dataclass
+from workbench.web.connections import Connection, Connections
 from workbench.web.gate import COOKIE, Gate
 from workbench.web.pages import SCRIPT, SECURITY, app_page, entry_page, message_page, policy
 from workbench.web.visitor import ENDING_S, App, Visitor
@@ -30,6 +32,11 @@ LARGEST_SIZE = (1_000, 500)
 """Columns and rows of the largest app."""
 
 FONT_SIZES = range(6, 73)
+SPARE_CONNECTIONS = 32
+CONNECTIONS_OF_VISITOR = 6
+"""As many as browsers open to one server."""
+AT_ONCE = 32
+"""How many connections are accepted in a row: none is over the bound for longer than that takes."""
 HEARTBEAT_S = 15.0
 """How often a browser is asked whether it is still there."""
 
@@ -60,6 +67,7 @@ class AppServer(Server):
         """How many visitors have a place, those whose app is starting or ending too."""
         self._ending = 0
         self._freed = asyncio.Event()
+        self._connections = Connections(SPARE_CONNECTIONS + CONNECTIONS_OF_VISITOR * settings.visitors)
 
     async def _make_app(self) -> web.Application:
         app = web.Application(middlewares=[self._guard])
@@ -84,9 +92,10 @@ class AppServer(Server):
             request.headers, entering=entering, socket=request.headers.get("Upgrade", "").lower() == "websocket"
         )
         if refusal is not None:
-            return _message(403, f"Refused: {refusal}.")
-        if not entering and not self._gate.knows_key(request.cookies.get(COOKIE, "")):
-            return _message(403, *_NO_KEY)
+            return _refused(f"Refused: {refusal}.")
+        if not self._is_known(request, entering=entering):
+            return _refused(*_NO_KEY)
+        self._connections.let_in(request.protocol)
         try:
             response = await handler(request)
         except web.HTTPException as error:
@@ -95,10 +104,13 @@ class AppServer(Server):
             response.headers.update(SECURITY)
         return response
 
+    def _is_known(self, request: web.Request, *, entering: bool) -> bool:
+        if entering:
+            return self._gate.knows_token(request.query.get("token", ""))
+        return self._gate.knows_key(request.cookies.get(COOKIE, ""))
+
     async def _enter(self, request: web.Request) -> web.Response:
         """Take a token for a cookie."""
-        if not self._gate.knows_token(request.query.get("token", "")):
-            return _message(403, *_NO_KEY)
         response = _html(entry_page(self._gate.path))
         response.set_cookie(
             COOKIE,
@@ -225,17 +237,25 @@ class AppServer(Server):
         _log.addFilter(_is_of_this_server)
         runner = web.AppRunner(await self._make_app(), access_log=None, logger=_log, shutdown_timeout=ENDING_S)
         await runner.setup()
+        assert runner.server is not None
+        listening: asyncio.Server | None = None
         try:
-            site = web.TCPSite(runner, self._settings.host, self._settings.port)
-            await site.start()
+            listening = await asyncio.get_running_loop().create_server(
+                partial(Connection, self._connections, runner.server, _log),
+                self._settings.host,
+                self._settings.port,
+                backlog=AT_ONCE,
+            )
             ended = asyncio.Event()
             for number in (signal.SIGINT, signal.SIGTERM):
                 with contextlib.suppress(NotImplementedError):
                     asyncio.get_running_loop().add_signal_handler(number, ended.set)
-            ready(_address(self._settings, runner.addresses[0][1]))
+            ready(_address(self._settings, listening.sockets[0].getsockname()[1]))
             await ended.wait()
             await asyncio.gather(*(visitor.stop() for visitor in tuple(self._visitors)))
         finally:
+            if listening is not None:
+                listening.close()
             await runner.cleanup()
 
 
@@ -269,6 +289,13 @@ def _bounded(said: str | int | None, otherwise: int, which: int) -> int:
 def _html(text: str, status: int = 200, socket: str = "") -> web.Response:
     response = web.Response(text=text, status=status, content_type="text/html")
     response.headers.update({**SECURITY, "Content-Security-Policy": policy(socket)})
+    return response
+
+
+def _refused(*lines: str) -> web.Response:
+    """The answer to who may not come in, who keeps no connection either."""
+    response = _message(403, *lines)
+    response.force_close()
     return response
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import os
 import sys
@@ -123,8 +122,8 @@ class Visitor(AppService):
                     return
                 content = await stdout.readexactly(size)
                 try:
-                    if is_there:
-                        await self._pass_on(kind, content)
+                    if is_there and kind == b"D":  # no address that it opens, no file that it loads
+                        await self.remote_write_bytes(content)
                 except (ConnectionError, RuntimeError):
                     is_there = False  # the browser has gone
         except (asyncio.IncompleteReadError, ValueError):
@@ -132,10 +131,3 @@ class Visitor(AppService):
         finally:
             with suppress(ConnectionError, RuntimeError):  # the browser has gone just now
                 await self.remote_close()
-
-    async def _pass_on(self, kind: bytes, content: bytes) -> None:
-        """Pass on a packet. No file is sent to browsers, so there is nothing that could be downloaded."""
-        if kind == b"D":
-            await self.remote_write_bytes(content)
-        elif kind == b"M" and json.loads(content).get("type") == "open_url":
-            await self.on_meta(content)

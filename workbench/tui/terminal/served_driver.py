@@ -125,8 +125,7 @@ class ServedDriver(StagedDriver):
         self._send(b"M", b'{"type": "exit"}')
 
     def open_url(self, url: str, new_tab: bool = True) -> None:
-        """Have the browser open an address."""
-        self._send(b"M", json.dumps({"type": "open_url", "url": url, "new_tab": new_tab}).encode())
+        """Open nothing: what a model wrote would decide where a browser goes."""
 
     def _read(self) -> None:
         """Read packets until the app stops or the server is gone."""
