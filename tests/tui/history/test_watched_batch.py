@@ -8,6 +8,8 @@ from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from tests.attaching.batches import TOKEN, ToldBatch
 from tests.tui.apps import SMART_HOME, opened, suites_in
 from tests.tui.comparing.test_compared_batch import batch_screen, cells_of, title
@@ -73,6 +75,18 @@ async def test_a_repeat_that_runs_is_offered_beside_those_that_are_over(tmp_path
             batch.go(2, slice(2, None))
             batch.finish(2)
             await app.until(lambda: "✓ passed 1.00" in app.screen)
+
+
+async def test_the_last_news_before_a_pause_are_read_once_it_is_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("workbench.tui.comparing.batch_screen.GOING_S", 2.0)
+    with detached(tmp_path) as (suites, history, batch):
+        async with opened(suites, size=(80, 24), history=history) as app:
+            await app.press("h", "enter")
+            await app.until(lambda: cells_of(app, "Lights off") == "… running")
+            batch.finish(1)
+            await app.until(lambda: "… 2 of 3" in title(app))
 
 
 async def test_a_viewer_that_is_let_go_attaches_again_by_itself(tmp_path: Path) -> None:

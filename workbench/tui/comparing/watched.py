@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import logging
 import threading
 import time
@@ -51,11 +52,12 @@ class WatchedBatch:
         self._records: dict[int, RunRecord] = {}
         self._inbox: Inbox[Seen | Viewing | Exception] = Inbox(self._wake)
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._context = contextvars.Context()
         self._told_at_s = 0.0
 
     def begin(self) -> None:
         """Begin to read."""
-        self._loop = asyncio.get_running_loop()
+        self._loop, self._context = asyncio.get_running_loop(), contextvars.copy_context()
         threading.Thread(target=self._read, name="watched batch", daemon=True).start()
 
     def close_unless_begun(self) -> None:
@@ -103,7 +105,7 @@ class WatchedBatch:
     def _wake(self) -> None:
         loop = self._loop
         if loop is not None and not loop.is_closed():
-            loop.call_soon_threadsafe(self._arm)
+            loop.call_soon_threadsafe(self._arm, context=self._context)  # Textual's timers need the app's
 
     def _arm(self) -> None:
         if self._loop is not None:
