@@ -94,8 +94,13 @@ def make_portion(token: str, portion: bytes) -> bool:
     node = _NODES.get(token)
     if node is None:
         return False
-    node.make(pickle.loads(portion))
-    return True
+    try:
+        node.make(pickle.loads(portion))
+    except Exception as error:  # noqa: BLE001 (raised below, where nothing else of it travels)
+        problem = node.redact(f"{type(error).__name__}: {error}")
+    else:
+        return True
+    raise RuntimeError(problem)
 
 
 async def dismiss(token: str) -> None:
@@ -122,7 +127,7 @@ def _enlisted(errand: Errand) -> tuple[str, ...]:
     if before is not None:
         before.close()
     node = Node(errand)
-    problems = tuple(node.problems)
+    problems = tuple(map(node.redact, node.problems))
     if not problems:
         node.begin()
         _NODES[errand.token] = node
@@ -187,6 +192,10 @@ class Node:
             needs = Needs.of_runs(self._samples, program)
             self._approval = needs.approved({self._files[place].path for place in errand.granted})
             self.problems += self._refused()
+
+    def redact(self, text: str) -> str:
+        """What this machine may say, without what is secret on it."""
+        return self._secrets.redact(text)
 
     def _refused(self) -> list[str]:
         other = [
