@@ -98,9 +98,9 @@ class ForkedProgram:
             self.kill()
         self.wait()
 
-    def poll(self) -> int | None:
-        """Returns the exit code, `None` while the program goes on."""
-        return self._ended(0)
+    def poll(self, timeout_s: float = 0) -> int | None:
+        """Returns the exit code; `None` for a program that still goes on after `timeout_s`."""
+        return self._ended(timeout_s)
 
     def wait(self, timeout_s: float | None = None) -> int:
         """Wait for the end of the program. Returns its exit code.

@@ -10,7 +10,6 @@ import struct
 import subprocess
 import sys
 import termios
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -143,8 +142,7 @@ def _nothing() -> int:
 def wait_until(condition: Callable[[], bool], running: ForkedProgram) -> None:
     """Wait until something of the system holds; raises AssertionError when the program ends before that."""
     while not condition():
-        assert running.poll() is None, "the program has ended"
-        time.sleep(0.01)  # nothing tells of it
+        assert running.poll(0.01) is None, "the program has ended"
 
 
 def read_until(running: StartedProgram, text: str) -> str:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import select
 import signal
 from collections.abc import Sequence
 from contextlib import closing
@@ -81,6 +82,7 @@ def test_nothing_is_lost_when_the_terminal_goes_and_whatever_viewers_do(program:
         begun = program.ask(*WORDS, "--detach", "--report", "detached.json").end()
         assert "batch 1 goes on without this terminal: 2 runs, process " in begun, begun
         known = only(program)
+        process = os.pidfd_open(known.pid)
         assert os.getsid(known.pid) == known.pid, "it leads a session of its own"
         os.kill(known.pid, signal.SIGHUP)
         lost, hung_up, interrupted, staying = (program.ask("attach", "1") for _ in range(4))
@@ -108,6 +110,8 @@ def test_nothing_is_lost_when_the_terminal_goes_and_whatever_viewers_do(program:
         assert line in seen and line in plain.stdout
     again = program.run("attach", "1", "--quiet")
     assert again.returncode == 1 and "2 runs: 1 passed, 1 failed" in again.stdout
+    assert select.select([process], [], [], 60)[0], "its process ends once nobody looks on"
+    os.close(process)
     assert not Path(known.socket).exists()
 
 
