@@ -92,17 +92,28 @@ HelpScreen.on_mount = lambda self: self.run_worker(endless())
 }
 
 
+def asked(folder: Path) -> str:
+    """Python that has the help leave a file when it is asked for, just before it hangs."""
+    return f"""
+from pathlib import Path
+compose = HelpScreen.compose
+HelpScreen.compose = lambda self: Path({str(folder / "asked")!r}).touch() or compose(self)
+"""
+
+
 @pytest.mark.parametrize("hang", HANGS)
 def test_a_signal_ends_the_program_and_gives_the_terminal_back_whatever_hangs(tmp_path: Path, hang: str) -> None:
     limits = "leaving.LONGEST_S, leaving.ENDING_S, leaving.ANSWER_S = 3, 1, 1"
     plant = "import asyncio, time\nfrom contextlib import suppress\nfrom workbench.tui.kit.help import HelpScreen\n"
-    plant += f"from workbench.tui.shell import leaving\n{limits}\n{HANGS[hang]}\n"
+    plant += f"from workbench.tui.shell import leaving\n{limits}\n{HANGS[hang]}\n{asked(tmp_path)}"
     planted = tmp_path / "planted.py"
     planted.write_text(plant)
     with Terminal([str(suites_in(tmp_path, smart_home=SMART_HOME))], tmp_path, first=planted) as terminal:
         terminal.wait_for("Not run yet.")
-        terminal.send("d?")
+        terminal.send("d")
         terminal.wait_for("Movie night 2")
+        terminal.send("?")
+        terminal.wait_for((tmp_path / "asked").exists)
         terminal.quiet(0.3)
         terminal.signal(signal.SIGTERM)
         assert terminal.end() == 128 + signal.SIGTERM
@@ -116,12 +127,14 @@ def test_a_signal_ends_the_program_and_gives_the_terminal_back_whatever_hangs(tm
 
 
 def test_a_hanging_app_ends_and_is_logged_when_the_connection_drops(tmp_path: Path) -> None:
-    plant = f"import time\nfrom workbench.tui.kit.help import HelpScreen\n{HANGS['the loop, and stands']}\n"
+    plant = "import time\nfrom workbench.tui.kit.help import HelpScreen\n"
+    plant += f"{HANGS['the loop, and stands']}\n{asked(tmp_path)}"
     (tmp_path / "sitecustomize.py").write_text(plant)
     environment = {"PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])}
     with Terminal([str(suites_in(tmp_path, smart_home=SMART_HOME))], tmp_path, environment=environment) as terminal:
         terminal.wait_for("Not run yet.")
         terminal.send("?")
+        terminal.wait_for((tmp_path / "asked").exists)
         terminal.quiet(0.3)
         terminal.hang_up()
         assert terminal.end() == 128 + signal.SIGHUP
