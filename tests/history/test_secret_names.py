@@ -18,7 +18,7 @@ from workbench.batches.plan import PlannedRun, plan_runs
 from workbench.batches.recorded import suite_of_recording
 from workbench.batches.resuming import resumable
 from workbench.config.program import Program
-from workbench.evaluation.regrade import plan_regrading
+from workbench.evaluation.regrade_batch import plan_regrading
 from workbench.evaluation.runtime import Runtime
 from workbench.history.history import History
 from workbench.suite.loading import load_suite

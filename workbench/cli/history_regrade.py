@@ -15,14 +15,8 @@ from workbench.cli.trust import approved, judge_is_known
 from workbench.dataclasses import dataclass
 from workbench.evaluation.approval import Needs
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, OK, USAGE
-from workbench.evaluation.regrade import (
-    GradedAgain,
-    RegradingJudges,
-    RegradingPlan,
-    grade_again,
-    plan_regrading,
-    store_grades,
-)
+from workbench.evaluation.regrade import RegradingJudges
+from workbench.evaluation.regrade_batch import GradedAgain, RegradingPlan, grade_again, plan_regrading, store_grades
 from workbench.history.records import BatchRow, HistoryError
 from workbench.reports.forms import why_too_many
 from workbench.reports.history_json import NewVerdict, RegradedBatch, RegradedReport, RegradedRun

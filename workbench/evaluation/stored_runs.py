@@ -15,19 +15,20 @@ from workbench.batches.recorded import result_of_recording
 from workbench.evaluation.plan import FinishedRun, LazyRuns
 from workbench.grading.grade import RunResult
 from workbench.grading.lazy import Codes, Mapped
-from workbench.grading.packed import FACTS, KEPT
+from workbench.grading.packed import FACTS, KEPT, LazyResult
 from workbench.history.database import Say
 from workbench.history.history import History
 from workbench.history.open_file import BatchHandle
 from workbench.history.records import DamagedError, HistoryError, Regrade, RunRow
+from workbench.late_patterns import late_pattern
 from workbench.suite.model import Case
 from workbench.trajectory.messages import Usage
 from workbench.trajectory.recording import Recording
 
 _NOTHING = float("nan")
 """What stands for `None` among numbers."""
-_COUNTED_BY = "run-"
-"""How ids of runs begin that this program gives; a number follows."""
+_NUMBERED = late_pattern(r"run-(0|[1-9][0-9]{0,17})")
+"""The ids that this program gives runs."""
 
 _NUMBERS = ("score", "cost_usd", "latency_ms", "loop_ms", "first_token_ms")
 _OF_CASE = ("case_id", "case_name")
@@ -36,42 +37,22 @@ _ALONE = ("error", "reason", "metrics")
 _APART = ("run_id", "usage")
 _TOGETHER = tuple(name for name in (*KEPT, *FACTS) if name not in (*_NUMBERS, *_OF_CASE, *_ALONE, *_APART))
 """All other figures: there are few combinations of them."""
-_READ = ("trajectory", "grades", "judgements", "steps", "redacted")
+_TOKENS = ("input_tokens", "output_tokens", "cached_input_tokens", "reasoning_tokens")
+"""The fields of `Usage`, in their order."""
 
 
-class StoredResult(RunResult):
-    """A result in `Columns`, equal to the one that is stored. Making one from fields makes a whole
-    one."""
+class StoredResult(LazyResult):
+    """A result in `Columns`."""
 
     __slots__ = ("_index", "_runs")
 
     _index: int
     _runs: Columns
 
-    def __new__(cls, *values: Any, **named: Any) -> RunResult:  # type: ignore[misc]
-        return RunResult(*values, **named)
-
     @property
     def whole(self) -> RunResult:
         """The result as it is stored. The last few stay in memory for a while."""
         return self._runs.whole(self._index)
-
-    @property
-    def small(self) -> RunResult:
-        """The run itself."""
-        return self
-
-    def __eq__(self, other: object) -> bool:
-        return self.whole == (other.whole if isinstance(other, StoredResult) else other)
-
-    def __hash__(self) -> int:
-        return hash(self.whole)
-
-    def __repr__(self) -> str:
-        return repr(self.whole)
-
-    def __reduce__(self) -> Any:
-        return replace, (self.whole,)
 
 
 class Columns:
@@ -84,7 +65,7 @@ class Columns:
         self._of_case: Codes[Hashable] = Codes()
         self._alone: tuple[Codes[Hashable], ...] = tuple(Codes() for _ in _ALONE)
         self._numbers = tuple(array("d") for _ in _NUMBERS)
-        self._tokens = tuple(array("q") for _ in range(4))
+        self._tokens = tuple(array("q") for _ in _TOKENS)
         self._run_numbers = array("q")
         self._run_ids: dict[int, str] = {}
         """Those that are no numbers."""
@@ -103,12 +84,10 @@ class Columns:
         counts = (-1, 0, 0, 0) if usage is None else tuple(getattr(usage, name) for name in _TOKENS)
         for tokens, count in zip(self._tokens, counts, strict=True):
             tokens.append(count)
-        number = result.run_id.removeprefix(_COUNTED_BY)
-        is_number = number.isascii() and number.isdecimal() and f"{_COUNTED_BY}{number}" == result.run_id
-        if not is_number or number != str(int(number)) or len(number) > 18:
-            self._run_ids[len(self._run_numbers)] = result.run_id
-            number = "-1"
-        self._run_numbers.append(int(number))
+        numbered = _NUMBERED.fullmatch(result.run_id)
+        if numbered is None:
+            self._run_ids[len(self)] = result.run_id
+        self._run_numbers.append(-1 if numbered is None else int(numbered[1]))
 
     def __len__(self) -> int:
         return len(self._run_numbers)
@@ -159,7 +138,7 @@ class Columns:
 
     def _run_id(self, _: int, index: int) -> str:
         number = self._run_numbers[index]
-        return self._run_ids[index] if number < 0 else f"{_COUNTED_BY}{number}"
+        return self._run_ids[index] if number < 0 else f"run-{number}"
 
     def _usage(self, _: int, index: int) -> Usage | None:
         counts = [tokens[index] for tokens in self._tokens]
@@ -236,27 +215,20 @@ class LetGo(Columns):
 
     def whole(self, index: int) -> RunResult:
         result = self._here.get(index)
-        return super().whole(index) if result is None else getattr(result, "whole", result)
+        return super().whole(index) if result is None else result.whole if isinstance(result, LazyResult) else result
 
     def _read(self, history: History, index: int) -> RunResult:
         number, place = self._handle.number, self._handle.places[self._run_id(0, index)]
         row = history.run_at(number, place) if number is not None else None
         if row is None or row.figures is None:
             raise HistoryError(f"the history {self._file} no longer has run {place + 1} of the batch that was recorded")
-        # By what it is found stays as it was.
+        # What was planned is compared with the plan, in which nothing is redacted.
         kept = {name: getattr(self.result(index), name) for name in KEPT}
         return replace(result_of_row(row, history.recording(row)), **kept)
 
 
-_TOKENS = ("input_tokens", "output_tokens", "cached_input_tokens", "reasoning_tokens")
-
-
 def _known(find: Any, position: int) -> property:
     return property(lambda self: find(self._runs, position, self._index))
-
-
-def _whole(name: str) -> property:
-    return property(lambda self: getattr(self.whole, name))
 
 
 for _find, _names in (
@@ -269,8 +241,6 @@ for _find, _names in (
 ):
     for _position, _name in enumerate(_names):
         setattr(StoredResult, _name, _known(_find, _position))
-for _name in _READ:
-    setattr(StoredResult, _name, _whole(_name))
 
 
 def result_of_row(run: RunRow, recording: Recording) -> RunResult:

@@ -64,17 +64,46 @@ _content_of = attrgetter(*PACKED)
 _kept_of = attrgetter(*KEPT)
 
 
-class PackedResult(RunResult):
-    """A `RunResult` in few bytes, equal to the one that was packed. Making one from fields makes a whole one."""
+class LazyResult(RunResult):
+    """A `RunResult` whose fields in `PACKED` are those of `whole`, to which it is equal. Making one from fields makes a
+    whole one."""
+
+    __slots__ = ()
+
+    def __new__(cls, *values: Any, **named: Any) -> RunResult:  # type: ignore[misc]
+        return RunResult(*values, **named)
+
+    @property
+    def whole(self) -> RunResult:
+        """The result with everything in memory."""
+        raise NotImplementedError
+
+    @property
+    def small(self) -> RunResult:
+        """The run itself."""
+        return self
+
+    def __eq__(self, other: object) -> bool:
+        return self.whole == (other.whole if isinstance(other, LazyResult) else other)
+
+    def __hash__(self) -> int:
+        return hash(self.whole)
+
+    def __repr__(self) -> str:
+        return repr(self.whole)
+
+    def __reduce__(self) -> Any:
+        return RunResult, _values_of(RunResult)(self.whole)
+
+
+class PackedResult(LazyResult):
+    """A result in few bytes."""
 
     __slots__ = ("_data", "_facts", "_in_common")
 
     _data: bytes
     _facts: _Facts
     _in_common: InCommon
-
-    def __new__(cls, *values: Any, **named: Any) -> RunResult:  # type: ignore[misc]
-        return RunResult(*values, **named)
 
     @property
     def whole(self) -> RunResult:
@@ -92,11 +121,6 @@ class PackedResult(RunResult):
         """How many bytes the packed parts take."""
         return len(self._data)
 
-    @property
-    def small(self) -> RunResult:
-        """The run itself."""
-        return self
-
     def with_status(self, status: Status) -> RunResult:
         """Returns the run with another status, packed too."""
         changed = replace(self.whole, status=status)
@@ -108,25 +132,12 @@ class PackedResult(RunResult):
         judging = self.judging if self.judging is not NOBODY_ASKED else None
         return Parcel(self.status, self.error, self.cost_usd, judging, self.metrics, tuple(self._facts), self._data)
 
-    def __eq__(self, other: object) -> bool:
-        other = other.whole if isinstance(other, PackedResult) else other
-        return self.whole == other
-
-    def __hash__(self) -> int:
-        return hash(self.whole)
-
-    def __repr__(self) -> str:
-        return repr(self.whole)
-
-    def __reduce__(self) -> Any:
-        return RunResult, _values_of(RunResult)(self.whole)
-
 
 _LOOKED_AT: deque[tuple[PackedResult, RunResult]] = deque(maxlen=4)
 """The results that were unpacked last."""
 
 
-def _unpacking(name: str) -> property:
+def _of_whole(name: str) -> property:
     return property(lambda self: getattr(self.whole, name))
 
 
@@ -135,7 +146,7 @@ def _known(index: int) -> property:
 
 
 for _name in PACKED:
-    setattr(PackedResult, _name, _unpacking(_name))
+    setattr(LazyResult, _name, _of_whole(_name))
 for _index, _name in enumerate(_Facts._fields):
     setattr(PackedResult, _name, _known(_index))
 

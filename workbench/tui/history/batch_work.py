@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from workbench.batches.resuming import Resumption
     from workbench.config.program import Program
     from workbench.evaluation.approval import Approval
-    from workbench.evaluation.regrade import GradedAgain, RegradingPlan
+    from workbench.evaluation.regrade_batch import GradedAgain, RegradingPlan
     from workbench.exporting.exported import ExportedRun
     from workbench.suite.loading import SuiteFile
     from workbench.suite.model import Case
@@ -324,7 +324,7 @@ class BatchWork:
             self._say(screen, text, "passed", GLYPHS.passed)
 
     def _plan(self, number: int, edited: Mapping[Path, SuiteFile]) -> RegradingPlan:
-        from workbench.evaluation.regrade import plan_regrading
+        from workbench.evaluation.regrade_batch import plan_regrading
         from workbench.suite.loading import load_suite
 
         def load(path: Path) -> SuiteFile:
@@ -334,7 +334,8 @@ class BatchWork:
             return plan_regrading(history, history.batch(f"#{number}"), self._program, load=load)
 
     def _graded(self, plan: RegradingPlan, approval: Approval, damaged: list[str]) -> Sequence[GradedAgain]:
-        from workbench.evaluation.regrade import RegradingJudges, grade_again, store_grades
+        from workbench.evaluation.regrade import RegradingJudges
+        from workbench.evaluation.regrade_batch import grade_again, store_grades
 
         program = self._program
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
