@@ -229,7 +229,7 @@ async def test_what_is_not_as_approved_is_refused_before_the_first_run(
         "key": r": mine needs a key, and OTHER_KEY is not set there: set it where the worker is started",
         "code": r": refused, since that is not what was approved: the code of checks \(of weather.toml\) is another",
         "model": r": refused, .*: the model 'mine': test at http://127.0.0.1:10/v1 with no key is another one there",
-        "secret": r"weather.toml holds a secret, which would travel: write the name of its variable into line",
+        "secret": r"a secret would travel: .*weather.toml:\d+ \(.*\) holds a secret: write \$\{CITY_TOKEN\}",
         "folder": r": refused, since that is not what was approved: the code of checks",
     }
     assert refused.match(expected[what])

@@ -140,3 +140,34 @@ async def test_a_visitor_watches_a_batch_that_goes_on_and_cannot_stop_it(program
             assert "running" in program.run("batches", "--history", "watched.db").stdout
             assert program.run("batches", "--stop", "1", "--history", "watched.db").returncode == 0
             await visitor.until("stopped")
+
+
+def test_no_suite_with_a_secret_in_it_is_shown(tmp_path: Path) -> None:
+    program = Program(tmp_path, {"CITY_TOKEN": "sk-planted-0123456789"})
+    program.write(".env", "DB_PASSWORD=planted-horse-9\n")
+    program.write("named.toml", WEATHER + "# $CITY_TOKEN\n")
+    program.write("prompt.toml", WEATHER.replace("in Oslo?", "in Oslo? sk-planted-\\u0030123456789"))
+    header = (
+        '\n[[servers]]\nname = "far"\nurl = "http://a.example"\nheaders = { Authorization = "Bearer own-secret-1" }\n'
+    )
+    program.write("header.toml", WEATHER + header)
+    assert program.run("run", "named.toml", "--record", "taken", "--history", "runs.db").returncode == 0
+    program.write("comment.toml", f"# planted-horse-9\n{WEATHER}")
+    (recording,) = (tmp_path / "taken").iterdir()
+    recording.write_text(recording.read_text().replace("Rain", "planted-horse-9", 1))
+    done = program.run("serve", "--read-only", ".", str(recording))
+    assert done.returncode == 2 and "planted" not in done.stderr and "own-secret" not in done.stderr
+    *said, last = done.stderr.splitlines()
+    assert last == "visitors would read secrets in 4 places: nothing is served", done.stderr
+    assert [line.split("/")[-1].split(" holds a secret: ")[0] for line in said[:3]] == [
+        "comment.toml:1",
+        "header.toml:31 (servers[0].headers.Authorization)",
+        "prompt.toml:22 (cases[0].user)",
+    ]
+    assert "write ${DB_PASSWORD} in its place" in said[0] and "write ${CITY_TOKEN} in its place" in said[2]
+    assert recording.name in said[3]
+    program.write("named.toml", (tmp_path / "prompt.toml").read_text())
+    done = program.run("serve", "--read-only", "--attach", "1", "--history", "runs.db")
+    assert done.returncode == 2 and "named.toml:22 (cases[0].user)" in done.stderr, done.stderr
+    done = program.run("serve", "--attach", "7", "--history", "runs.db")
+    assert done.returncode == 2 and "7" in done.stderr, done.stderr

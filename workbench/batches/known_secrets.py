@@ -3,14 +3,18 @@ model and starts its servers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.config.models import ConfigError
 from workbench.config.program import Program
+from workbench.config.secrets import Secrets
+from workbench.late_patterns import late_pattern
 from workbench.suite.model import started_by
+from workbench.suite.problems import Place, written
 from workbench.suite.references import environment_names
 from workbench.suite.settings import judged_checks
 from workbench.tools.environment import learn_written
@@ -18,7 +22,10 @@ from workbench.tools.environment import learn_written
 if TYPE_CHECKING:
     from workbench.batches.plan import PlannedRun
     from workbench.batches.specs import Specs
+    from workbench.suite.loading import SuiteFile
     from workbench.suite.model import Suite
+
+_NAMED = late_pattern(r"\$([\w-]+)")
 
 
 def learn_secrets(program: Program, folder: Path, suite: Suite | None = None) -> None:
@@ -49,6 +56,41 @@ def learn_secrets_of_runs(program: Program, runs: Iterable[PlannedRun], specs: S
         for check in judged_checks(run.suite, run.case):
             with suppress(ConfigError):
                 _learn(program, specs.judge_of(run.file.path, check).api_key_env, _environment(program, run, specs))
+
+
+def written_out(file: SuiteFile, secrets: Secrets) -> Iterator[str]:
+    """Say where a suite holds values of secrets, whose variables it should name: each value, else each line (a comment,
+    a text that is no TOML). Quotes no secret."""
+    text, found = file.text, False
+    if secrets.redact(text) is text and "\\" not in text:  # what is written with escapes is seen in values alone
+        return
+    with suppress(ValueError, RecursionError):
+        for place, value in _leaves(tomllib.loads(text)):
+            if (without := secrets.redacted(value)) is not value:
+                found = True
+                yield _way_out(f"{file.path}:{file.positions.line(place)} ({written(place)})", str(value), str(without))
+    for number, line in enumerate(() if found else text.splitlines(), start=1):
+        if (shown := secrets.redact(line)) is not line:
+            found = True
+            yield _way_out(f"{file.path}:{number}", line, shown)
+    if not found and (shown := secrets.redact(text)) is not text:  # one over several lines
+        yield _way_out(f"{file.path}", text, shown)
+
+
+def _way_out(where: str, before: str, shown: str) -> str:
+    names = (name for name in _NAMED.findall(shown) if f"${name}" not in before)
+    return f"{where} holds a secret: write ${{{next(names, 'NAME')}}} in its place, or leave it out"
+
+
+def _leaves(value: object, place: Place = ()) -> Iterator[tuple[Place, object]]:
+    if isinstance(value, Mapping):
+        for key, each in value.items():
+            yield from _leaves(each, (*place, key))
+    elif isinstance(value, list):
+        for index, each in enumerate(value):
+            yield from _leaves(each, (*place, index))
+    else:
+        yield place, value
 
 
 def _environment(program: Program, run: PlannedRun, specs: Specs) -> Mapping[str, str]:

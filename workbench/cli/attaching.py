@@ -71,14 +71,21 @@ def attach_in_app(which: str | None, history: Path, *, theme: str | None = None,
 
     program = begin_program()
     try:
-        batch = found(program.folders, history, which)
-        with History(batch.history) as opened:
-            suites = [str(suite.file) for suite in opened.batch(f"#{batch.number}").suites if suite.file.is_file()]
+        batch, suites = batch_and_suites(which, history, program)
     except (AttachError, HistoryError) as error:
         warn(str(error), program.secrets)
         return USAGE
-    looks = AppOptions(tuple(suites), history=batch.history, look_on=batch.number, theme=theme, read_only=read_only)
+    paths = tuple(map(str, suites))
+    looks = AppOptions(paths, history=batch.history, look_on=batch.number, theme=theme, read_only=read_only)
     return show_app(looks, program)
+
+
+def batch_and_suites(which: str | None, history: Path, program: Program) -> tuple[Found, tuple[Path, ...]]:
+    """The batch that is meant, and the files of its suites that are still there. Raises AttachError, HistoryError."""
+    batch = found(program.folders, history, which)
+    with History(batch.history) as opened:
+        files = (suite.file for suite in opened.batch(f"#{batch.number}").suites)
+        return batch, tuple(file for file in files if file.is_file())
 
 
 class _Looking:

@@ -6,6 +6,9 @@ import argparse
 import os
 import socket
 import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urlsplit
 
@@ -16,11 +19,14 @@ from workbench.cli.parser import history_to_read, natural, number_from
 from workbench.evaluation.exit_codes import OK, USAGE
 
 if TYPE_CHECKING:
+    from workbench.config.model_book import ModelOptions
     from workbench.web.server import Settings
 
 PORT = 8765
 VISITORS = 4
 IDLE_MINUTES = 60
+MOST_SAID = 8
+"""How many secrets are named that visitors would read."""
 
 _WITHOUT_TLS = (
     "Nothing encrypts what goes to other machines: whoever is in between reads all that is shown and typed, and can "
@@ -87,7 +93,8 @@ def execute(arguments: argparse.Namespace) -> int:
     except ImportError as error:
         warn(f"the app in a browser needs the extra 'web' ({error}): pip install 'toolcall-workbench[web]'")
         return USAGE
-    if model_options(arguments) is None:  # rather here than in the page of each visitor
+    models = model_options(arguments)
+    if models is None or not _may_be_shown(arguments, models):  # rather here than in the page of each visitor
         return USAGE
     import asyncio
 
@@ -118,6 +125,46 @@ def _open_app(arguments: argparse.Namespace) -> int:
 
     history = history_to_read(arguments, arguments.paths)
     return attach_in_app(arguments.attach, history, theme=arguments.theme, read_only=arguments.read_only)
+
+
+def _may_be_shown(arguments: argparse.Namespace, models: ModelOptions) -> bool:
+    """Whether there is the batch that is asked for, and no secret in what visitors read who only look; if not, that has
+    been reported. The app of such a visitor knows no secret, so it could not take one out."""
+    from workbench.attaching.records import AttachError
+    from workbench.authoring.workspace import is_recording, open_workspace
+    from workbench.batches.known_secrets import learn_secrets, written_out
+    from workbench.cli.attaching import batch_and_suites
+    from workbench.cli.door import warn
+    from workbench.config.folders import user_folders
+    from workbench.config.models import ConfigError
+    from workbench.config.program import program_in
+    from workbench.history.records import HistoryError
+    from workbench.suite.numerals import counted
+
+    program = program_in(user_folders(), os.environ, models)
+    paths: Sequence[Path] = [Path(path) for path in arguments.paths]
+    try:
+        if arguments.attach is not None:
+            history = history_to_read(arguments, arguments.paths)
+            paths = batch_and_suites(arguments.attach, history, program)[1]
+        files = open_workspace(paths, program.models).files if arguments.read_only else ()
+        for file in files:
+            learn_secrets(program, file.path.parent, file.suite)
+    except (AttachError, HistoryError, ConfigError) as error:
+        for problem in error.problems if isinstance(error, ConfigError) else (error,):
+            warn(str(problem), program.secrets)
+        return False
+    found: list[str] = []
+    for file in files:
+        if is_recording(file.path) and file.path.is_file():  # more than its suite is shown
+            file = replace(file, text=file.path.read_text("utf-8", "replace"))
+        found += written_out(file, program.secrets)
+    for where in found[:MOST_SAID]:
+        warn(where, program.secrets)
+    if found:
+        more = f" ({len(found) - MOST_SAID} more are not listed)" if len(found) > MOST_SAID else ""
+        warn(f"visitors would read secrets in {counted(len(found), 'place')}: nothing is served{more}", program.secrets)
+    return not found
 
 
 def _obstacle(arguments: argparse.Namespace) -> str | None:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from secrets import token_hex
 from typing import Any
 
+from workbench.batches.known_secrets import written_out
 from workbench.batches.plan import PlannedRun
 from workbench.config.finding import Finder
 from workbench.engine.retries import RetryPolicy
@@ -69,8 +70,8 @@ class Crew:
         """Start or reach the cluster, and ask all workers whether they can make the runs. Returns their addresses.
         Raises ClusterError."""
         for file in self._plan.files:
-            if (shown := self._secrets.redact(file.text)) is not file.text:
-                raise ClusterError(f"{file.path} holds a secret, which would travel: {_first_change(file.text, shown)}")
+            if (where := next(written_out(file, self._secrets), None)) is not None:
+                raise ClusterError(f"a secret would travel: {where}")
         self._packed = pickled(self._errand)
         if self._secrets.finder is not None and self._secrets.finder.may_be_in(_as_text(self._packed)):
             raise ClusterError(
@@ -161,10 +162,3 @@ def _there(function: str) -> Callable[..., Any]:
 
 def _as_text(data: bytes) -> str:
     return data.decode("utf-8", "replace")
-
-
-def _first_change(text: str, shown: str) -> str:
-    for number, (before, after) in enumerate(zip(text.splitlines(), shown.splitlines(), strict=False), start=1):
-        if before != after:
-            return f"write the name of its variable into line {number}: {after.strip()}"
-    return "write the name of its variable instead"
