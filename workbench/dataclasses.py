@@ -11,6 +11,7 @@ import dataclasses
 from dataclasses import MISSING, FrozenInstanceError, fields
 from operator import attrgetter
 from reprlib import recursive_repr
+from types import MemberDescriptorType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -76,7 +77,12 @@ def _init_of(cls: type) -> Any:
             given = f"{field.name}=__missing__"
             lines.append(f"if {field.name} is __missing__: {field.name} = __default_{field.name}()")
         (named if field.kw_only else positional).append(given)
-        lines.append(f"__assign__(self, {field.name!r}, {field.name})")
+        slot = getattr(cls, field.name, None)
+        if isinstance(slot, MemberDescriptorType):  # takes half the time of finding it by its name
+            names[f"__set_{field.name}"] = slot.__set__
+            lines.append(f"__set_{field.name}(self, {field.name})")
+        else:
+            lines.append(f"__assign__(self, {field.name!r}, {field.name})")
     if hasattr(cls, "__post_init__"):
         lines.append("self.__post_init__()")
     parameters = ", ".join(["self", *positional, *(["*", *named] if named else [])])

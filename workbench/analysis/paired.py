@@ -43,7 +43,7 @@ _ALWAYS_ASKED = 50
 """Fewer discordant pairs are too few for an approximation."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PairNumbers:
     """What the tests need of pairs, in their order. `apart` says of each whether it is good with B alone (1), with A
     alone (-1), or with both or neither (0). `differences` are those of the scores, where there are two, `clusters`
@@ -57,11 +57,11 @@ class PairNumbers:
     other_scores: int
     primary: ComparedBy
 
-    @property
+    @cached_property
     def better(self) -> int:
         return self.apart.count(1)
 
-    @property
+    @cached_property
     def worse(self) -> int:
         return self.apart.count(-1)
 
