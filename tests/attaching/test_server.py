@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from workbench.attaching import records, viewing
+from workbench.attaching import finding, records, viewing
 from workbench.attaching.records import (
     PROTOCOL,
     AttachError,
@@ -185,3 +185,12 @@ def test_what_is_known_stays_and_the_socket_of_a_killed_process_does_not(short: 
     ended = known_at(path, exit_code=1, said=("that was it",))
     write_record(folders, ended)
     assert record_of(folders, known.file, 7) == ended and not is_running(folders, ended)
+
+
+def test_of_several_batches_that_go_on_it_is_asked_which(short: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ones = [finding.Found(short / "a b.sqlite3", number) for number in (3, 2, 1)]
+    monkeypatch.setattr(finding, "running_ones", lambda _folders: ones)
+    with pytest.raises(AttachError) as refused:
+        finding.found(folders_in(short), short / "history.sqlite3", None)
+    there = f"--history '{short}/a b.sqlite3'"
+    assert str(refused.value).endswith(f"say which: 3 {there}, 2 {there} or 1 {there}")

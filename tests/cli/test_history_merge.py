@@ -43,6 +43,10 @@ def test_the_merged_batch_is_that_of_one_machine_with_its_gates_reports_and_base
     assert 'tests="2" failures="1"' in (program.folder / "r.xml").read_text()
     shown = program.run("history", "show", "now")
     assert "merged from 4 of 4 shards, plan monday" in shown.stdout
+    for which, why in (("mian", "there is no batch"), ("now", "batch 2 is of the plan that is merged")):
+        refused = program.run("history", "merge", "shards", "--baseline", which)
+        assert (refused.returncode, refused.stdout) == (2, "")
+        assert refused.stderr.startswith("nothing was merged: ") and why in refused.stderr
     again = program.run("history", "merge", "shards", "--baseline", "main", "--fail-on", "regression", "--name", "main")
     assert "6 of 6 runs, 0 of them new" in again.stderr
     assert "against the baseline #1 main" in again.stdout, "it takes the name only then"
@@ -134,6 +138,9 @@ def test_what_cannot_be_merged_is_said_with_the_way_out(program: Program, tmp_pa
     chosen = program.run("history", "merge", one, two, "--plan", plan, "--no-report", "--history", "chosen.sqlite3")
     assert (chosen.returncode, "1 of 1 run, 1 of them new" in chosen.stderr) == (0, True), "both have the id monday"
     program.write("broken.sqlite3", "nonsense " * 200)
+    program.write("notes.toml", "no = 'history'")
+    other = program.run("history", "merge", "notes.toml")
+    assert (other.returncode, other.stderr.splitlines()[0]) == (2, "left out: notes.toml is not a history")
     some = program.run("history", "merge", one, "broken.sqlite3", "-q")
     assert (some.returncode, "left out: " in some.stderr, "1 of 1 run, 1 of them new" in some.stderr) == (2, True, True)
     both = program.run("history", "merge", one, "--no-report", "--report", "r.xml")

@@ -125,6 +125,8 @@ def test_what_people_name_suites_models_and_cases_looks_like_no_key() -> None:
         ("history --limt 3", "Unknown option --limt. Did you mean --limit?"),
         ("history show --verbos", "Unknown option --verbos. Did you mean --verbose?"),
         ("--thme dark", "Unknown option --thme. Did you mean --theme?"),
+        ("compare --shard 1/2 weather.toml", "compare has no shards: give --shard to 'workbench run' with all models"),
+        ("validate weather.toml --trust", "validate starts, imports and asks nothing, so it needs no --trust: "),
         ("nosuch", "There is no command, no file and no folder nosuch. The commands are run, grade, compare, attach, "),
     ],
 )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from workbench.analysis.trends import is_whole, trends_of
-from workbench.history.records import COUNTED, BatchPart, BatchRow, Kind, SuiteRef
+from workbench.history.records import COUNTED, BatchPart, BatchRow, Kind, MergedShards, SuiteRef
 from workbench.reports.history_list import batch_lines, trend_lines
 from workbench.reports.paint import Paint
 from workbench.reports.signs import sparkline
@@ -41,6 +42,11 @@ def batch(
     started = (NOW - timedelta(hours=3)).isoformat()
     ended_at = NOW.isoformat() if ended else None
     return BatchRow(number, name, kind, started, ended_at, "1.0", {}, planned, (part,))
+
+
+def merged_from(*shards: tuple[int, int]) -> BatchRow:
+    settings = {"merged": MergedShards("monday", shards).settings}
+    return replace(batch(failed=0, ended=False), settings=settings)
 
 
 TEXTS = st.text(st.sampled_from("aé木🐍\n\x1b "), min_size=1, max_size=60)
@@ -78,6 +84,16 @@ def test_no_line_is_wider_than_the_terminal(batches: list[BatchRow], width: int)
         (batch(failed=0), False, "1 of 4 runs missing: stopped"),
         (batch(failed=0, ended=False), False, "1 of 4 runs missing: interrupted"),
         (batch(failed=0, ended=False), True, "running: 3 of 4 runs finished"),
+        (
+            merged_from((1, 20), (3, 20)),
+            False,
+            "1 of 4 runs missing: merged from 2 of 20 shards; merge the other shards too",
+        ),
+        (
+            merged_from((1, 1)),
+            False,
+            "1 of 4 runs missing: merged from 1 of 1 shard; merge its shards again when they are whole",
+        ),
     ],
 )
 def test_what_a_batch_is_beside_its_numbers_has_a_line_of_its_own(of: BatchRow, going: bool, note: str) -> None:

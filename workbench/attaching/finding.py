@@ -78,8 +78,9 @@ def _only(running: list[Found], folders: Folders) -> Found:
     if len(running) == 1:
         return running[0]
     if running:
-        there_are = ", ".join(f"{each.number}{history_option(each.history)}" for each in running)
-        raise AttachError(f"several batches go on without a terminal: say which, of {there_are}")
+        *others, last_one = (f"{each.number}{history_option(each.history)}" for each in running)
+        which = f"{', '.join(others)} or {last_one}"
+        raise AttachError(f"several batches go on without a terminal: say which: {which}")
     last = next(iter(records(folders)), None)
     ended = (
         f"; the last one was batch {last.batch}: 'workbench attach {last.batch}{history_option(last.file)}' shows what "

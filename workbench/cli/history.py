@@ -195,7 +195,12 @@ def _count(text: str) -> int:
 
 
 def _which_grading(text: str) -> int | str:
-    return text if text == "latest" else natural(text)
+    if text == "latest":
+        return text
+    try:
+        return natural(text)
+    except argparse.ArgumentTypeError as error:
+        raise argparse.ArgumentTypeError(f"{error}, or latest") from None
 
 
 def _days(text: str) -> float:

@@ -19,7 +19,7 @@ from workbench.evaluation.stored_report import stored_report
 from workbench.history.editing import name_batch
 from workbench.history.history import History
 from workbench.history.merging import Merged, StoredShard, merge, shards_in, what_differs
-from workbench.history.records import BatchRow, HistoryError
+from workbench.history.records import BatchRow, HistoryError, OtherFileError
 from workbench.reports.baseline import FailOn
 from workbench.reports.history_batch import shard_lines
 from workbench.suite.numerals import counted
@@ -51,6 +51,8 @@ def execute(options: Options, command: HistoryCommand) -> int:
         command.warn("--no-report decides nothing and writes nothing: leave it out, or the options of the report")
         return USAGE
     shards, is_whole = _shards(options, command)
+    if options.baseline is not None:
+        _check_baseline(options.baseline, shards[0].uid, command)
     merged = merge(command.file, shards, project_folder(Path(), command.program.environment.home), command.warn)
     for why in (*merged.kept, *merged.damaged):
         command.warn(why)
@@ -74,6 +76,18 @@ def execute(options: Options, command: HistoryCommand) -> int:
     return report.exit_code if is_whole and not damaged else USAGE
 
 
+def _check_baseline(which: str, uid: str, command: HistoryCommand) -> None:
+    """Raises HistoryError where the batch to compare with is not there, or is itself what is merged."""
+    try:
+        with command.history() as history:
+            number = history.batch(which).number
+        own = shards_in(command.file)
+    except HistoryError as error:
+        raise HistoryError(f"nothing was merged: {error}") from error
+    if any((each.number, each.uid) == (number, uid) for each in own):
+        raise HistoryError(f"nothing was merged: batch {number} is of the plan that is merged, and no baseline of it")
+
+
 def _shards(options: Options, command: HistoryCommand) -> tuple[list[StoredShard], bool]:
     """The shards of one plan in all files, and whether all of these could be read; raises HistoryError when there are
     none, or of several plans."""
@@ -84,7 +98,7 @@ def _shards(options: Options, command: HistoryCommand) -> tuple[list[StoredShard
             itself = file.resolve() == command.file.resolve()
             found += [shard for shard in shards_in(file) if shard.ref is not None or not itself]
         except HistoryError as error:
-            command.warn(f"left out: {error}")
+            command.warn(f"left out: {error.what if options.files and isinstance(error, OtherFileError) else error}")
             is_whole = False
     chosen = [shard for shard in found if options.plan in (None, shard.plan_id, shard.uid[:8])]
     if not chosen:

@@ -45,6 +45,13 @@ def _ending_of(option: str, command: str) -> str | None:
     return next((form.endings[0] for form in found if form.endings), None)
 
 
+_ELSEWHERE = {
+    ("compare", "--shard"): "compare has no shards: give --shard to 'workbench run' with all models, put the shards "
+    "together with 'workbench history merge', and then 'workbench compare --resume BATCH' compares the models",
+    ("validate", "--trust"): "validate starts, imports and asks nothing, so it needs no --trust: leave it out",
+}
+"""What people expect that a command has, and what to do instead."""
+
 USAGE_SHOWN_MAX = 4
 """A usage of more lines hides the error under it."""
 
@@ -66,6 +73,8 @@ class Parser(argparse.ArgumentParser):
             name, options = word.partition("=")[0], self._option_string_actions
             if "--report" in options and (ending := _ending_of(name, self.prog.split()[-1])) is not None:
                 self.exit(USAGE, f"Unknown option {name}. Write --report FILE{ending}\n")
+            if (why := _ELSEWHERE.get((self.prog.partition(" ")[2], name))) is not None:
+                self.exit(USAGE, f"{why}\n")
             self._refuse_if_near("option", name, options)
         return known, unknown
 

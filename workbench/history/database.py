@@ -19,7 +19,7 @@ from typing import TypeVar
 from workbench.config.history_file import is_beside_project, is_named_as_ours
 from workbench.config.read_only import is_read_only, refuse_if_read_only
 from workbench.history.claims import opening_alone
-from workbench.history.records import DamagedError, HistoryError
+from workbench.history.records import DamagedError, HistoryError, OtherFileError
 from workbench.history.schema import APPLICATION_ID, MIGRATIONS
 
 _logger = logging.getLogger(__name__)
@@ -217,9 +217,9 @@ def _refuse_what_is_no_file(file: Path) -> None:
     except FileNotFoundError:
         return
     if stat.S_ISDIR(mode):
-        raise HistoryError(f"{file} is a folder, not a history: name a file with --history")
+        raise OtherFileError(f"{file} is a folder, not a history", "name a file with --history")
     if not stat.S_ISREG(mode):
-        raise HistoryError(f"{file} is not a file; the history must be a file on disk: name another with --history")
+        raise OtherFileError(f"{file} is not a file; the history must be a file on disk")
 
 
 def _refuse_what_is_no_history(file: Path) -> None:
@@ -239,7 +239,7 @@ def _refuse_what_is_not_ours(file: Path) -> None:
     """A foreign text or an encrypted database, named by mistake, is no damaged history, and keeps its name."""
     with suppress(FileNotFoundError), file.open("rb") as content:  # another program may rename it
         if not is_named_as_ours(file) and content.read(len(_MAGIC)) != _MAGIC:
-            raise HistoryError(f"{file} is not a history: name another with --history, or move it away")
+            raise OtherFileError(f"{file} is not a history", "name another with --history, or move it away")
 
 
 def _for_its_owner_only(file: Path) -> None:
@@ -260,12 +260,10 @@ def _sound(file: Path, how: str, checks: Sequence[str]) -> sqlite3.Connection | 
         application = connection.execute("PRAGMA application_id").fetchone()[0]
         if application == APPLICATION_ID:
             if connection.execute("SELECT 1 FROM sqlite_schema WHERE type IN ('trigger', 'view')").fetchone():
-                raise HistoryError(
-                    f"{file} has triggers or views, which a history cannot have: name another with --history"
-                )
+                raise OtherFileError(f"{file} has triggers or views, which a history cannot have")
             sound = all(connection.execute(f"PRAGMA {check}").fetchone()[0] == "ok" for check in checks)
         elif connection.execute("SELECT 1 FROM sqlite_schema").fetchone():
-            raise HistoryError(f"{file} is a different database, not a history: name another with --history")
+            raise OtherFileError(f"{file} is a different database, not a history")
         else:
             sound = True  # empty: nothing was written yet
         connection.execute("COMMIT")

@@ -23,6 +23,14 @@ class HistoryError(Exception):
     """A history cannot be used as asked. The message names the file and the way out."""
 
 
+class OtherFileError(HistoryError):
+    """A file is no history; `what` says so without the way out."""
+
+    def __init__(self, what: str, way_out: str = "name another with --history") -> None:
+        super().__init__(f"{what}: {way_out}")
+        self.what = what
+
+
 class DamagedError(HistoryError):
     """A history's file has content that this program never writes."""
 

@@ -17,7 +17,7 @@ from workbench.analysis.totals import Latency
 from workbench.analysis.watched import Until
 from workbench.history.records import BatchRow, Regrade, RunRow, SuiteRef
 from workbench.reports.case_titles import Title, cut_titles, cut_what
-from workbench.reports.history_list import called, missing_text
+from workbench.reports.history_list import called, merge_hint, missing_text, shards_text
 from workbench.reports.paint import Paint
 from workbench.reports.signs import FORK, STATUS_SIGNS
 from workbench.reports.values import cost_text, milliseconds, score_text, seconds
@@ -52,7 +52,8 @@ def head_lines(
     took_text = f", took {seconds(took * 1000)}" if took is not None else ""
     yield f"{paint(called(batch), 'strong')}  {local_time(batch.started_at)}{took_text}"
     if missing := missing_text(batch, going=going):
-        resume = "" if going else f"; 'workbench {batch.resumed_by} --resume {batch.number}{history}' runs them"
+        either = ", or" if merge_hint(batch) else ";"
+        resume = "" if going else f"{either} 'workbench {batch.resumed_by} --resume {batch.number}{history}' runs them"
         yield paint(f"  {missing}{one_line(resume)}", "warn")
     if batch.kind == "fork":
         yield f"  {FORK}: an experiment that counts for no case"
@@ -113,10 +114,8 @@ def shard_lines(batch: BatchRow) -> Iterator[str]:
     if shard is not None:
         yield one_line(f"{shard} of a plan of {counted(shard.planned, 'run')}{_plan(shard.plan_id)}")
     elif merged is not None:
-        some = f"{len(merged.shards):,} of " if merged.of is not None else ""
-        there = some + counted(merged.of or len(merged.shards), "shard")
         lacks = f", without {', '.join(map(str, merged.missing))}" if merged.missing else ""
-        yield one_line(f"merged from {there}{lacks}{_plan(merged.plan_id)}")
+        yield one_line(f"merged from {shards_text(merged)}{lacks}{_plan(merged.plan_id)}")
 
 
 def _plan(plan_id: str | None) -> str:

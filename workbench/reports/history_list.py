@@ -11,7 +11,7 @@ from rich.cells import cell_len
 
 from workbench.analysis.trends import TREND_MAX, TrendKey, rate_of
 from workbench.grading.grade import Status
-from workbench.history.records import BatchPart, BatchRow, SuiteRef
+from workbench.history.records import BatchPart, BatchRow, MergedShards, SuiteRef
 from workbench.reports.paint import Paint
 from workbench.reports.signs import STATUS_SIGNS, sparkline
 from workbench.reports.visible import fit, one_line, shortened
@@ -114,8 +114,28 @@ def missing_text(batch: BatchRow, *, going: bool) -> str:
         return f"running: {batch.planned - batch.missing:,} of {counted(batch.planned, 'run')} finished"
     if not batch.missing:
         return ""
-    why = "interrupted" if batch.ended_at is None else "stopped"
-    return f"{batch.missing:,} of {counted(batch.planned, 'run')} missing: {why}"
+    way_on = f"; {merging_on}" if (merging_on := merge_hint(batch)) else ""
+    return f"{batch.missing:,} of {counted(batch.planned, 'run')} missing: {why_missing(batch)}{way_on}"
+
+
+def why_missing(batch: BatchRow) -> str:
+    """Returns what became of a batch that lacks runs: `stopped`, `merged from 3 of 20 shards`."""
+    if batch.merged is not None:
+        return f"merged from {shards_text(batch.merged)}"
+    return "interrupted" if batch.ended_at is None else "stopped"
+
+
+def merge_hint(batch: BatchRow) -> str:
+    """Returns how a merged batch comes to what it lacks, beside running that; empty for any other batch."""
+    if batch.merged is None:
+        return ""
+    return "merge the other shards too" if batch.merged.missing else "merge its shards again when they are whole"
+
+
+def shards_text(merged: MergedShards) -> str:
+    """Returns how many shards of a plan were merged: `3 of 20 shards`."""
+    some = f"{len(merged.shards):,} of " if merged.of is not None else ""
+    return some + counted(merged.of or len(merged.shards), "shard")
 
 
 def _notes(batch: BatchRow, regraded: int, *, going: bool) -> Iterator[str]:

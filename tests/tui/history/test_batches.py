@@ -14,7 +14,7 @@ from tests.tui.apps import SMART_HOME
 from tests.tui.histories import Made, utc, well, write_history
 from workbench.analysis.trends import TrendKey, trends_of
 from workbench.grading.grade import Status
-from workbench.history.records import COUNTED, BatchPart, BatchRow, Regrade, SuiteRef
+from workbench.history.records import COUNTED, BatchPart, BatchRow, MergedShards, Regrade, SuiteRef
 from workbench.trajectory.messages import JsonValue
 from workbench.tui.history import batch_lines as history_lines
 from workbench.tui.history import batches as history_list
@@ -56,6 +56,15 @@ def test_the_name_of_a_model_is_cut_only_where_its_figures_leave_no_room(width: 
     batch = batch_of(1, part_of(29_000, 10_000))
     (line,) = (row for row in history_lines.detail_lines(listed(batch), batch, width) if "✗10,000" in plain(row))
     assert ("offline (baseline)" not in plain(line)) == cut and cells(line) <= width
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "counts"),
+    [(29_000, 10_500, "   73.4%   29k/39k"), (987, 13, "   98.7% 987/1,000"), (3, 0, "  100.0%     3/3")],
+)
+def test_counts_of_any_size_keep_to_their_column(good: int, bad: int, counts: str) -> None:
+    batch = batch_of(1, part_of(good, bad, cases=good + bad))
+    assert plain(history_lines.row_line(listed(batch), batch, 80)).endswith(counts)
 
 
 def test_the_newest_batch_stands_first_and_forks_are_hidden() -> None:
@@ -158,6 +167,10 @@ def test_what_is_missing_is_said_and_whether_the_batch_goes_on() -> None:
     state = listed(cut, goes_on, going=[2])
     said = ["\n".join(map(plain, history_lines.detail_lines(state, batch, 80))) for batch in (cut, goes_on)]
     assert "It was interrupted: 1 run missing; c runs exactly these." in said[0]
+    merged = replace(cut, settings={"merged": MergedShards(None, ((1, 2),)).settings})
+    said_of_it = " ".join(plain(line).strip() for line in history_lines.detail_lines(state, merged, 80))
+    lacks = "It was merged from 1 of 2 shards: 1 run missing; merge the other shards too, or c runs exactly these."
+    assert lacks in said_of_it
     assert "1 run to come." in said[1]
     assert "its runs are under way" in state.refusals()["history.go_on"]
 

@@ -7,14 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from workbench.analysis.trends import rate_of
 from workbench.grading.grade import Status
 from workbench.history.records import BatchPart, BatchRow, SuiteRef
-from workbench.reports.history_list import called, rate_text
+from workbench.reports.history_list import called, merge_hint, rate_text, why_missing
 from workbench.reports.markdown import text_table
 from workbench.reports.signs import sparkline
 from workbench.reports.visible import one_line
 from workbench.reports.when import local_time, took_s
 from workbench.suite.numerals import counted
 from workbench.trajectory.messages import JsonValue
-from workbench.tui.history.batches import HistoryList
+from workbench.tui.history.batches import COUNTS_MAX_CELLS, HistoryList
 from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
 from workbench.tui.lines.prose import Message, paragraph
 from workbench.tui.lines.spans import (
@@ -30,7 +30,7 @@ from workbench.tui.lines.spans import (
     spread,
     wrap_line,
 )
-from workbench.tui.lines.words import clock, model_label
+from workbench.tui.lines.words import clock, model_label, short_count, unless_read_only
 
 NAME_CELLS = 22
 """The width for the number and name of a batch."""
@@ -84,7 +84,12 @@ def _result(state: HistoryList, batch: BatchRow, roomy: bool) -> Line:
         graded_by = [(GLYPHS.retry, "accent")] if state.grading(batch) is not None else []
     marks += graded_by
     line: Line = (*(Span(f"  {text}", kind) for text, kind in marks), Span(f"  {rate:>6}", role))
-    return (*line, Span(f" {f'{good:,}/{graded:,}':>7}", "muted")) if roomy else line
+    return (*line, Span(f" {_counts(good, graded):>{state.counts_cells}}", "muted")) if roomy else line
+
+
+def _counts(good: int, graded: int) -> str:
+    text = f"{good:,}/{graded:,}"
+    return text if len(text) <= COUNTS_MAX_CELLS else f"{short_count(good)}/{short_count(graded)}"
 
 
 def _marks(state: HistoryList, batch: BatchRow) -> Iterator[tuple[str, Role]]:
@@ -167,9 +172,10 @@ def _head(state: HistoryList, batch: BatchRow, width: int) -> list[Line]:
     if state.is_going(batch):
         lines += paragraph(f"{counted(batch.missing, 'run')} to come.", width, "running")
     elif batch.missing:
-        cut_off = "It was interrupted" if batch.ended_at is None else "It was stopped"
-        way_on = "" if batch.kind == "fork" else "; c runs exactly these"
-        lines += paragraph(f"{cut_off}: {counted(batch.missing, 'run')} missing{way_on}.", width, "warned")
+        ways = [merge_hint(batch), unless_read_only("c runs exactly these") if batch.kind != "fork" else ""]
+        way_on = ", or ".join(filter(None, ways))
+        lacks = f"It was {why_missing(batch)}: {counted(batch.missing, 'run')} missing"
+        lines += paragraph(f"{lacks}{f'; {way_on}' if way_on else ''}.", width, "warned")
     if batch.kind == "fork":
         lines += paragraph("A fork of one run: an experiment that counts for no case.", width, "muted")
     return lines

@@ -27,6 +27,10 @@ _OF_BATCH = (*_READING, "delete", "copy", "other", "forks")
 """Actions that need a batch."""
 
 
+COUNTS_MIN_CELLS, COUNTS_MAX_CELLS = 7, 9
+"""Bounds of the width for counts: thousands are shortened where they do not fit."""
+
+
 class HistoryList(MarkedState[BatchRow]):
     """All batches as rows, the newest first."""
 
@@ -43,6 +47,8 @@ class HistoryList(MarkedState[BatchRow]):
         """The numbers of batches with runs under way, here or in a different program."""
         self.name_cells = 0
         """The width of the longest number with its name."""
+        self.counts_cells = 0
+        """The width of the counts behind a pass rate."""
         self.shows_forks = False
         self.regraded: Mapping[int, int] = {}
         """The number of regrades by batch number."""
@@ -81,6 +87,8 @@ class HistoryList(MarkedState[BatchRow]):
             if number not in changed and number in self.regraded
         }
         self.name_cells = max((cell_len(called(batch)) for batch in self.batches), default=0)
+        runs = max((batch.planned for batch in self.batches), default=0)
+        self.counts_cells = min(max(len(f"{runs:,}/{runs:,}"), COUNTS_MIN_CELLS), COUNTS_MAX_CELLS)
         self._texts.clear()
         self._trends = None
         there = {batch.number for batch in self.batches}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 
+from workbench.config.read_only import is_read_only
 from workbench.grading.grade import RunResult, StepGrade
 from workbench.reports.visible import one_line
 from workbench.suite.numerals import counted, decimals
@@ -48,6 +49,11 @@ def short_count(count: int) -> str:
         if count >= size:
             return f"{count / size:.1f}{unit}" if count < 10 * size else f"{count // size:,}{unit}"
     return str(count)
+
+
+def unless_read_only(hint: str) -> str:
+    """Return a hint at a key that runs or changes something; in a read-only view, where it is refused, nothing."""
+    return "" if is_read_only() else hint
 
 
 def at_line(problem: Problem, word: str) -> str:
