@@ -18,7 +18,7 @@ from workbench.analysis.trends import stored_trends, trends_of
 from workbench.batches.recorded import result_of_recording
 from workbench.batches.resuming import resumable
 from workbench.grading.run_summary import summary_of
-from workbench.history import columns, editing, open_file, rows
+from workbench.history import columns, editing, open_file, rows, stored_batches
 from workbench.history import history as reading
 from workbench.history.database import bytes_on_disk
 from workbench.history.editing import add_grading, remove_batches
@@ -180,7 +180,7 @@ def test_of_many_batches_only_those_are_read_that_are_looked_at(
     for _ in range(7):
         run_kept(tmp_path, file)
     run_kept(tmp_path, file, suite=SUITE.replace("Weather", "Climate"))
-    monkeypatch.setattr(reading, "BATCHES_AT_ONCE", 2)
+    monkeypatch.setattr(stored_batches, "BATCHES_AT_ONCE", 2)
     read_rows: list[str] = []
     read = columns.read
 

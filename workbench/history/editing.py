@@ -21,6 +21,7 @@ from workbench.history.database import (
     unhurried,
 )
 from workbench.history.packing import grading_text, packed_outcome
+from workbench.history.reading import values_in
 from workbench.history.records import HistoryError
 from workbench.history.run_packing import metrics_text
 
@@ -28,12 +29,7 @@ RUNS_AT_ONCE = 500
 PAGES_AT_ONCE = 1_000
 """So much is removed, or given back to the disk, in one step: other programs wait for it."""
 
-_WITHOUT_BATCH = """
-WITH RECURSIVE each(batch) AS (
-    SELECT min(batch) FROM runs
-    UNION ALL SELECT (SELECT min(batch) FROM runs WHERE batch > each.batch) FROM each WHERE batch IS NOT NULL)
-SELECT batch FROM each WHERE batch IS NOT NULL AND batch NOT IN (SELECT id FROM batches)"""
-"""A step of the index for each batch, however many runs there are."""
+_WITHOUT_BATCH = f"{values_in('runs', 'batch')} AND batch NOT IN (SELECT id FROM batches)"
 
 
 def name_batch(file: Path, number: int, name: str | None, say: Say) -> None:
@@ -98,12 +94,7 @@ def add_grading(
 _NEXT_GRADING = (
     "SELECT max(coalesce((SELECT max(id) FROM gradings), 0), coalesce((SELECT max(grading) FROM regrades), 0)) + 1"
 )
-_UNFINISHED = """
-WITH RECURSIVE each(grading) AS (
-    SELECT min(grading) FROM regrades
-    UNION ALL SELECT (SELECT min(grading) FROM regrades WHERE grading > each.grading) FROM each
-    WHERE grading IS NOT NULL)
-SELECT grading FROM each WHERE grading IS NOT NULL AND grading NOT IN (SELECT id FROM gradings)
+_UNFINISHED = f"""{values_in("regrades", "grading")} AND grading NOT IN (SELECT id FROM gradings)
     AND (SELECT batch FROM runs WHERE id = (SELECT min(run) FROM regrades WHERE regrades.grading = each.grading)) = ?"""
 """The grades of a batch that a program wrote which was killed before it had all of them."""
 

@@ -5,42 +5,33 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
 
-from workbench.config.history_file import history_option
 from workbench.grading.result_json import outcome_from_json
 from workbench.history import columns
 from workbench.history.database import Say, as_history_errors
 from workbench.history.packing import unpacked, unpacked_blocks, unpacked_events, unpacked_outcome
-from workbench.history.reading import DAMAGE, StoredRows
+from workbench.history.reading import DAMAGE, values_in
 from workbench.history.records import (
-    COUNTED,
-    BatchPart,
     BatchRow,
     CaseOutline,
     DamagedError,
-    DatedPart,
     HistoryError,
     Regrade,
     RunRow,
     SuiteRef,
-    count_name,
 )
 from workbench.history.run_table import RunTable
+from workbench.history.stored_batches import StoredBatches
 from workbench.suite.model import Gate
 from workbench.trajectory.fold import fold
-from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.recording import Header, RecordedSuite, Recording
 from workbench.trajectory.trajectory import Trajectory
 from workbench.trajectory.typed_json import compact_json
 
-_BATCH = "SELECT id, name, kind, started_at, ended_at, program, settings, planned FROM batches"
-_PART = f"SELECT batch, suite, model, planned, cases, {', '.join(map(count_name, COUNTED))} FROM parts"
 _RUN = """
 SELECT id, batch, place, suite, case_id, case_name, model, model_of_suite, repeat, decided_by, is_fork,
     runs.status, runs.score, runs.reason, runs.broken, runs.options, began_ms, ended_ms, latency_ms, first_token_ms,
@@ -53,11 +44,6 @@ _REGRADED = _RUN.replace(
     iif(regrades.run, regrades.reason, runs.reason), coalesce(regrades.broken, runs.broken),
     iif(regrades.run, regrades.options, runs.options)""",
 ).replace("runs.metrics", "iif(regrades.run, regrades.metrics, runs.metrics)")
-
-_COUNTED_AGAIN = """
-SELECT suite, model, coalesce(regrades.status, runs.status) AS ended, count(*)
-FROM runs LEFT JOIN regrades ON regrades.run = runs.id AND grading = ?
-WHERE batch = ? AND runs.status IS NOT NULL GROUP BY suite, model, ended"""
 
 _OF_A_BATCH = "EXISTS (SELECT 1 FROM batches WHERE batches.id = runs.batch)"
 """Runs of a removed batch go little by little."""
@@ -100,94 +86,13 @@ def _of_batch(batch: int, grading: Regrade | None, rest: str, *values: int) -> t
     return f"{joined} WHERE batch = ? {rest}", (grading.id, batch, *values)
 
 
-_WEIGHT = """
-SELECT count(*), coalesce(sum(coalesce(length(events) + length(outcome), 0)
-    + coalesce((SELECT sum(length(regrades.outcome)) FROM regrades WHERE regrades.run = runs.id), 0)), 0)
-FROM runs LEFT JOIN details ON details.run = runs.id WHERE runs.batch = ? AND place BETWEEN ? AND ?"""
-_WEIGHED, _STRETCHES = 1_000, 20
-"""So many runs of a batch are weighed, in so many stretches of its plan."""
-_ROW_BYTES = 160
-"""What a run takes beside its events and grades, with its places in indexes."""
-
-_HAS_ONE = "id IN (SELECT batch FROM parts WHERE suite IN (SELECT value FROM json_each(?)))"
-_LACKS = f"""
-planned > (SELECT coalesce(sum({" + ".join(count_name(ended) for ended in COUNTED if ended != "stopped")}), 0)
-    FROM parts WHERE parts.batch = batches.id)"""
-_OVER_TIME = f"""
-SELECT kind, settings, {_PART.removeprefix("SELECT ").replace("planned", "parts.planned").removesuffix(" FROM parts")}
-FROM parts JOIN batches ON batches.id = parts.batch
-WHERE suite IN ({{ids}}) AND model = ? AND parts.batch <= ? ORDER BY parts.batch DESC"""
-_PATHS = """
-WITH RECURSIVE each(path) AS (
-    SELECT min(path) FROM suites
-    UNION ALL SELECT (SELECT min(path) FROM suites WHERE path > each.path) FROM each WHERE path IS NOT NULL)
-SELECT path FROM each WHERE path IS NOT NULL"""
-
-_CASE_IDS = """
-WITH RECURSIVE each(case_id) AS (
-    SELECT min(case_id) FROM runs
-    UNION ALL SELECT (SELECT min(case_id) FROM runs WHERE case_id > each.case_id) FROM each WHERE case_id IS NOT NULL)
-SELECT case_id FROM each WHERE case_id IS NOT NULL"""
-
-_NUMBERS = 1 << 62
-"""Beyond all numbers of batches."""
-
-BATCHES_AT_ONCE = 100
-"""So many batches are read at once."""
-
 PAGE = 1_000
 """So many runs are read at once."""
 
-_NAMED = {"id": columns.whole, "name": columns.text}
 
-
-class History(StoredRows):
+class History(StoredBatches):
     """An existing history. Use it on one thread; every method raises HistoryError. One that was never written is
     empty."""
-
-    def batches(self) -> list[BatchRow]:
-        """All batches that are not damaged, the newest first."""
-        return [batch for batch in self.each_batch() if batch.damage is None]
-
-    def all_batches(self) -> list[BatchRow]:
-        """All batches, damaged ones included, the newest first."""
-        return list(self.each_batch())
-
-    def each_batch(
-        self,
-        *,
-        forks: bool | None = None,
-        suites: Collection[int] | None = None,
-        lacking: bool = False,
-        unended: bool = False,
-    ) -> Iterator[BatchRow]:
-        """Yields batches, damaged ones included, the newest first, of which a page at a time is read; with `forks`,
-        only forks or only others; with `suites`, only those that have one with such an id; with `lacking`, only those
-        with runs that never finished; with `unended`, only those that have not ended."""
-        wanted = ["id < ?"]
-        wanted += [] if forks is None else ["kind = 'fork'"] if forks else ["kind IS NOT 'fork'"]
-        wanted += [_LACKS] if lacking else []
-        wanted += ["ended_at IS NULL"] if unended else []
-        values: tuple[int | str, ...] = ()
-        if suites is not None:
-            wanted.append(_HAS_ONE)
-            values = (compact_json(list(suites)),)
-        before = _NUMBERS
-        page = None
-        while page is None or len(page) == BATCHES_AT_ONCE:
-            which = f"WHERE {' AND '.join(wanted)} ORDER BY id DESC LIMIT {BATCHES_AT_ONCE}"
-            page = self._batches(which, (before, *values))
-            yield from page
-            before = page[-1].number if page else 0
-
-    def count_batches(self, suites: Collection[int] | None = None) -> tuple[int, int]:
-        """Returns how many batches there are, and how many of them are forks; with `suites`, as `each_batch`."""
-        statement = "SELECT count(*), coalesce(sum(kind IS 'fork'), 0) FROM batches"
-        if suites is None:
-            rows = self._stored(statement, ())
-        else:
-            rows = self._stored(f"{statement} WHERE {_HAS_ONE}", (compact_json(list(suites)),))
-        return (rows[0][0], rows[0][1]) if rows else (0, 0)
 
     def suites_called(self, name: str) -> list[int]:
         """Returns the ids of a suite as it was at any time, by its name, its path in its project, or its file."""
@@ -197,39 +102,11 @@ class History(StoredRows):
 
     def suite_paths(self) -> list[str]:
         """Returns the paths of all suites in their projects."""
-        return [path for (path,) in self._rows("a suite", {"path": columns.path}, _PATHS, ())]
-
-    def parts_over_time(self, suite: str, model: str, up_to: int) -> Generator[DatedPart]:
-        """Yields how the runs of a suite with a model ended in each batch up to one, the newest first, without forks
-        and shards; `suite` is a `SuiteRef.key`. What is damaged is left out. Close what is not read to the end."""
-        with self._at_one_moment(), as_history_errors(self.file):
-            ids = ", ".join(map(str, self._versions(suite)))
-            for kind, settings, *row in self._cursor(_OVER_TIME.format(ids=ids), (model, up_to)):
-                with suppress(*DAMAGE):
-                    is_special = '"until"' in settings or '"shard"' in settings
-                    read = columns.json_object(settings) if is_special else {}
-                    if kind == "runs" and "shard" not in read:
-                        yield DatedPart(row[0], self._part(row), "until" in read)
-
-    def batch(self, which: str, *, damaged: bool = False) -> BatchRow:
-        """Returns a batch by its name or its number, with or without a # before it; a damaged one only with
-        `damaged`."""
-        number = which.removeprefix("#")
-        found = self._batches("WHERE name = ?", (which,))
-        if not found and number.isdecimal() and len(number) < 19:
-            found = self._batches("WHERE id = ?", (int(number),))
-        if not found:
-            names_all = f"'workbench history list{history_option(self.file)}' lists all"
-            raise HistoryError(f"there is no batch {which!r} in {self.file}: {names_all}")
-        batch = found[0]
-        if batch.damage is not None and not damaged:
-            removes_it = f"'workbench history prune --batch {batch.number}{history_option(self.file)}' removes it"
-            raise DamagedError(f"batch {batch.number} in {self.file} is damaged: {batch.damage}; {removes_it}")
-        return batch
+        return [path for (path,) in self._rows("a suite", {"path": columns.path}, values_in("suites", "path"), ())]
 
     def runs(self, batch: int, grading: Regrade | None = None) -> RunTable:
-        """Returns the runs of a batch in the order of its plan; with `grading`, as that regrade graded them. All of
-        them are in memory: `each_run` yields those of a batch of any size."""
+        """Returns the runs of a batch in the order of its plan; with `grading`, as that regrade graded them. The
+        figures of all of them are in memory: `each_run` yields rows without that."""
         return RunTable(self._each_run(*_of_batch(batch, grading, "ORDER BY place")))
 
     def each_run(self, batch: int, grading: Regrade | None = None) -> Iterator[RunRow]:
@@ -281,26 +158,11 @@ class History(StoredRows):
         """Yields the runs of a batch that resuming it makes, forks excepted."""
         return (run for run in self.each_run(batch) if run.missing and not run.is_fork)
 
-    def counted_again(self, batch: BatchRow, grading: Regrade) -> tuple[BatchPart, ...]:
-        """Returns the parts of a batch, counted by a regrade."""
-        wanted = {"suite": columns.whole, "model": columns.text, "status": columns.ENDED, "count": columns.count}
-        rows = self._rows(f"a run of batch {batch.number}", wanted, _COUNTED_AGAIN, (grading.id, batch.number))
-        counts = {(suite, model, status): count for suite, model, status, count in rows}
-        return tuple(
-            replace(part, counts={status: counts.get((part.suite.id, part.model, status), 0) for status in COUNTED})
-            for part in batch.parts
-        )
-
     def run_ids(self, batch: int) -> frozenset[str]:
         """Returns the ids of a batch's runs in their events: runs that are added need different ones."""
         found = {"run_id": columns.text}
         rows = self._rows(f"batch {batch}", found, "SELECT run_id FROM runs WHERE batch = ?", (batch,))
         return frozenset(run_id for (run_id,) in rows)
-
-    def batches_of(self, numbers: Collection[int]) -> dict[int, BatchRow]:
-        """Returns batches, damaged ones included, by their numbers."""
-        of_these = "WHERE id IN (SELECT value FROM json_each(?))"
-        return {batch.number: batch for batch in self._batches(of_these, (compact_json(list(numbers)),))}
 
     def suites_with(self, case_id: str, batch: int | None = None) -> list[SuiteRef]:
         """Returns the suites that have had a case, the newest first, or those of a batch in which it has one."""
@@ -322,7 +184,7 @@ class History(StoredRows):
         if batch is not None:
             rows = self._stored("SELECT DISTINCT case_id FROM runs WHERE batch = ?", (batch,))
         else:
-            rows = self._stored(_CASE_IDS, ())
+            rows = self._stored(values_in("runs", "case_id"), ())
         found = (columns.readable({"id": columns.text}, row) for row in rows)
         return [each["id"] for each in found if each]
 
@@ -436,77 +298,3 @@ class History(StoredRows):
             except DamagedError as error:
                 damaged(str(error))
         return found
-
-    def gradings(self, batch: int) -> list[Regrade]:
-        """Returns the regrades of a batch, the oldest first."""
-        rows = self._rows(
-            f"batch {batch}",
-            columns.GRADING,
-            "SELECT id, graded_at, program FROM gradings WHERE batch = ? ORDER BY id",
-            (batch,),
-        )
-        return [Regrade(id_, batch, number, at, program) for number, (id_, at, program) in enumerate(rows, 1)]
-
-    def bytes_of(self, batches: Iterable[BatchRow]) -> int:
-        """Returns about how many bytes batches take: their runs, of which a few hundred of each are looked at."""
-        return sum(map(self._bytes_of, batches)) if self._connection is not None else 0
-
-    def _bytes_of(self, batch: BatchRow) -> int:
-        of_batch = (batch.number,)
-        count, end = self._stored("SELECT count(*), coalesce(max(place), 0) + 1 FROM runs WHERE batch = ?", of_batch)[0]
-        stretches = _STRETCHES if count > _WEIGHED else 1
-        length = end if stretches == 1 else _WEIGHED * end // (_STRETCHES * count)
-        firsts = [end * at // stretches for at in range(stretches)]
-        weighed = [self._stored(_WEIGHT, (*of_batch, first, first + length - 1))[0] for first in firsts]
-        runs, weight = (sum(each) for each in zip(*weighed, strict=True))
-        ((shared,),) = self._stored("SELECT coalesce(sum(length(text)), 0) FROM shared WHERE batch = ?", of_batch)
-        return int(shared + count * (_ROW_BYTES + weight / max(runs, 1)))
-
-    def regraded(self) -> dict[int, int]:
-        """Returns how often batches were regraded, by their numbers, without those that never were."""
-        return dict(self._stored("SELECT batch, count(*) FROM gradings GROUP BY batch", ()))
-
-    def names(self) -> dict[int, str]:
-        """Returns the names of batches, by their numbers, without those that have none or an unreadable one."""
-        rows = self._stored("SELECT id, name FROM batches WHERE name IS NOT NULL", ())
-        found = (columns.readable(_NAMED, row) for row in rows)
-        return {named["id"]: named["name"] for named in found if len(named) == len(_NAMED)}
-
-    def _batches(self, which: str, values: tuple[Any, ...]) -> list[BatchRow]:
-        with self._at_one_moment():
-            rows = self._stored(f"{_BATCH} {which}", values)
-            parts: dict[Any, list[tuple[Any, ...]]] = {row[0]: [] for row in rows}
-            of_these = "WHERE batch IN (SELECT value FROM json_each(?))"
-            for part in self._stored(f"{_PART} {of_these}", (compact_json([row[0] for row in rows]),)):
-                parts[part[0]].append(part)
-            return [self._batch(row, parts[row[0]]) for row in rows]
-
-    def _batch(self, row: Sequence[Any], part_rows: Sequence[Sequence[Any]]) -> BatchRow:
-        try:
-            number, name, kind, started, ended, program, settings, planned = columns.read(columns.BATCH, row)
-            parts = [self._part(part) for part in part_rows]
-            if sum(part.planned for part in parts) != planned:
-                raise ValueError("planned does not match its suites and models")
-        except DAMAGE as error:
-            return self._damaged_batch(row, error)
-        # In the settings of a batch, models are in the order of its plan, and parts in the order of their names.
-        in_order = _in_order(parts, settings.get("models"))
-        return BatchRow(number, name, kind, started, ended, program, settings, planned, in_order)
-
-    def _damaged_batch(self, row: Sequence[Any], error: Exception) -> BatchRow:
-        """Returns a damaged batch with what can be read of its row."""
-        known = columns.readable(columns.BATCH, row)
-        if "id" not in known:
-            raise self._damaged("the number of a batch", error) from error
-        name, kind, program = known.get("name"), known.get("kind", "runs"), known.get("program", "")
-        started, ended = known.get("started_at", ""), known.get("ended_at")
-        return BatchRow(known["id"], name, kind, started, ended, program, {}, 0, (), str(error))
-
-    def _part(self, row: Sequence[Any]) -> BatchPart:
-        _, suite, model, planned, cases, *counts = columns.read(columns.PART, row)
-        return BatchPart(self._suite(suite), model, planned, cases, dict(zip(COUNTED, counts, strict=True)))
-
-
-def _in_order(parts: list[BatchPart], models: JsonValue) -> tuple[BatchPart, ...]:
-    places = {name: place for place, name in enumerate(models)} if isinstance(models, dict) else {}
-    return tuple(sorted(parts, key=lambda part: places.get(part.model, len(places))))

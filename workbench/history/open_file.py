@@ -184,9 +184,8 @@ class OpenHistory:
             with transaction(connection):
                 number = start_batch(connection, plan)
                 plan_runs(connection, number, plan, 0, PLANNED_AT_ONCE)
-                # It must never look like one that was cut off. A program that has it claimed claimed it in a file that
-                # was here
-                # before this one.
+                # It must never look like one that was cut off. Where another program has this number claimed, that is
+                # of a file that was here before.
                 handle.claim = claim_if_free(self._file, number)
         except BaseException:
             handle.release()

@@ -29,19 +29,22 @@ _TEXTS_AT_HAND = 16
 
 _SUITE = "SELECT id, project, path, hash, name, cases FROM suites"
 
-_PROJECTS = """
-WITH RECURSIVE each(project) AS (
-    SELECT min(project) FROM suites
-    UNION ALL SELECT (SELECT min(project) FROM suites WHERE project > each.project) FROM each WHERE project IS NOT NULL)
-SELECT project FROM each WHERE project IS NOT NULL"""
-"""A step of the index for each project, however many suites there are."""
-
 _Text = TypeVar("_Text")
 
 
+def values_in(table: str, column: str) -> str:
+    """Returns a statement that finds the values of a column that begins an index: by one step of the index for each,
+    however many rows there are."""
+    return f"""
+    WITH RECURSIVE each({column}) AS (
+        SELECT min({column}) FROM {table}
+        UNION ALL SELECT (SELECT min({column}) FROM {table} WHERE {column} > each.{column})
+        FROM each WHERE {column} IS NOT NULL)
+    SELECT {column} FROM each WHERE {column} IS NOT NULL"""
+
+
 class StoredRows:
-    """An existing history. Use it on one thread; every method raises HistoryError. One that was never written is
-    empty."""
+    """The rows of a `History`."""
 
     def __init__(self, file: Path) -> None:
         self.file = file
@@ -115,7 +118,7 @@ class StoredRows:
     def _versions(self, key: str) -> list[int]:
         """Returns the ids of a suite as it was at any time; `key` is a `SuiteRef.key`."""
         found: list[tuple[Any, ...]] = []
-        for (stored,) in self._stored(_PROJECTS, ()):
+        for (stored,) in self._stored(values_in("suites", "project"), ()):
             try:
                 project = folder_of_stored(self.file, columns.path(stored))
             except ValueError:  # its suites are damaged
@@ -202,7 +205,7 @@ class StoredRows:
 
     @contextmanager
     def _damage_of(self, what: str) -> Iterator[None]:
-        """Returns damage that SQLite does not detect, because it does not know what its values mean."""
+        """Raises DamagedError for what SQLite does not detect, because it does not know what its values mean."""
         try:
             yield
         except DAMAGE as error:
