@@ -24,11 +24,12 @@ from workbench.history.claims import claim
 from workbench.history.database import open_for_writing, transaction
 from workbench.history.editing import add_grading
 from workbench.history.history import History
-from workbench.history.merging import Merged, StoredShard, merge, shards_in
+from workbench.history.merging import Merged, merge
 from workbench.history.outline import Outline, OutlinedRun
 from workbench.history.records import DoneRun, HistoryError, NewBatch, NewRun, NewShard, ShardRef
 from workbench.history.rows import begin_batch, end_batch, write_run
 from workbench.history.run_packing import RunPacker
+from workbench.history.stored_shards import StoredShard, shards_in, what_differs
 
 SAID: list[str] = []
 
@@ -51,6 +52,7 @@ def keep(
     made: Iterable[int] | None = None,
     status: str = "passed",
     at_ms: float = 0,
+    models: dict[str, Any] | None = None,
 ) -> int:
     """Store a shard, or without `ref` a whole batch; only the places in `made` have been made. Returns its number."""
     plan = plan_of(runs)
@@ -60,7 +62,10 @@ def keep(
         kind="runs",
         started_at="2030-01-01T00:00:00.000+00:00",
         program="1",
-        settings={"models": {}, **({"shard": ref.settings} if ref is not None else {})},
+        settings={
+            "models": models or {},
+            **({"shard": ref.settings} if ref is not None else {}),
+        },
         runs=tuple(plan[place] for place in places),
         projects={FILE.path: FILE.path.parent},
         uid=outline.uid({}, ref.plan_id if ref is not None else None),
@@ -203,6 +208,16 @@ def test_what_is_damaged_is_left_out_and_said(file: Path, tmp_path: Path, change
     with History(file) as history:
         finished = [run.place for batch in history.batches() for run in history.runs(batch.number) if run.figures]
     assert finished in ([], [0]), "nothing is half there"
+
+
+def test_shards_of_different_plans_differ_in_what_is_asked(tmp_path: Path) -> None:
+    asked: dict[str, Any] = {"provider": "openai", "model": "large", "base_url": "http://there", "params": {}}
+    made = [(4, asked), (4, {**asked, "origin": "project", "price": None}), (8, {**asked, "model": "small"})]
+    for number, (runs, model) in enumerate(made):
+        keep(tmp_path / f"{number}", runs, (0,), ShardRef(1, 2, runs, f"day {number}"), models={"other": model})
+    one, dear, small = (shards_in(tmp_path / f"{number}")[0] for number in range(3))
+    assert what_differs(one, dear) == ["ids day 0 and day 1"]
+    assert what_differs(one, small) == ["ids day 0 and day 2", "model other", "cases, repeats, variants or graders"]
 
 
 def test_a_file_that_is_no_history_with_shards_is_named(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from workbench.batches.specs import Specs
 from workbench.config.models import ConfigError, ModelSpec
 from workbench.config.project import path_in, project_folder
 from workbench.config.secrets import Secrets
-from workbench.history.records import DoneRun, NewBatch, NewRun, NewShard
+from workbench.history.records import DoneRun, NewBatch, NewRun, NewShard, what_is_asked
 from workbench.history.writing import MOST_AT_ONCE, BatchHandle, HistoryWriter
 from workbench.suite.loading import SuiteFile, parse_suite
 from workbench.suite.model import Case
@@ -137,10 +137,6 @@ def settings_of_batch(
     }
 
 
-REACHED_BY = ("provider", "model", "base_url", "params")
-"""What of the settings of a model decides what is asked; its price, for one, does not."""
-
-
 def judges_of(runs: Iterable[PlannedRun], specs: Specs) -> dict[str, JsonValue]:
     """How each model is reached that some runs may have something judged by; where a check names none and none is
     chosen, that stands under an empty name."""
@@ -241,7 +237,7 @@ def _new_batch(
             for run in (planned if whole is runs else map(new_run, whole))
         )
         outline = Outline.of(outlined, ((path_in(projects[path], path), file.hash) for path, file in files.items()))
-        uid = outline.uid(_asked(settings), shard.ref.plan_id if shard is not None else None)
+        uid = outline.uid(what_is_asked(settings), shard.ref.plan_id if shard is not None else None)
     return NewBatch(
         kind="fork" if is_fork else "runs",
         started_at=now,
@@ -252,19 +248,6 @@ def _new_batch(
         uid=uid,
         shard=NewShard(shard.places, outline, tuple(files.values())) if shard is not None and outline else None,
     )
-
-
-def _asked(settings: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """What of the settings of a batch decides what is asked, the same on all machines."""
-    reached: dict[str, JsonValue] = {}
-    for kind in ("models", "judges"):
-        each = settings.get(kind)
-        reached[kind] = {
-            name: {key: value for key, value in one.items() if key in REACHED_BY}
-            for name, one in (each.items() if isinstance(each, dict) else ())
-            if isinstance(one, dict)
-        }
-    return {**reached, **{key: settings.get(key) for key in ("execute", "execute_all")}}
 
 
 def cases_as_stored(file: SuiteFile, secrets: Secrets) -> dict[str, Case]:

@@ -7,7 +7,6 @@ from dataclasses import field, replace
 from functools import partial
 
 from workbench.batches.history_recorder import (
-    REACHED_BY,
     brought_settings,
     cases_as_stored,
     judges_of,
@@ -30,7 +29,7 @@ from workbench.dataclasses import dataclass
 from workbench.grading.run_summary import RunSummary
 from workbench.history.claims import claim
 from workbench.history.history import History
-from workbench.history.records import BatchRow, HistoryError, RunRow, SuiteRef
+from workbench.history.records import REACHED_BY, BatchRow, HistoryError, RunRow, SuiteRef
 from workbench.history.writing import BatchHandle
 from workbench.providers.built_in import is_built_in
 from workbench.suite.loading import SuiteFile, load_suite, parse_suite

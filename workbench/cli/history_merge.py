@@ -18,8 +18,9 @@ from workbench.evaluation.report import Report
 from workbench.evaluation.stored_report import stored_report
 from workbench.history.editing import name_batch
 from workbench.history.history import History
-from workbench.history.merging import Merged, StoredShard, merge, shards_in, what_differs
+from workbench.history.merging import Merged, merge
 from workbench.history.records import BatchRow, HistoryError, OtherFileError
+from workbench.history.stored_shards import StoredShard, shards_in, what_differs
 from workbench.reports.baseline import FailOn
 from workbench.reports.history_batch import shard_lines
 from workbench.suite.numerals import counted

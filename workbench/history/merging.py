@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,12 +18,14 @@ from typing import Any
 from workbench.config.history_file import folder_of_stored, stored_folder
 from workbench.dataclasses import dataclass
 from workbench.history import columns
-from workbench.history.claims import claim, claim_if_free, claimed
-from workbench.history.database import Say, as_history_errors, open_for_reading, open_for_writing, transaction
+from workbench.history.claims import claim, claim_if_free
+from workbench.history.database import Say, as_history_errors, open_for_writing, transaction
 from workbench.history.outline import Outline
 from workbench.history.packing import unpacked
-from workbench.history.records import HistoryError, MergedShards, ShardRef, count_name
+from workbench.history.reading import DAMAGE
+from workbench.history.records import HistoryError, MergedShards, count_name
 from workbench.history.rows import insert_suite, write_plan
+from workbench.history.stored_shards import PLANNED, StoredShard, reading
 from workbench.suite.numerals import counted
 from workbench.trajectory.typed_json import compact_json, parsed_json
 
@@ -42,26 +44,7 @@ _FOUND = ("place", *_ASKED, *_FIGURES)
 _READERS: Mapping[str, columns.Reader] = {
     name: columns.RUN.get(name, columns.text) for name in _FOUND if name not in ("case_id", "model")
 }
-_PLANNED = "FROM batches JOIN plans ON batch = id WHERE uid IS NOT NULL"
 _LACKS = "count(*) FILTER (WHERE status IS NULL OR status = 'stopped')"
-_DAMAGE = (ValueError, TypeError, LookupError, ArithmeticError, RecursionError)
-
-
-@dataclass(frozen=True)
-class StoredShard:
-    """A batch of a history that has some runs of a plan: a shard, or what was merged from several, whose `ref` is
-    `None`."""
-
-    file: Path
-    number: int
-    uid: str
-    ref: ShardRef | None
-    plan_id: str | None
-    goes_on: bool
-
-    def __str__(self) -> str:
-        which = f"{self.ref}, " if self.ref is not None else ""
-        return f"{which}batch {self.number} of {self.file}"
 
 
 @dataclass
@@ -79,56 +62,16 @@ class Merged:
     damaged: list[str] = field(default_factory=list)
     programs: set[str] = field(default_factory=set)
 
-
-def shards_in(file: Path) -> list[StoredShard]:
-    """Return the batches of a history that have runs of a plan, the oldest first. Raises HistoryError."""
-    with as_history_errors(file):
-        if not file.exists():
-            raise HistoryError(f"there is no history {file}")
-        connection = open_for_reading(file)
-        if connection is None:
-            raise HistoryError(f"{file} has no batch: was {file.name}-wal, which belongs to it, left behind?")
-        with closing(connection):
-            rows = connection.execute(f"SELECT id, uid, settings, ended_at {_PLANNED} ORDER BY id").fetchall()
-    found = []
-    for number, uid, settings, ended_at in rows:
-        try:
-            read = columns.json_object(settings)
-            ref, merged = ShardRef.of_batch(read), MergedShards.of_batch(read)
-            if ref is None and merged is None:
-                raise ValueError("which shard it is cannot be read")
-        except ValueError as error:
-            raise HistoryError(f"batch {number} of {file} is damaged: {error}") from error
-        plan_id = ref.plan_id if ref is not None else merged.plan_id if merged is not None else None
-        goes_on = ended_at is None and claimed(file, number)
-        found.append(StoredShard(file, number, columns.text(uid), ref, plan_id, goes_on))
-    return found
-
-
-def what_differs(one: StoredShard, other: StoredShard) -> list[str]:
-    """Return what is not alike in the plans of two shards. Raises HistoryError."""
-    (settings, outline), (others, another) = _plan_of(one), _plan_of(other)
-    found = [f"ids {one.plan_id} and {other.plan_id}"] if one.plan_id != other.plan_id else []
-    paths = sorted({path for path, _ in {*outline.suites} ^ {*another.suites}})
-    found += [f"suite {path}" for path in paths]
-    for kind in ("models", "judges"):
-        here, there = settings.get(kind), others.get(kind)
-        if isinstance(here, dict) and isinstance(there, dict):
-            found += [f"{kind[:-1]} {name}" for name in {**here, **there} if here.get(name) != there.get(name)]
-    if not paths and (outline.shapes, outline.blocks) != (another.shapes, another.blocks):
-        found.append("cases, repeats, variants or graders")
-    if any(settings.get(key) != others.get(key) for key in ("execute", "execute_all")):
-        found.append("what is executed")
-    return found
-
-
-def _plan_of(shard: StoredShard) -> tuple[dict[str, Any], Outline]:
-    with _reading(shard.file) as source:
-        try:
-            row = source.execute(f"SELECT settings, outline {_PLANNED} AND id = ?", (shard.number,)).fetchone()
-            return columns.json_object(row[0]), Outline.read(unpacked(row[1]))
-        except _DAMAGE as error:
-            raise HistoryError(f"{shard} is damaged: {error}") from error
+    def add(self, other: Merged) -> None:
+        """Add what merging another shard into the batch came to."""
+        self.number = other.number
+        self.taken += other.taken
+        self.second += other.second
+        self.named = [*self.named, *other.named][:MOST_NAMED]
+        self.unfinished += other.unfinished
+        self.kept += other.kept
+        self.damaged += other.damaged
+        self.programs |= other.programs
 
 
 def merge(target: Path, shards: Iterable[StoredShard], here: Path, say: Say) -> Merged:
@@ -142,24 +85,12 @@ def merge(target: Path, shards: Iterable[StoredShard], here: Path, say: Say) -> 
         for shard in shards:
             if shard.ref is None and shard.file.resolve() == target.resolve():
                 continue  # the batch itself
-            with _reading(shard.file) as source:
+            with reading(shard.file) as source:
                 try:
-                    _Merging(connection, target, source, shard, here, merged).merge()
-                except _DAMAGE as error:
+                    merged.add(_Merging(connection, target, source, shard, here).merge())
+                except DAMAGE as error:
                     merged.damaged.append(f"{shard} is damaged: {error}")
     return merged
-
-
-@contextmanager
-def _reading(file: Path) -> Iterator[sqlite3.Connection]:
-    """A history as it is at one moment."""
-    with as_history_errors(file):
-        connection = open_for_reading(file)
-    if connection is None:
-        raise HistoryError(f"{file} has no batch any more")
-    with closing(connection):
-        connection.execute("BEGIN")
-        yield connection
 
 
 class _Merging:
@@ -172,52 +103,43 @@ class _Merging:
         source: sqlite3.Connection,
         shard: StoredShard,
         here: Path,
-        merged: Merged,
     ) -> None:
         self._target, self._file = target, file
         self._source, self._shard = source, shard
         self._here = here
-        self._merged = merged
+        self._merged = Merged()
         self._shared: dict[int, int] = {}
 
-    def merge(self) -> None:
+    def merge(self) -> Merged:
         """Merge it wholly or, where it raises, not at all."""
         wanted = "started_at, program, settings, name, suites, outline"
-        row = next(self._read(f"SELECT {wanted} {_PLANNED} AND id = ?", self._shard.number), None)
+        row = next(self._read(f"SELECT {wanted} {PLANNED} AND id = ?", self._shard.number), None)
         if row is None:
             raise ValueError("it is not there any more")
         started_at, program, settings, name = map(columns.text, (*row[:3], row[3] or ""))
         outline = unpacked(row[5])
         of_source = _ids(row[4])
         planned, lacks = next(self._read(f"SELECT count(*), {_LACKS} FROM runs WHERE batch = ?", self._shard.number))
-        before = self._merged.taken, self._merged.second, len(self._merged.named), len(self._merged.damaged)
-        try:
-            with self._claimed_own() as own, transaction(self._target):
-                number, of_target = self._batch(started_at, program, parsed_json(settings), outline, of_source)
-                taken = claim_if_free(self._file, number)
-                if taken is None:
-                    raise HistoryError(f"batch {number} is running in another program: stop it there, or wait")
-                try:
-                    seconds, damaged = self._merged.second, len(self._merged.damaged)
-                    self._runs(number, dict(zip(of_source, of_target, strict=True)))
-                    self._gradings(number)
-                    self._end(number, started_at)
-                    whole = (seconds, damaged) == (self._merged.second, len(self._merged.damaged))
-                    if own and whole and not name:
-                        self._target.execute("DELETE FROM batches WHERE id = ?", (self._shard.number,))
-                    elif own:
-                        why = f"it is called {name!r}" if name else "not all that it has could be merged"
-                        self._merged.kept.append(f"{self._shard} stays beside it: {why}")
-                finally:
-                    taken.release()
-        except BaseException:
-            self._merged.taken, self._merged.second = before[:2]
-            del self._merged.named[before[2] :], self._merged.damaged[before[3] :]
-            raise
-        self._merged.number = number
-        self._merged.programs.add(program)
+        merged = self._merged
+        with self._claimed_own() as own, transaction(self._target), ExitStack() as claims:
+            number, of_target = self._batch(started_at, program, parsed_json(settings), outline, of_source)
+            taken = claim_if_free(self._file, number)
+            if taken is None:
+                raise HistoryError(f"batch {number} is running in another program: stop it there, or wait")
+            claims.callback(taken.release)
+            self._runs(number, dict(zip(of_source, of_target, strict=True)))
+            self._gradings(number)
+            self._end(number, started_at)
+            if own and not (name or merged.second or merged.damaged):
+                self._target.execute("DELETE FROM batches WHERE id = ?", (self._shard.number,))
+            elif own:
+                why = f"it is called {name!r}" if name else "not all that it has could be merged"
+                merged.kept.append(f"{self._shard} stays beside it: {why}")
+        merged.number = number
+        merged.programs.add(program)
         if lacks and self._shard.ref is not None:
-            self._merged.unfinished.append(f"{self._shard} lacks {lacks:,} of its {counted(planned, 'run')}")
+            merged.unfinished.append(f"{self._shard} lacks {lacks:,} of its {counted(planned, 'run')}")
+        return merged
 
     def _read(self, statement: str, *values: int) -> Iterator[tuple[Any, ...]]:
         """Rows of the shard's history. Raises ValueError for a file that is damaged."""
@@ -247,14 +169,9 @@ class _Merging:
         self, started_at: str, program: str, settings: dict[str, Any], outline: str, of_source: Sequence[int]
     ) -> tuple[int, list[int]]:
         """The batch of the plan, which is made where there is none, and the ids of its suites."""
-        known = MergedShards.of_batch(settings)
-        refs = (
-            {(self._shard.ref.index, self._shard.ref.of)}
-            if self._shard.ref is not None
-            else set(known.shards if known else ())
-        )
+        shards = self._shard.shards
         for number, has_settings, suites, has_outline in self._target.execute(
-            f"SELECT id, settings, suites, outline {_PLANNED} AND uid = ?", (self._shard.uid,)
+            f"SELECT id, settings, suites, outline {PLANNED} AND uid = ?", (self._shard.uid,)
         ).fetchall():
             there = parsed_json(has_settings)
             merged = MergedShards.of_batch(there)
@@ -262,11 +179,11 @@ class _Merging:
                 continue
             if unpacked(has_outline) != outline:
                 raise ValueError(f"its plan is another one than that of batch {number}")
-            there["merged"] = MergedShards(merged.plan_id, tuple(sorted({*merged.shards, *refs}))).settings
+            there["merged"] = MergedShards(merged.plan_id, tuple(sorted({*merged.shards, *shards}))).settings
             self._target.execute("UPDATE batches SET settings = ? WHERE id = ?", (compact_json(there), number))
             return number, _ids(suites)
         settings.pop("shard", None)
-        settings["merged"] = MergedShards(self._shard.plan_id, tuple(sorted(refs))).settings
+        settings["merged"] = MergedShards(self._shard.plan_id, shards).settings
         return self._begin(started_at, program, settings, Outline.read(outline), of_source)
 
     def _begin(
@@ -382,15 +299,16 @@ class _Merging:
             )
 
     def _shared_id(self, number: int, id_: int | None) -> int | None:
-        if id_ is None or id_ in self._shared:
-            return None if id_ is None else self._shared[id_]
-        wanted = "SELECT hash, text FROM shared WHERE id = ? AND batch = ?"
-        row = next(self._read(wanted, id_, self._shard.number), None)
-        if row is None or not isinstance(row[1], bytes):
-            raise ValueError("what it shares with other runs is missing")
-        self._target.execute("INSERT OR IGNORE INTO shared (batch, hash, text) VALUES (?, ?, ?)", (number, *row))
-        known = self._target.execute("SELECT id FROM shared WHERE batch = ? AND hash = ?", (number, row[0])).fetchone()
-        self._shared[id_] = known[0]
+        if id_ is None:
+            return None
+        if id_ not in self._shared:
+            wanted = "SELECT hash, text FROM shared WHERE id = ? AND batch = ?"
+            row = next(self._read(wanted, id_, self._shard.number), None)
+            if row is None or not isinstance(row[1], bytes):
+                raise ValueError("what it shares with other runs is missing")
+            self._target.execute("INSERT OR IGNORE INTO shared (batch, hash, text) VALUES (?, ?, ?)", (number, *row))
+            known = "SELECT id FROM shared WHERE batch = ? AND hash = ?"
+            (self._shared[id_],) = self._target.execute(known, (number, row[0])).fetchone()
         return self._shared[id_]
 
     def _gradings(self, number: int) -> None:
@@ -400,6 +318,8 @@ class _Merging:
         ours = [row[0] for row in self._target.execute(statement, (number,))]
         for id_, graded_at, program in theirs:
             columns.read(columns.GRADING, (id_, graded_at, program))
+        verdicts = ", ".join((*_VERDICT, "outcome"))
+        regraded = ", ".join(f"regrades.{name}" for name in (*_VERDICT, "outcome"))
         for position, (id_, graded_at, program) in enumerate(theirs):
             if position == len(ours):
                 added = self._target.execute(
@@ -407,8 +327,6 @@ class _Merging:
                     (number, graded_at, program),
                 ).lastrowid
                 ours.append(added)
-            verdicts = ", ".join((*_VERDICT, "outcome"))
-            regraded = ", ".join(f"regrades.{name}" for name in (*_VERDICT, "outcome"))
             rows = self._read(
                 f"SELECT place, run_id, began_ms, {regraded} FROM regrades JOIN runs ON runs.id = run"
                 " WHERE grading = ?",

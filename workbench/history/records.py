@@ -71,6 +71,23 @@ def resumed_by(settings: Mapping[str, JsonValue]) -> ResumedBy:
     return "compare" if settings.get("compares") is True else "run"
 
 
+REACHED_BY = ("provider", "model", "base_url", "params")
+"""What of the settings of a model decides what is asked; its price, for one, does not."""
+
+
+def what_is_asked(settings: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    """Returns what of the settings of a batch decides what is asked, the same on all machines."""
+    reached: dict[str, JsonValue] = {}
+    for kind in ("models", "judges"):
+        each = settings.get(kind)
+        reached[kind] = {
+            name: {key: value for key, value in one.items() if key in REACHED_BY}
+            for name, one in (each.items() if isinstance(each, dict) else ())
+            if isinstance(one, dict)
+        }
+    return {**reached, **{key: settings.get(key) for key in ("execute", "execute_all")}}
+
+
 @dataclass(frozen=True, slots=True)
 class ShardRef:
     """Which shard of a plan a batch is: which one, from 1, of how many; `planned` is how many runs the whole plan has,
