@@ -16,6 +16,7 @@ from workbench.analysis.comparison import cell_of, cells_of, model_totals, score
 from workbench.analysis.side_by_side import differ as cells_differ
 from workbench.grading.grade import Status
 from workbench.grading.run_summary import RunSummary
+from workbench.reports.timing import timing_line, timing_of
 
 STATUSES: tuple[Status, ...] = ("passed", "warned", "failed", "error", "skipped", "stopped")
 
@@ -138,6 +139,12 @@ def test_cases_a_minute_go_by_the_time_in_which_something_ran() -> None:
     side_by_side = [at("1", 0, 20), at("2", 5, 10), at("3", 15, 30)]
     resumed_a_day_later = [at("4", 86_400, 86_430, "error"), at("5", 86_400, 86_410)]
     assert model_totals("a", cells_of([*side_by_side, *resumed_a_day_later]).values()).cases_a_minute == 4.0
+
+
+@pytest.mark.parametrize(("repeats", "pace"), [(1, "4.0 cases a minute"), (5, "4.0 cases (20.0 runs) a minute")])
+def test_a_case_that_runs_several_times_is_one_case_a_minute(repeats: int, pace: str) -> None:
+    runs = [replace(ran(case=case, repeat=r), began_ms=0.0, ended_ms=30_000.0) for case in "ab" for r in range(repeats)]
+    assert timing_line(timing_of(31_000.0, 0.0, runs)) == f"took 31.0 s; {pace}"
 
 
 def test_repeats_say_how_likely_k_tries_are_good() -> None:

@@ -19,21 +19,27 @@ class Timing:
     start_up_ms: float
     cases_a_minute: float | None
     """Graded cases divided by the time in which at least one run was going on; `None` without any."""
+    runs_a_minute: float | None
+    """Likewise their runs, of which there are more where cases run several times."""
 
 
 def timing_of(took_ms: float, start_up_ms: float, runs: Sequence[RunSummary]) -> Timing:
     """Returns the timing of a batch with these runs."""
-    graded = sum(
-        cell.status in GRADED
+    graded = [
+        len(cell.runs)
         for indices in runs_of_models(runs, by_suite=True).values()
         for cell in cells_of(runs[index] for index in indices).values()
-    )
+        if cell.status in GRADED
+    ]
     minutes = busy_ms(runs) / 60_000
-    return Timing(round(took_ms, 3), round(start_up_ms, 3), graded / minutes if graded and minutes else None)
+    paces = (len(graded) / minutes, sum(graded) / minutes) if graded and minutes else (None, None)
+    return Timing(round(took_ms, 3), round(start_up_ms, 3), *paces)
 
 
 def timing_line(timing: Timing) -> str:
     """Returns the time and the pace in one line."""
     start_up = f", {seconds(timing.start_up_ms)} of it start-up" if timing.start_up_ms else ""
-    pace = f"; {pace_text(timing.cases_a_minute)} cases a minute" if timing.cases_a_minute is not None else ""
+    cases, runs = timing.cases_a_minute, timing.runs_a_minute
+    also_runs = f" ({pace_text(runs)} runs)" if runs is not None and runs != cases else ""
+    pace = f"; {pace_text(cases)} cases{also_runs} a minute" if cases is not None else ""
     return f"took {seconds(timing.took_ms)}{start_up}{pace}"

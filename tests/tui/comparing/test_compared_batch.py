@@ -141,6 +141,16 @@ async def test_a_batch_of_another_program_is_as_of_then_until_f5_reads_it_again(
             await app.until(lambda: dict(screen.totals.rows)["graded cases"] == ["3 of 3"])
 
 
+@pytest.mark.parametrize("width", [80, 160])
+async def test_what_a_stopped_batch_lacks_is_in_its_head(tmp_path: Path, width: int) -> None:
+    with other_program(tmp_path) as (suites, history, other):
+        async with opened(suites, size=(width, 24), live=True, history=history) as app:
+            await app.press("h", "enter")
+            other.end()
+            await app.press("f5")
+            assert "2 runs missing 3 cases" in title(app)
+
+
 async def test_it_is_read_again_when_it_is_shown_again(tmp_path: Path) -> None:
     with other_program(tmp_path) as (suites, history, other):
         async with opened(suites, live=True, history=history) as app:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,14 @@ from hypothesis import strategies as st
 
 from tests.tui.apps import BROKEN, NEEDY, SMART_HOME, opened, suites_in
 from tests.tui.in_terminal import Terminal
+from workbench.tui.history import batch_lines, timeline
+from workbench.tui.history.batches import HistoryList
+from workbench.tui.history.timeline import Timeline
+from workbench.tui.kit.actions import MainSituation, why_no_run
 from workbench.tui.kit.bars import notice_rows
 from workbench.tui.lines.spans import Span, cells, plain
+from workbench.tui.run_book.stored import ReadBatches
+from workbench.tui.tree.lines import tree_message
 
 READ_AGAIN = "Reloaded from disk"
 
@@ -142,3 +149,26 @@ async def test_a_key_without_a_meaning_says_so_quietly_and_nothing_where_it_is_t
         assert "No command on , here" in app.screen.splitlines()[-1]
         await app.press("escape", "m", "comma", "escape", "2", "e", "f9", "ctrl+g")
         assert "No command" not in app.screen
+
+
+def _no_batch() -> object:
+    state = HistoryList()
+    state.take(ReadBatches(()))
+    return batch_lines.list_message(state, "history.sqlite3")
+
+
+@pytest.mark.parametrize(
+    ("said", "hint"),
+    [
+        (lambda: tree_message(""), "Enter  begins"),
+        (lambda: why_no_run(MainSituation(row="case")), "runs it"),
+        (_no_batch, "r runs a case"),
+        (lambda: timeline.list_message(Timeline("Lights", (), {})), "r runs it"),
+    ],
+)
+def test_no_hint_names_a_key_that_a_read_only_view_refuses(
+    monkeypatch: pytest.MonkeyPatch, said: Callable[[], object], hint: str
+) -> None:
+    assert hint in str(said())
+    monkeypatch.setattr("workbench.config.read_only._is_read_only", True)
+    assert hint not in str(said())

@@ -29,20 +29,20 @@ from workbench.tui.kit.suggestions import CompletionList
 from workbench.tui.lines.prose import Message as Text
 from workbench.tui.lines.prose import title_line
 from workbench.tui.lines.spans import Line, Span
+from workbench.tui.lines.words import unless_read_only
 
 if TYPE_CHECKING:
     from workbench.engine.breakpoints import Breakpoint
     from workbench.tui.breakpoints.project import ProjectBreakpoints
 
 
-_NONE: Text = (
-    ("No breakpoint is set.", "text"),
-    ("", "text"),
-    (
-        "a adds one here; b sets one at a call, an argument, a result or a request of a run, or at an expected call.",
-        "muted",
-    ),
-)
+_NONE = "No breakpoint is set."
+_WAYS = "a adds one here; b sets one at a call, an argument, a result or a request of a run, or at an expected call."
+
+
+def _nothing() -> Text:
+    ways = unless_read_only(_WAYS)
+    return ((_NONE, "text"), *((("", "text"), (ways, "muted")) if ways else ()))
 
 
 class _Points:
@@ -111,7 +111,7 @@ class BreakpointsScreen(SearchedScreen[None]):
     def compose(self) -> ComposeResult:
         yield Bar("breakpoints-title")
         with Vertical(id="breakpoints-body"):
-            yield RowsView(_Points(self._project), self._row_line, lambda: _NONE, "breakpoints-list")
+            yield RowsView(_Points(self._project), self._row_line, _nothing, "breakpoints-list")
             yield CompletionList()
         yield ReadLines(self._message_lines, "breakpoints-said")
         yield _LineField("breakpoints-line", self._step)

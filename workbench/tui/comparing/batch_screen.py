@@ -135,9 +135,11 @@ class ComparedBatchScreen(CompareScreen):
     def _title_ends(self, about: Sequence[Line]) -> Sequence[Line]:
         if self._is_large:
             return self._part_ends(about)
-        if not self._stored.is_going:
-            return *about, EMPTY
         batch = self._stored.batch
+        if not self._stored.is_going:
+            lacks = f"{GLYPHS.missing} {counted(batch.missing, 'run')} missing"
+            about = [((Span(f"{lacks} ", "warned"), *each) if batch.missing else each) for each in about]
+            return *about, EMPTY
         far = f"{GLYPHS.running} {batch.planned - batch.missing:,} of {batch.planned:,}"
         if self._is_ours or self._watched is not None:
             ends = [f"{far} runs", far]

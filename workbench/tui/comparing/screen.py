@@ -29,6 +29,7 @@ from workbench.tui.kit.stage import Stage, in_background
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.prose import title_line
 from workbench.tui.lines.spans import EMPTY, Line, Span
+from workbench.tui.lines.words import unless_read_only
 from workbench.tui.run_book.book import RunBook
 from workbench.tui.runs.status_line import progress_ends
 
@@ -256,7 +257,7 @@ class CompareScreen(CellsScreen):
         else:
             standing = state.at(key)
             if standing.stage == "not run":
-                run = "; r runs it" if state.source.live else ""
+                run = unless_read_only("; r runs it") if state.source.live else ""
                 why |= dict.fromkeys(("open", "mark"), f"this case has not run on this model{run}")
             elif standing.stage == "to come" and standing.cell is None:
                 why |= dict.fromkeys(("open", "mark"), "this run has not started yet")
@@ -271,11 +272,8 @@ class CompareScreen(CellsScreen):
         if nothing is not None:
             why["pair"] = nothing
         elif len(state.models) < 2:
-            why["pair"] = (
-                f"there is only one model; {key_for('compare.models')} chooses more"
-                if state.source.live
-                else "there is only one model"
-            )
+            more = unless_read_only(f"; {key_for('compare.models')} chooses more") if state.source.live else ""
+            why["pair"] = f"there is only one model{more}"
         elif state.model == state.base:
             why["pair"] = (
                 "this column is the base: put the cursor on the one to compare with it, "

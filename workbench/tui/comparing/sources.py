@@ -20,6 +20,7 @@ from workbench.suite.loading import SuiteFile
 from workbench.suite.model import Gate
 from workbench.suite.settings import models_of
 from workbench.suite.variants import NO_VARIANTS, Variants, model_of, variant_name_of
+from workbench.tui.lines.words import unless_read_only
 from workbench.tui.run_book.book import RunBook
 from workbench.tui.run_book.record import RunRecord
 from workbench.tui.run_book.stored import ReadBatch, read_recording, record_of
@@ -209,9 +210,9 @@ class LiveRuns:
             text = "the suite cannot run yet: it has errors" if one else "the suites cannot run yet: they have errors"
             if all(suite.why_not_editable is not None for suite in suites):
                 return text
-            return f"{text}; Esc, then e edits {'it' if one else 'them'}"
+            return text + unless_read_only(f"; Esc, then e edits {'it' if one else 'them'}")
         if not any(suite.cases for suite in suites):
-            return "there is no case here yet; Esc, then n makes one"
+            return f"there is no case here yet{unless_read_only('; Esc, then n makes one')}"
         return None
 
     def records(self, key: CellKey) -> Sequence[RunRecord]:

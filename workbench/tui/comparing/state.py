@@ -10,6 +10,7 @@ from workbench.authoring.case_list import CaseKey
 from workbench.dataclasses import dataclass
 from workbench.grading.repeats import WORST_FIRST
 from workbench.tui.comparing.sources import GOING, NOT_RUN, ComparedCase, Source, Standing, same_objects
+from workbench.tui.lines.words import unless_read_only
 from workbench.tui.run_book.stored import case_text
 
 
@@ -147,7 +148,7 @@ class CompareState:
         """Why there are no cells at all, regardless of the filter, `None` if there are some."""
         if self.cases and self.models:
             return None
-        no_model = "no model is chosen: m chooses" if self.cases else "there is no case here yet"
+        no_model = f"no model is chosen{unless_read_only(': m chooses')}" if self.cases else "there is no case here yet"
         return self.source.why_nothing_runs() or no_model
 
     @property

@@ -129,10 +129,13 @@ def list_message(state: HistoryList, file: str | None) -> Message:
         return (("No batch fits the filter.", "strong"), ("", "text"), ("Esc shows all again.", "muted"))
     if state.batches:
         return (("There are only forks of single runs here.", "strong"), ("", "text"), (". shows them.", "muted"))
+    ways = (
+        unless_read_only("r runs a case, R a suite or folder, 'workbench run' as well") or "'workbench run' makes one"
+    )
     return (
         ("There is no batch yet.", "strong"),
         ("", "text"),
-        ("Every batch is stored as it runs: r runs a case, R a suite or folder, 'workbench run' as well.", "text"),
+        (f"Every batch is stored as it runs: {ways}.", "text"),
         ("", "text"),
         (f"The history is {one_line(file)}; a folder .workbench in a project keeps the project's own.", "muted"),
     )
@@ -154,7 +157,7 @@ def _detail(state: HistoryList, batch: BatchRow, width: int) -> Iterator[list[Li
 
 def _head(state: HistoryList, batch: BatchRow, width: int) -> list[Line]:
     if batch.damage is not None:
-        text = f"This batch is damaged: {batch.damage}. Delete removes it."
+        text = f"This batch is damaged: {batch.damage}.{unless_read_only(' Delete removes it.')}"
         return [(Span(f" {called(batch)}", "strong"),), *paragraph(text, width, "error")]
     parts = state.parts(batch)
     good, graded = rate_of(parts)

@@ -15,6 +15,7 @@ from workbench.reports.history_list import called
 from workbench.reports.when import local_time
 from workbench.tui.kit.actions import key_for
 from workbench.tui.kit.rows import MarkedState
+from workbench.tui.lines.words import unless_read_only
 from workbench.tui.run_book.stored import ReadBatches
 
 OLDER_ROWS = 100
@@ -145,7 +146,8 @@ class HistoryList(MarkedState[BatchRow]):
         if not batch.graded:
             refused["history.regrade"] = "no run of it was graded"
         if not self.gradings(batch):
-            refused["history.grading"] = f"it was graded only when it ran; {key_for('history.regrade')} grades it anew"
+            anew = unless_read_only(f"; {key_for('history.regrade')} grades it anew")
+            refused["history.grading"] = f"it was graded only when it ran{anew}"
         return refused
 
     # Gradings

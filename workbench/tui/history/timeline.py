@@ -20,7 +20,7 @@ from workbench.tui.kit.rows import MarkedState
 from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
 from workbench.tui.lines.prose import Message, paragraph
 from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, cut_line, cut_middle, padded, spread
-from workbench.tui.lines.words import duration, model_label, score
+from workbench.tui.lines.words import duration, model_label, score, unless_read_only
 from workbench.tui.trajectory.headline import model_time
 
 TREND_MAX = 32
@@ -144,11 +144,8 @@ def list_message(state: Timeline) -> Message:
     """Return the message of an empty list."""
     if state.filter:
         return (("No run fits the filter.", "strong"), ("", "text"), ("Esc shows all again.", "muted"))
-    return (
-        ("The history has no run of this case.", "strong"),
-        ("", "text"),
-        ("r runs it: every run is stored from then on.", "text"),
-    )
+    first = unless_read_only("r runs it: every run is stored from then on.")
+    return (("The history has no run of this case.", "strong"), *((("", "text"), (first, "text")) if first else ()))
 
 
 def head_lines(state: Timeline, width: int) -> list[Line]:
@@ -183,7 +180,8 @@ def _detail(state: Timeline, run: RunRow, width: int) -> Iterator[Line]:
     yield spread((Span(f" {state.called(run)}", "strong"), Span(f"  {state.which(run)}")), right, width)
     figures = run.figures
     if figures is None:
-        yield from paragraph("It never finished; h shows the batch, and c there resumes it.", width, "warned")
+        resumes = unless_read_only(", and c there resumes it")
+        yield from paragraph(f"It never finished; h shows the batch{resumes}.", width, "warned")
         return
     sign, role = STATUS_SIGNS[figures.status]
     number = f"  {score(figures.score)}" if figures.score is not None else ""

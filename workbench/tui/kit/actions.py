@@ -12,6 +12,7 @@ from typing import Any, Literal, get_args
 from textual.binding import Binding, BindingType
 
 from workbench.dataclasses import dataclass
+from workbench.tui.lines.words import unless_read_only
 
 Pane = Literal["suites", "case", "run"]
 
@@ -167,7 +168,8 @@ def why_no_run(now: MainSituation) -> str:
     """Return why no run is displayed."""
     if now.row != "case":
         return "put the cursor on a case that was run"
-    return f"this case has not been run{' in this session' if now.ran_before else ''}; {key_for('run.case')} runs it"
+    runs = unless_read_only(f"; {key_for('run.case')} runs it")
+    return f"this case has not been run{' in this session' if now.ran_before else ''}{runs}"
 
 
 HELD_AT: Mapping[str, str] = {"request": "before a request", "call": "before a call", "result": "after a result"}

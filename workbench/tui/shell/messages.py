@@ -9,13 +9,12 @@ from workbench.suite.numerals import counted
 from workbench.suite.settings import models_of
 from workbench.tui.kit.actions import Pane
 from workbench.tui.lines.prose import Message
+from workbench.tui.lines.words import unless_read_only
 from workbench.tui.run_book.book import RunBook
 from workbench.tui.runs.status_line import models_label
 from workbench.tui.tree.remembered_lines import last_result_message
 from workbench.tui.tree.selection import can_run
 from workbench.tui.tree.state import TreeState
-
-_EDIT = "e  edits it"
 
 WIDE_CELLS = 120
 NARROW_CELLS = 80
@@ -31,6 +30,10 @@ def panes_shown(width: int, focused: Pane, right: Pane, zoomed: bool) -> tuple[P
     return ("suites", "case", "run")
 
 
+def _edits() -> Message:
+    return () if is_read_only() else (("", "text"), ("e  edits it", "text"))
+
+
 def run_message(tree: TreeState, models: tuple[str, ...], book: RunBook) -> Message:
     """Return the message of the run pane without a run."""
     row = tree.selected
@@ -40,7 +43,7 @@ def run_message(tree: TreeState, models: tuple[str, ...], book: RunBook) -> Mess
         if row.case.skip is not None:
             return (("The suite skips this case:", "muted"), (one_line(row.case.skip), "text"))
         if row.open is not None and not can_run(row.open, row.case.key):
-            return (("This case cannot run yet: it, or its suite, has errors.", "error"), ("", "text"), (_EDIT, "text"))
+            return (("This case cannot run yet: it, or its suite, has errors.", "error"), *_edits())
         suite = row.file.suite if row.file is not None else None
         case = suite.cases[row.case.index] if suite is not None else None
         using = models_label(models or (models_of(suite, case) if suite is not None else ()))
@@ -60,12 +63,11 @@ def run_message(tree: TreeState, models: tuple[str, ...], book: RunBook) -> Mess
         )
     if row.open is not None and row.open.file.suite is None:
         cannot = f"{one_line(row.open.path.name)} cannot run: {counted(len(row.open.file.errors), 'error')}."
-        way_out: Message = (("", "text"), (_EDIT, "text")) if row.open.why_not_editable is None else ()
-        return ((cannot, "error"), *way_out)
+        return ((cannot, "error"), *(_edits() if row.open.why_not_editable is None else ()))
     below = tree.cases_below(row)
     cases = sum(len(case_ids) for _, case_ids in below)
     if not cases:
-        empty: Message = (("There is no case here yet. n makes one.", "muted"),)
+        empty: Message = ((f"There is no case here yet.{unless_read_only(' n makes one.')}", "muted"),)
         if row.open is None or not row.open.is_new:
             return empty
         return (*empty, ("", "text"), (f"Ctrl+S  saves this suite as {one_line(str(resolved(row.open.path)))}", "text"))

@@ -39,6 +39,7 @@ from workbench.tui.kit.painting import PaintedApp
 from workbench.tui.kit.stage import Announce, Answer, Take, Work
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.spans import Role
+from workbench.tui.lines.words import unless_read_only
 from workbench.tui.run_book.book import RunBook
 from workbench.tui.runs.runner import OpenRuntime
 from workbench.tui.shell.containment import Containment, drawn_by
@@ -194,7 +195,8 @@ class Workbench(PaintedApp):
         if problems:
             self.say_problems(problems)
         elif workspace.samples:
-            self.main.announce("No suites here: these are the samples. r runs the case, N makes a suite")
+            keys = unless_read_only(". r runs the case, N makes a suite")
+            self.main.announce(f"No suites here: these are the samples{keys}")
         for path in self._new:
             self.areas.new_suites.make(path)
         self.run_worker(self._begin_runs(), group="ask")

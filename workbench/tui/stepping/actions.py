@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from workbench.tui.kit.actions import ANSWERS, HELD_AT, Action, Feature, MainSituation, key_for, while_held, why_no_run
+from workbench.tui.lines.words import unless_read_only
 from workbench.tui.runs.actions import why_not_run
 
 _OVER = "this run is over; ← and → show those that are still under way"
@@ -27,7 +28,8 @@ def _continue(now: MainSituation) -> str | None:
 
 
 def _go(now: MainSituation) -> str | None:
-    return None if now.held_runs else f"no run is held; {key_for('step')} steps through a case"
+    steps = unless_read_only(f"; {key_for('step')} steps through a case")
+    return None if now.held_runs else f"no run is held{steps}"
 
 
 def _mock(now: MainSituation) -> str | None:

@@ -19,7 +19,7 @@ from workbench.tui.lines.json_lines import JoinedLines, JsonLines
 from workbench.tui.lines.prose import Message, heading, paragraph, signed
 from workbench.tui.lines.server_output import last_said, server_output_lines
 from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cut_line, spread, wrap
-from workbench.tui.lines.words import hints_in_words
+from workbench.tui.lines.words import hints_in_words, unless_read_only
 from workbench.tui.tools.shelves import Shelf, ToolRow, ToolShelves, expecting
 
 INDENT = 2
@@ -146,7 +146,7 @@ def _server_lines(shelf: Shelf, server: Server, width: int, now: datetime) -> li
     if shelf.listed_at is not None:
         lines += paragraph(f"Its tools {_as_listed(shelf.listed_at, now)}.", width, "warned")
     elif not shelf.tools:
-        text = _NO_TOOLS.get(shelf.state, "Its tools are unknown until it runs; r starts it.")
+        text = _NO_TOOLS.get(shelf.state, f"Its tools are unknown until it runs{unless_read_only('; r starts it')}.")
         lines += paragraph(text, width, "muted")
     return lines
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from workbench.dataclasses import dataclass
 from workbench.tui.kit.actions import Action, Feature, MainSituation, Shown, Situation, key_for, why_no_run
+from workbench.tui.lines.words import unless_read_only
 
 
 @dataclass(frozen=True)
@@ -17,7 +18,8 @@ class TrajectoryNow(Situation):
 def _other_run(now: MainSituation) -> str | None:
     if not now.runs:
         return why_no_run(now)
-    return None if now.runs > 1 else f"this case has only one run to show; {key_for('models')} chooses more models"
+    more = unless_read_only(f"; {key_for('models')} chooses more models")
+    return None if now.runs > 1 else f"this case has only one run to show{more}"
 
 
 def _open(now: MainSituation) -> str | None:

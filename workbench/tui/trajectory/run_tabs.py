@@ -13,7 +13,7 @@ from workbench.tui.kit.actions import key_for
 from workbench.tui.kit.painting import Bar, keymap_of
 from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
 from workbench.tui.lines.spans import Line, Role, Span, cells, cut_line, cut_middle
-from workbench.tui.lines.words import model_label, score
+from workbench.tui.lines.words import model_label, score, unless_read_only
 from workbench.tui.run_book.forks import branch_number, branch_text
 from workbench.tui.run_book.record import RunRecord
 from workbench.tui.terminal.theming import Ground
@@ -110,7 +110,8 @@ class BranchLine(Bar):
         self.display = run is not None and (run.is_fork or is_other)
         if run is not None and is_other and not run.is_fork:
             models = ", ".join(model_label(model) for model in in_use)
-            told = f"ran on {model_label(run.model)}; {key_for('run.case')} runs it on {models}"
+            again = unless_read_only(f"; {key_for('run.case')} runs it on {models}")
+            told = f"ran on {model_label(run.model)}{again}"
             other = one_line(keymap_of(self).in_words(told))
             self.say(lambda width: cut_line((Span(f" {GLYPHS.warned} {other}", "warned"),), width))
         elif run is not None and run.is_fork:

@@ -15,7 +15,7 @@ from workbench.suite.numerals import counted
 from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
 from workbench.tui.lines.prose import Message
 from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, cut_line, cut_middle, spread
-from workbench.tui.lines.words import score
+from workbench.tui.lines.words import score, unless_read_only
 from workbench.tui.run_book.book import RunBook
 from workbench.tui.run_book.summaries import NEVER_RUN, CaseSummary, CaseTally, StepSummary, worst_graded
 from workbench.tui.tree.filter import advice
@@ -204,10 +204,10 @@ def tree_message(filtered: str) -> Message:
             *advised,
             ("Esc shows everything again.", "muted"),
         )
+    begins = unless_read_only("Enter  begins: a new suite, one from a server, or the samples")
     return (
         ("No suites here.", "strong"),
-        ("", "text"),
-        ("Enter  begins: a new suite, one from a server, or the samples", "text"),
+        *((("", "text"), (begins, "text")) if begins else ()),
         ("", "text"),
         ("A suite is a TOML file whose first line is format = 1.", "muted"),
     )

@@ -22,7 +22,7 @@ from workbench.trajectory.messages import ToolDefinition
 from workbench.tui.case.form.lines import Opened, RowLines, Spot, lay_out
 from workbench.tui.lines.prose import Message
 from workbench.tui.lines.spans import EMPTY, Line
-from workbench.tui.lines.words import at_line
+from workbench.tui.lines.words import at_line, unless_read_only
 
 _CASE = late_pattern(r"cases\[(\d+)\]")
 
@@ -75,7 +75,7 @@ def why_no_form(suite: OpenSuite, index: int) -> Message:
         ("", "text"),
         *((reason, "error" if at == 0 else "muted") for at, reason in enumerate(reasons)),
         ("", "text"),
-        ("o  shows the TOML, where you can correct it", "text"),
+        (f"o  shows the TOML{unless_read_only(', where you can correct it')}", "text"),
     )
 
 
@@ -93,7 +93,7 @@ def with_table(document: Document, index: int, table: Table) -> Document:
 
 def _in_form(problem: Problem) -> Problem:
     """Return a problem with a hint that fits the form."""
-    return replace(problem, hint="n makes the first one") if problem.message == NO_CASES else problem
+    return replace(problem, hint=unless_read_only("n makes the first one")) if problem.message == NO_CASES else problem
 
 
 def _is_nothing(suite: OpenSuite) -> bool:
