@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.analysis import batch_tests
 from workbench.analysis.batch_diff import KINDS, batch_diff
 from workbench.grading.grade import GRADED, Status
 from workbench.grading.run_summary import RunSummary
@@ -201,7 +200,7 @@ def test_the_same_case_of_another_checkout_is_compared_with_it() -> None:
     after = [replace(ran(status="failed", score=0.0), suite=there.key)]
     diff = batch_diff(before, after, unfinished=([(here.key, "b", "m")], [(there.key, "b", "m")]), same=same)
     assert [(change.kind, change.suite) for change in diff.changes] == [("broke", there.key)]
-    assert batch_tests.tests_of(before, after, across=None, same=same)["m"].worse == 1
+    assert diff.tests["m"].worse == 1
 
 
 def test_of_several_models_each_is_compared_with_itself() -> None:
@@ -256,7 +255,7 @@ def test_forks_speak_for_no_case() -> None:
 def test_a_case_can_break_and_be_slower() -> None:
     diff = batch_diff([ran()], [ran(status="failed", score=0.0, latency_ms=900)])
     assert [change.kind for change in diff.changes] == ["broke", "slower"]
-    assert all(run.status in GRADED for change in diff.changes if change.after for run in change.after.runs)
+    assert all(change.after.status in GRADED for change in diff.changes if change.after)
 
 
 def graded_by(by: GraderName, case: str, suite: str = "weather.toml", **but: Any) -> RunSummary:
@@ -300,7 +299,7 @@ def test_a_run_that_fails_beside_its_score_counts_0_in_both_batches() -> None:
     assert [(change.kind, change.sentence) for change in diff.changes] == [
         ("broke", "passed 1.00 → failed 1.00: forbidden call: remove")
     ]
-    [test] = batch_tests.tests_of([ran()], [forbidden], across=None).values()
+    [test] = diff.tests.values()
     assert test.mean_difference == -1
     [moved] = batch_diff([forbidden], [ran(status="failed", score=1.0)]).changes
     assert (moved.kind, moved.sentence) == ("moved", "failed 1.00, counts 0.00 → failed 1.00, counts 1.00")

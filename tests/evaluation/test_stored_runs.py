@@ -15,7 +15,6 @@ from tests.grading.test_packed import ASKED_OF_ALL
 from tests.history.batches import SUITE, run_kept
 from tests.results import result
 from workbench.analysis.batch_diff import batch_diff
-from workbench.analysis.batch_tests import tests_of as paired_tests
 from workbench.cli.main import main
 from workbench.config.secrets import Secrets
 from workbench.evaluation.report import Report
@@ -116,8 +115,7 @@ def test_batches_are_compared_alike_from_columns_and_lists(kept: Path) -> None:
     assert columns == lists
     found = batch_diff(*columns)
     assert found == batch_diff(*lists) and {change.kind for change in found.changes} == {"broke", "fixed"}
-    tests = paired_tests(*columns, across=None)
-    assert [each.count for each in tests.values()] == [2] and not any(each.pairs for each in tests.values())
+    assert [(each.count, each.pairs) for each in found.tests.values()] == [(2, ())]
     assert RunTable(before) == before and [*before[1:3]] == [*before][1:3]
 
 

@@ -19,15 +19,19 @@ or stopped now: it is `left_out`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import field, replace
 from operator import itemgetter
 from types import MappingProxyType
 from typing import Literal
 
 from workbench.analysis.comparison import Cell, CellKey, placed_cells, runs_of_models, scores_differ
 from workbench.analysis.deciders import CasesByDeciders, DecidedBy
+from workbench.analysis.paired import Paired, paired, together
 from workbench.dataclasses import dataclass
+from workbench.grading.grade import Status
 from workbench.grading.run_summary import RunSummary
+from workbench.grading.scoring import counted_score, counts_zero
 from workbench.history.records import SameSuites
 from workbench.suite.numerals import decimals
 
@@ -42,6 +46,32 @@ SLOWER_BY_MS = 200.0
 
 
 @dataclass(frozen=True, slots=True)
+class CaseSide:
+    """A case in one of two batches: what its `Cell` says, without the runs. `reasons` are those of its runs, each
+    once."""
+
+    suite: str
+    model: str
+    status: Status
+    score: float | None
+    spread: float | None
+    good: int
+    graded: int
+    latency_ms: float | None
+    reason: str | None
+    reasons: tuple[str, ...]
+
+    @classmethod
+    def of(cls, cell: Cell | None) -> CaseSide | None:
+        """Returns what is kept of a cell."""
+        if cell is None:
+            return None
+        reasons = tuple(dict.fromkeys(run.reason for run in cell.runs if run.reason))
+        came_to = cell.status, cell.score, cell.spread, cell.good, cell.graded, cell.latency_ms, cell.reason
+        return cls(cell.suite, cell.model, *came_to, reasons)
+
+
+@dataclass(frozen=True, slots=True)
 class CaseChange:
     """The change of a case with a model. `suite` is its key; suite and model are those of the later batch where they
     differ. `sentence` describes it: `passed 1.00 → failed 0.50: missing_call: no call of get_weather`."""
@@ -51,8 +81,8 @@ class CaseChange:
     case_id: str
     case_name: str
     model: str
-    before: Cell | None
-    after: Cell | None
+    before: CaseSide | None
+    after: CaseSide | None
     sentence: str
 
 
@@ -65,6 +95,9 @@ class BatchDiff:
     those that both batches were planned with, `only_before` and `only_after` the ones that are left out. `across` are
     the two models where one was compared with the other; of these `models` has the later one. `decided` names the
     graders that decided the compared cases.
+
+    `tests` has the paired test of each model that both batches have; of those that are compared `across`, by the later
+    one. Their scores are those that count in gates, and they are in numbers.
     """
 
     changes: tuple[CaseChange, ...]
@@ -76,6 +109,7 @@ class BatchDiff:
     only_after: tuple[str, ...] = ()
     across: tuple[str, str] | None = None
     decided: tuple[DecidedBy, ...] = ()
+    tests: Mapping[str, Paired] = field(default_factory=dict)
 
     def of(self, kind: ChangeKind) -> tuple[CaseChange, ...]:
         """Returns the changes of one kind."""
@@ -98,29 +132,28 @@ def batch_diff(
 
     `unfinished` are the cases that the earlier and the later batch planned but never finished: they are neither new nor
     gone, but left out. `same` maps suites of the earlier batch to those of the later one where their keys differ. Of
-    the runs, those of one suite with one model are in memory at a time.
+    the runs, those of one model are in memory at a time.
     """
-    earlier, later = runs_of_models(before, by_suite=True), runs_of_models(after, by_suite=True)
+    earlier, later = runs_of_models(before), runs_of_models(after)
     then, now = _models(earlier, unfinished[0]), _models(later, unfinished[1])
     across = (min(then), min(now)) if len(then) == len(now) == 1 and then != now else None
     models = now if across is not None else then & now
+    renamed = dict([across]) if across is not None else {}
 
     def in_later(key: CellKey) -> CellKey:
         suite, case_id, model = key
-        return same.get(suite, suite), case_id, across[1] if across is not None else model
+        return same.get(suite, suite), case_id, renamed.get(model, model)
 
-    as_later = {
-        (same.get(str(suite), suite), across[1] if across is not None else model): indices
-        for (suite, model), indices in earlier.items()
-    }
+    as_later = {renamed.get(model, model): indices for model, indices in earlier.items()}
     planned = {*map(in_later, unfinished[0]), *unfinished[1]}
     changes: list[tuple[tuple[int, int], CaseChange]] = []
+    tests: dict[str, Paired] = {}
     decided, cases, compared, left_out = CasesByDeciders(), set[tuple[str, str]](), 0, 0
-    for part in dict.fromkeys((*later, *as_later)):
-        if part[1] not in models:
+    for model in dict.fromkeys((*later, *as_later, *renamed.values())):
+        if model not in models:
             continue
-        old = {in_later(key): placed for key, placed in placed_cells(before, as_later.get(part, ())).items()}
-        new = placed_cells(after, later.get(part, ()))
+        old = {in_later(key): placed for key, placed in placed_cells(before, as_later.get(model, ())).items()}
+        new = placed_cells(after, later.get(model, ()))
         for key in dict.fromkeys((*new, *old)):
             # Those of the earlier batch alone come behind all others.
             place = new[key][0] if key in new else len(after) + old[key][0]
@@ -139,6 +172,9 @@ def batch_diff(
                 elif not kinds:
                     left_out += 1
             changes += (((KINDS.index(change.kind), place), change) for change in found)
+        if model in renamed.values() or (model in later and model in as_later):
+            tests[model] = paired(_counted(old), _counted(new)).in_numbers
+        del old, new  # before those of the next model are made
     changes.sort(key=itemgetter(0))
     only_before, only_after = ((), ()) if across is not None else (tuple(sorted(then - now)), tuple(sorted(now - then)))
     return BatchDiff(
@@ -151,11 +187,20 @@ def batch_diff(
         only_after,
         across,
         decided.found(),
+        dict(zip(tests, together(tests.values()), strict=True)),
     )
 
 
-def _models(runs: Iterable[tuple[str | None, str]], unfinished: Iterable[CellKey]) -> frozenset[str]:
-    return frozenset((*(model for _, model in runs), *(model for _, _, model in unfinished)))
+def _models(runs: Iterable[str], unfinished: Iterable[CellKey]) -> frozenset[str]:
+    return frozenset((*runs, *(model for _, _, model in unfinished)))
+
+
+def _counted(cells: Mapping[CellKey, tuple[int, Cell]]) -> Iterator[Cell]:
+    """Yields cells with the scores that count, as those of the later batch's suites."""
+    for (suite, *_), (_, cell) in cells.items():
+        if any(map(counts_zero, cell.runs)):
+            cell = replace(cell, runs=tuple(replace(run, score=counted_score(run)) for run in cell.runs))
+        yield cell if cell.suite == suite else replace(cell, suite=suite)
 
 
 def _kinds(before: Cell, after: Cell) -> Iterable[ChangeKind]:
@@ -190,7 +235,8 @@ def _change(kind: ChangeKind, key: CellKey, before: Cell | None, after: Cell | N
     named = after or before
     assert named is not None
     suite, case_id, model = key
-    return CaseChange(kind, suite, case_id, named.case_name, model, before, after, _sentence(kind, before, after))
+    sentence = _sentence(kind, before, after)
+    return CaseChange(kind, suite, case_id, named.case_name, model, CaseSide.of(before), CaseSide.of(after), sentence)
 
 
 def _sentence(kind: ChangeKind, before: Cell | None, after: Cell | None) -> str:

@@ -191,18 +191,15 @@ def cells_of(figures: Iterable[RunSummary]) -> dict[CellKey, Cell]:
     return {key: cell_of(list(of_cell.values())) for key, of_cell in runs.items()}
 
 
-def runs_of_models(
-    figures: Sequence[RunSummary], *, by_suite: bool = False
-) -> dict[tuple[str | None, str], Sequence[int]]:
-    """Returns the indices of the runs of each model, or of each suite with each model, in the order of their first
-    runs. Forks are left out. No cell spans two of these: the cells of one are all that need be in memory at a time."""
-    found: dict[tuple[str | None, str], array[int]] = {}
+def runs_of_models(figures: Iterable[RunSummary]) -> dict[str, Sequence[int]]:
+    """Returns the indices of the runs of each model, in the order of their first runs. Forks are left out. No cell
+    spans two of these: the cells of one are all that need be in memory at a time."""
+    found: dict[str, array[int]] = {}
     for index, run in enumerate(figures):
         if not run.is_fork:
-            key = run.suite if by_suite else None, run.model
-            indices = found.get(key)
+            indices = found.get(run.model)
             if indices is None:
-                indices = found[key] = array("L")
+                indices = found[run.model] = array("L")
             indices.append(index)
     return {**found}
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from workbench.analysis.batch_diff import batch_diff
-from workbench.analysis.batch_tests import tests_of
-from workbench.analysis.comparison import CellKey
 from workbench.cli.door import json_report, lines_redacted, without_secrets
 from workbench.cli.history_command import HistoryCommand, grading_of, newest
 from workbench.cli.report_output import Output
@@ -17,7 +14,6 @@ from workbench.config.history_file import history_option
 from workbench.dataclasses import dataclass
 from workbench.evaluation.exit_codes import USAGE
 from workbench.evaluation.tool_changes import notes_on_tools, offered_in
-from workbench.grading.run_summary import RunSummary
 from workbench.history.history import History
 from workbench.history.records import BatchRow, HistoryError, Regrade, RunRow, same_suites
 from workbench.history.run_table import RunTable
@@ -45,15 +41,6 @@ class _Side:
     batch: BatchRow
     grading: Regrade | None
     runs: RunTable
-
-    @cached_property
-    def figures(self) -> Sequence[RunSummary]:
-        return self.runs.figures
-
-    @property
-    def unfinished(self) -> set[CellKey]:
-        """The cases that it never came to."""
-        return {(run.suite.key, run.case_id, run.model) for run in self.runs if run.figures is None}
 
 
 @dataclass(frozen=True)
@@ -83,9 +70,8 @@ def execute(options: Options, command: HistoryCommand) -> int:
         return USAGE
     command.learn_secrets(before.batch, after.batch)
     same = same_suites(before.batch.suites, after.batch.suites)
-    unfinished = before.unfinished, after.unfinished
-    diff = batch_diff(before.figures, after.figures, unfinished=unfinished, same=same)
-    tests = tests_of(before.figures, after.figures, across=diff.across, same=same)
+    unfinished = before.runs.unfinished, after.runs.unfinished
+    diff = batch_diff(before.runs.figures, after.runs.figures, unfinished=unfinished, same=same)
     by_grader = [] if options.by is None else [f"all runs as {options.by} grades them"]
     notes = by_grader + list(notes_between(diff, before, after, same, history_option(command.file)))
     with command.history() as history:
@@ -93,7 +79,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
         notes += map(one_line, notes_on_tools(diff, earlier, offered_in(history, after.runs, diff)))
     suites = {suite.key: suite for side in (before, after) for suite in side.batch.suites}
     with_model = len(diff.models) > 1
-    tests_text = list(test_lines(tests, *names_of(before, after)))
+    tests_text = list(test_lines(diff.tests, *names_of(before, after)))
     title = title_of(before, after)
 
     def page() -> Iterator[str]:
@@ -109,7 +95,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
         command.warn_of_damage(missing)
         if options.by is not None:
             first, last = (_by(report, options.by) for report in (first, last))
-        against = AgainstBaseline(before.batch, before.grading, diff, tests, suites, fail_on=None)
+        against = AgainstBaseline(before.batch, before.grading, diff, suites, fail_on=None)
         files = {suite.key: str(suite.file) for suite in suites.values()}
         both = report_beside(first, last, against, {files[key]: files[later] for key, later in same.items()})
         return page_of_changes(both, title)
@@ -127,7 +113,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
             return page()
         from workbench.reports.history_reports import diff_report
 
-        report = diff_report(diff, before, after, tests, suites, notes)
+        report = diff_report(diff, before, after, suites, notes)
         if output.form == "json":
             return iter((json_report(report),))
         return pieces_of(str(output.form), "history diff", without_secrets(report))

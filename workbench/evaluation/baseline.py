@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from workbench.analysis.batch_diff import batch_diff
-from workbench.analysis.batch_tests import tests_of
 from workbench.analysis.comparison import CellKey
 from workbench.analysis.watched import Until
 from workbench.config.history_file import history_option
@@ -56,10 +55,8 @@ class Baseline:
     def against(self, results: Sequence[RunResult]) -> AgainstBaseline:
         """Compare what was run with it."""
         before, after = self.runs.figures, RunTable(map(self._row, range(len(results)), results)).figures
-        never = {(run.suite.key, run.case_id, run.model) for run in self.runs if run.figures is None}
         not_yet = self.planned - {(run.suite, run.case_id, run.model) for run in after}
-        diff = batch_diff(before, after, unfinished=(never, not_yet), same=self.same)
-        tests = tests_of(before, after, across=diff.across, same=self.same)
+        diff = batch_diff(before, after, unfinished=(self.runs.unfinished, not_yet), same=self.same)
         suites = {suite.key: suite for suite in self.suites.values()}
         wanted, now = looked_at(diff), dict[CellKey, RunResult]()
         for result in results if wanted else ():
@@ -70,7 +67,7 @@ class Baseline:
             with History(self.file) as history:
                 earlier = offered_in(history, self.runs, diff, self.same)
                 notes = tuple(map(one_line, notes_on_tools(diff, earlier, lambda key: _offered_to(now.get(key)))))
-        return AgainstBaseline(self.batch, self.grading, diff, tests, suites, self.fail_on, notes)
+        return AgainstBaseline(self.batch, self.grading, diff, suites, self.fail_on, notes)
 
     def _row(self, place: int, result: RunResult) -> RunRow:
         suite = self.suites[result.suite]

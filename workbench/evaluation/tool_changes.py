@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from workbench.analysis.batch_diff import BatchDiff
 from workbench.analysis.comparison import CellKey
 from workbench.history.history import History
 from workbench.history.records import HistoryError, RunRow, SameSuites
+from workbench.history.run_table import RunTable
 from workbench.suite.numerals import counted
 from workbench.trajectory.messages import ToolDefinition
 from workbench.trajectory.recording import RecordingError
@@ -44,11 +45,11 @@ def looked_at(diff: BatchDiff) -> dict[CellKey, None]:
     return dict.fromkeys((each.suite, each.case_id, each.model) for each in diff.of("broke")[:_LOOKED_AT_MAX])
 
 
-def offered_in(history: History, runs: Iterable[RunRow], diff: BatchDiff, earlier: SameSuites | None = None) -> Offered:
+def offered_in(history: History, runs: RunTable, diff: BatchDiff, earlier: SameSuites | None = None) -> Offered:
     """Return what tells the tools of those runs of a batch that are looked at; of the earlier one, `earlier` has its
     suites in the later one."""
     wanted, first = looked_at(diff), dict[CellKey, RunRow]()
-    for run in runs if wanted else ():
+    for run in runs.of_cases({case_id for _, case_id, _ in wanted}):
         if run.figures is not None:
             across = diff.across is not None and earlier is not None and run.model == diff.across[0]
             model = diff.across[1] if across and diff.across is not None else run.model

@@ -90,3 +90,8 @@ class Codes(Generic[_Value]):
 
     def __getitem__(self, index: int) -> _Value:
         return self._values[self.codes[index]]
+
+    def where(self, fits: Callable[[_Value], bool]) -> Iterator[int]:
+        """Yields the places of the values that fit; each different value is asked about once."""
+        fitting = {code for code, value in enumerate(self._values) if fits(value)}
+        return (place for place, code in enumerate(self.codes) if code in fitting) if fitting else iter(())

@@ -4,7 +4,7 @@ at."""
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 from workbench.grading.lazy import Codes, Lazy
@@ -63,55 +63,55 @@ class RunTable(Lazy[RunRow]):
         return len(self._ids)
 
     def at(self, index: int) -> RunRow:
-        batch, suite, model, of_suite, repeat, by, is_fork, kind = self._kinds[index]
-        case_id, case_name = self._cases[index]
-        figures = None
-        if kind is not None:
-            key, status, asked, is_broken, grading, metrics = kind
-            score, latency, first, cost, began, ended, loop = [
-                None if (value := column[index]) != value else value for column in self._numbers
-            ]
-            sent, got = [None if (value := column[index]) == _NO_COUNT else value for column in self._counts]
-            assert latency is not None
-            of_case = (key, case_id, case_name, model, repeat, status, score, self._reasons[index])
-            figures = RunSummary(
-                *of_case,
-                latency,
-                first,
-                sent,
-                got,
-                cost,
-                asked,
-                is_broken,
-                grading,
-                began,
-                ended,
-                is_fork,
-                loop,
-                metrics,
-            )
-        place = self._places[index]
-        return RunRow(
-            self._ids[index], batch, place, suite, case_id, case_name, model, of_suite, repeat, by, is_fork, figures
-        )
+        batch, suite, model, of_suite, repeat, by, is_fork, _ = self._kinds[index]
+        id_, place, figures = self._ids[index], self._places[index], self.figures_at(index)
+        return RunRow(id_, batch, place, suite, *self._cases[index], model, of_suite, repeat, by, is_fork, figures)
+
+    def figures_at(self, index: int) -> RunSummary | None:
+        """Returns the figures of the run at an index from 0, `None` where it never finished."""
+        _, _, model, _, repeat, _, is_fork, kind = self._kinds[index]
+        if kind is None:
+            return None
+        key, status, asked, is_broken, grading, metrics = kind
+        score, latency, first, cost, began, ended, loop = [
+            None if (value := column[index]) != value else value for column in self._numbers
+        ]
+        sent, got = [None if (value := column[index]) == _NO_COUNT else value for column in self._counts]
+        assert latency is not None
+        of_case = (key, *self._cases[index], model, repeat, status, score, self._reasons[index])
+        of_model = (latency, first, sent, got, cost, asked, is_broken, grading)
+        return RunSummary(*of_case, *of_model, began, ended, is_fork, loop, metrics)
 
     @property
     def figures(self) -> Sequence[RunSummary]:
         """The figures of the runs that are over, in their order."""
         return _Figures(self, self._finished)
 
+    def over(self) -> Iterator[int]:
+        """Yields the indices of the runs that are over."""
+        return self._kinds.where(lambda kind: kind[-1] is not None)
+
+    @property
+    def unfinished(self) -> frozenset[tuple[str, str, str]]:
+        """Suite, case and model of the runs that are not over."""
+        rows = map(self.at, self._kinds.where(lambda kind: kind[-1] is None))
+        return frozenset((run.suite.key, run.case_id, run.model) for run in rows)
+
+    def of_cases(self, ids: Collection[str]) -> Iterator[RunRow]:
+        """Yields the runs of cases with such ids."""
+        return map(self.at, self._cases.where(lambda case: case[0] in ids))
+
 
 class _Figures(Lazy[RunSummary]):
     def __init__(self, runs: RunTable, finished: int) -> None:
         self._runs = runs
         self._finished = finished
-        over = (index for index, run in enumerate(runs) if run.figures is not None) if finished < len(runs) else None
-        self._over = array("L", over) if over is not None else range(len(runs))
+        self._over = array("L", runs.over()) if finished < len(runs) else range(len(runs))
 
     def __len__(self) -> int:
         return self._finished
 
     def at(self, index: int) -> RunSummary:
-        figures = self._runs.at(self._over[index]).figures
+        figures = self._runs.figures_at(self._over[index])
         assert figures is not None
         return figures

@@ -9,7 +9,6 @@ from typing import Literal
 from pydantic import Field
 
 from workbench.analysis.batch_diff import BatchDiff
-from workbench.analysis.paired import Paired
 from workbench.dataclasses import dataclass
 from workbench.history.records import BatchRow, Regrade, SuiteRef
 from workbench.reports.batch_diff import change_lines, changes_table, counts_text, notes_of, test_lines
@@ -38,7 +37,6 @@ class AgainstBaseline:
     batch: BatchRow
     grading: Regrade | None
     diff: BatchDiff
-    tests: Mapping[str, Paired]
     suites: Mapping[str, SuiteRef]
     fail_on: FailOn | None
     notes: tuple[str, ...] = ()
@@ -76,7 +74,7 @@ def baseline_lines(
     yield ""
     yield paint(title, "strong")
     yield f"  {counts_text(diff, paint)}"
-    for sentence in test_lines(against.tests, *_NAMES):
+    for sentence in test_lines(against.diff.tests, *_NAMES):
         yield from (f"  {line}" for line in _wrapped(sentence, width))
     for note in (*notes_of(diff, *_NAMES, against.suites), *against.notes):
         yield from (paint(f"  {line}", "quiet") for line in _wrapped(note, width))
@@ -96,7 +94,7 @@ def _wrapped(sentence: str, width: int | None) -> list[str]:
 
 def baseline_notes(against: AgainstBaseline) -> Iterator[str]:
     """Yields whether the changes are more than chance, and what else there is to know of the comparison."""
-    yield from test_lines(against.tests, *_NAMES)
+    yield from test_lines(against.diff.tests, *_NAMES)
     yield from notes_of(against.diff, *_NAMES, against.suites)
     yield from against.notes
 
@@ -150,6 +148,6 @@ def baseline_report(against: AgainstBaseline) -> BaselineReport:
         as_before=diff.as_before,
         left_out=diff.left_out,
         changes=tuple(change_report(change, against.suites) for change in diff.changes),
-        tests=test_reports(against.tests, *_NAMES),
+        tests=test_reports(against.diff.tests, *_NAMES),
         notes=(*notes_of(diff, *_NAMES, against.suites), *against.notes),
     )

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 
 from pydantic import Field
 
-from workbench.analysis.batch_diff import CaseChange, ChangeKind
-from workbench.analysis.comparison import Cell
+from workbench.analysis.batch_diff import CaseChange, CaseSide, ChangeKind
 from workbench.analysis.paired import Paired
 from workbench.grading.grade import Status
 from workbench.history.records import SuiteRef
@@ -70,5 +69,5 @@ def test_reports(tests: Mapping[str, Paired], before: str, after: str) -> tuple[
     )
 
 
-def _cell(cell: Cell | None) -> ChangedCellReport | None:
+def _cell(cell: CaseSide | None) -> ChangedCellReport | None:
     return ChangedCellReport.model_validate(cell) if cell is not None else None

@@ -76,7 +76,7 @@ def later_runs(batch: BatchRow, grading: Regrade | None, runs: Sequence[RunRow],
     """Yields a note that some runs were made after the regrade that is used, so that they lack its grades. `history` is
     the option that commands need to find the batch."""
     at_ms = epoch_ms(grading.graded_at) if grading is not None else None
-    ended = [run.figures.ended_ms for run in runs if run.figures is not None]
+    ended = (run.figures.ended_ms for run in runs if run.figures is not None) if at_ms is not None else ()
     if at_ms is not None and (later := sum(ms is not None and ms > at_ms for ms in ended)):
         yield (
             f"{counted(later, 'run')} of batch {batch.number} ended after it was regraded, and have no new grade: "

@@ -10,7 +10,6 @@ from pydantic import JsonValue
 
 from workbench.analysis.batch_diff import KINDS, BatchDiff
 from workbench.analysis.deciders import decider_of
-from workbench.analysis.paired import Paired
 from workbench.analysis.quality import GateResult
 from workbench.analysis.trends import TrendKey
 from workbench.history.records import BatchPart, BatchRow, Regrade, RunRow, SuiteRef, count_name
@@ -107,7 +106,6 @@ def diff_report(
     diff: BatchDiff,
     before: DiffSide,
     after: DiffSide,
-    tests: Mapping[str, Paired],
     suites: Mapping[str, SuiteRef],
     notes: Iterable[str],
 ) -> DiffReport:
@@ -120,7 +118,7 @@ def diff_report(
         compared=diff.compared,
         as_before=diff.as_before,
         left_out=diff.left_out,
-        tests=test_reports(tests, *names_of(before, after)),
+        tests=test_reports(diff.tests, *names_of(before, after)),
         notes=tuple(notes),
         changes=tuple(change_report(change, suites) for change in diff.changes),
     )

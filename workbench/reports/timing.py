@@ -27,7 +27,7 @@ def timing_of(took_ms: float, start_up_ms: float, runs: Sequence[RunSummary]) ->
     """Returns the timing of a batch with these runs."""
     graded = [
         len(cell.runs)
-        for indices in runs_of_models(runs, by_suite=True).values()
+        for indices in runs_of_models(runs).values()
         for cell in cells_of(runs[index] for index in indices).values()
         if cell.status in GRADED
     ]

@@ -8,9 +8,8 @@ from typing import NamedTuple
 
 from rich.cells import cell_len
 
-from workbench.analysis.batch_diff import KINDS, BatchDiff, CaseChange, ChangeKind, batch_diff
-from workbench.analysis.batch_tests import tests_of
-from workbench.analysis.comparison import Cell, CellKey
+from workbench.analysis.batch_diff import KINDS, BatchDiff, CaseChange, CaseSide, ChangeKind, batch_diff
+from workbench.analysis.comparison import CellKey, cells_of
 from workbench.history.records import Regrade, RunRow, SuiteRef, same_suites
 from workbench.reports.batch_diff import by_grading, markdown_lines, names_of, notes_between, test_lines, title_of
 from workbench.reports.history_list import called
@@ -51,8 +50,7 @@ class DiffList(FoldingState[DiffRow]):
         figures = figures_in(before.runs), figures_in(after.runs)
         unfinished = _unfinished(before.runs), _unfinished(after.runs)
         self.diff: BatchDiff = batch_diff(*figures, unfinished=unfinished, same=same)
-        tests = tests_of(*figures, across=self.diff.across, same=same)
-        self.tests = tuple(test_lines(tests, *names_of(before, after)))
+        self.tests = tuple(test_lines(self.diff.tests, *names_of(before, after)))
         """Whether one batch is significantly better."""
         self.notes = tuple(notes_between(self.diff, before, after, same, history))
         """Further notes on the comparison."""
@@ -82,7 +80,7 @@ class DiffList(FoldingState[DiffRow]):
     def sides(self, change: CaseChange) -> tuple[Side | None, Side | None]:
         """Return the runs to show of the earlier and the later batch. Among repeats, that is the first with the case's
         status."""
-        return _side(self.before, change.before), _side(self.after, change.after)
+        return _side(self.before, change.before, change.case_id), _side(self.after, change.after, change.case_id)
 
     def as_text(self) -> str:
         """Return all changes as Markdown."""
@@ -118,13 +116,14 @@ def _unfinished(runs: Sequence[RunRow]) -> set[CellKey]:
     return {(run.suite.key, run.case_id, run.model) for run in runs if run.figures is None}
 
 
-def _side(read: ReadBatch, cell: Cell | None) -> Side | None:
-    if cell is None:
+def _side(read: ReadBatch, side: CaseSide | None, case_id: str) -> Side | None:
+    if side is None:
         return None
+    case = side.suite, case_id, side.model
+    runs = [run for run in read.runs if (run.suite.key, run.case_id, run.model) == case]
+    cell = cells_of(run.figures for run in runs if run.figures is not None)[case]
     wanted = next((run for run in cell.runs if run.status == cell.status), cell.runs[0])
-    case = wanted.suite, wanted.case_id, wanted.model, wanted.repeat
-    same = (run for run in read.runs if (run.suite.key, run.case_id, run.model, run.repeat) == case)
-    return next((Side(run, read.grading) for run in same if run.figures == wanted), None)
+    return next((Side(run, read.grading) for run in runs if run.figures == wanted), None)
 
 
 def change_title(state: DiffList, change: CaseChange) -> str:
@@ -185,7 +184,7 @@ def _short(change: CaseChange) -> Line:
     return (*sides[0], Span(f" {GLYPHS.call} ", "muted"), *sides[1]) if len(sides) > 1 else sides[0]
 
 
-def _verdict(cell: Cell) -> Line:
+def _verdict(cell: CaseSide) -> Line:
     sign, role = STATUS_SIGNS[cell.status]
     number = score(cell.score)
     share = f" {cell.good}/{cell.graded}" if cell.graded > 1 else ""
@@ -253,7 +252,7 @@ def _detail(state: DiffList, row: DiffRow, width: int) -> Iterator[Line]:
             yield from _side_lines(cell, width)
 
 
-def _side_lines(cell: Cell, width: int) -> Iterator[Line]:
+def _side_lines(cell: CaseSide, width: int) -> Iterator[Line]:
     sign, role = STATUS_SIGNS[cell.status]
     facts = [f"{score(cell.score)}"] if cell.score is not None else []
     if cell.graded > 1:
@@ -265,6 +264,5 @@ def _side_lines(cell: Cell, width: int) -> Iterator[Line]:
     text = f"  {f' {GLYPHS.dot} '.join(facts)}" if facts else ""
     yield cut_line((Span(f"   {sign} {cell.status}", role), Span(text)), width)
     if cell.status != "passed":
-        reasons = [cell.reason] if cell.reason else [run.reason for run in cell.runs if run.reason]
-        for reason in list(dict.fromkeys(filter(None, reasons)))[:3]:
+        for reason in (cell.reason,) if cell.reason else cell.reasons[:3]:
             yield from paragraph(one_line(reason), width, "muted", 5)
