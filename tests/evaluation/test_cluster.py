@@ -10,6 +10,7 @@ import socket
 import sys
 import threading
 import time
+from collections import Counter, deque
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -37,14 +38,21 @@ from tests.providers.server import (
     said,
 )
 from workbench.batches.events import ClusterSaid
+from workbench.batches.plan import plan_runs
 from workbench.evaluation.approval import needs
 from workbench.evaluation.cluster import batch, dask, local
+from workbench.evaluation.cluster.lanes import Lane, group_of
+from workbench.evaluation.cluster.limits import EndpointLimits
+from workbench.evaluation.cluster.messages import Portion
 from workbench.evaluation.cluster_address import cluster_address
 from workbench.evaluation.options import OptionsError, RunOptions, Stop
 from workbench.evaluation.plan import ClusterError, Plan
 from workbench.evaluation.planning import plan
 from workbench.evaluation.report import Report
 from workbench.evaluation.run import Evaluation
+from workbench.grading.grade import RunResult
+from workbench.grading.packed import InCommon
+from workbench.suite.loading import load_suite
 
 HEAD = WEATHER[: WEATHER.index("[[cases]]")]
 KEY = "sk-of-the-workers-0123456789abcdef"
@@ -237,7 +245,7 @@ async def test_what_is_not_as_approved_is_refused_before_the_first_run(
 
 
 async def test_runs_of_a_lost_worker_are_given_to_others_and_one_that_kills_each_is_an_error(
-    scheduler: str, tmp_path: Path
+    scheduler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kills = (
         "import os\nfrom pathlib import Path\n"
@@ -245,12 +253,22 @@ async def test_runs_of_a_lost_worker_are_given_to_others_and_one_that_kills_each
         "    if MOST > (len(mark.read_bytes()) if mark.exists() else 0):\n"
         "        with mark.open('a') as file: file.write('x')\n        os.kill(os.getpid(), 9)\n    return True\n"
     )
+    told = iter([True])
+    arrived = InCommon.arrived
+
+    def arrives(in_common: InCommon, *parcel: Any) -> RunResult:
+        if next(told, False):
+            raise ValueError("a result that cannot be read")
+        return arrived(in_common, *parcel)
+
+    monkeypatch.setattr(InCommon, "arrived", arrives)
     (tmp_path / "weather.toml").write_text(WEATHER + WRONG + CHECKED, encoding="utf-8")
     (tmp_path / "checks.py").write_text(kills.replace("MOST", "1"), encoding="utf-8")
     heard: list[str] = []
     report = await evaluated(planned(tmp_path, scheduler, repeats=4), heard)
     assert [result.status for result in report.results] == ["passed"] * 4 + ["failed"] * 4 + ["passed"] * 4
-    assert any("is lost" in text and "given to others" in text for text in heard)
+    for why in ("", "what it told could not be taken; the log holds the details"):
+        assert any(f"is lost ({why}" in text and "given to others" in text for text in heard)
     assert len(told_in(tmp_path / "history-cluster.db")) == 12
 
     (tmp_path / "died").unlink()
@@ -258,6 +276,24 @@ async def test_runs_of_a_lost_worker_are_given_to_others_and_one_that_kills_each
     report = await evaluated(planned(tmp_path, scheduler, cases=["checked"], history=None))
     assert report.results[0].status == "error"
     assert str(report.results[0].error).startswith("the worker that made it was lost 3 times, the last one tcp://")
+
+
+def test_a_run_that_was_lost_twice_goes_last_to_a_worker_with_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "weather.toml").write_text(WEATHER + WRONG + CHECKED, encoding="utf-8")
+    kills, beside, later = runs = plan_runs([load_suite(tmp_path / "weather.toml")])
+    limits = EndpointLimits("", "offline", 4, None)
+    lane = Lane(limits, Counter([limits]), {group_of(kills): deque(runs)})
+    for _ in range(2):
+        assert lane.take(1) == [kills, beside] and lane.lost(kills) and lane.lost(beside)
+    assert not lane.next_is_suspect and lane.take(1) == [later]
+    worker = batch._Worker("tcp://worker")
+    worker.out[1] = batch._Out(Portion(1, (), 1, 1, ()), lane, {}, (), suspect=False)
+    assert lane.next_is_suspect and not worker.may_have_more_of(lane), "whoever is beside it would be suspected, too"
+    worker.out.clear()
+    assert worker.may_have_more_of(lane) and lane.take(1) == [kills]
+    worker.out[2] = batch._Out(Portion(2, (), 1, 2, ()), lane, {}, (), suspect=True)
+    assert not worker.may_have_more_of(Lane(limits, Counter()))
+    assert not lane.lost(kills) and lane.drop(None) == [beside] and not lane.length
 
 
 def nannies_of(monkeypatch: pytest.MonkeyPatch, *good: int) -> list[Any]:

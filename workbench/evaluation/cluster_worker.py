@@ -56,7 +56,7 @@ from workbench.trajectory.events import Event
 _logger = logging.getLogger(__name__)
 
 FIRST_SILENCE_S = 600.0
-"""The same, before it was asked for the first time."""
+"""How long a worker waits to be asked for the first time; after that, `SILENCE_S`."""
 ANSWER_WITHIN_S = 1.0
 """How long whoever asks waits for something to happen."""
 LOOK_S = 0.02
@@ -64,6 +64,8 @@ MOST_TOLD = 200
 """How many messages go at a time."""
 
 _NODES: dict[str, Node] = {}
+_NUMBERS = count(1)
+"""Of messages, for all nodes: what was said to one that is gone confirms none of the next one's."""
 
 
 async def enlist(errand: bytes) -> tuple[str, ...]:
@@ -181,7 +183,6 @@ class Node:
         """Why it cannot work."""
         self._door_cases: dict[str, Case] = {}
         self._outbox: deque[tuple[int, FromWorker]] = deque()
-        self._numbers = count(1)
         self._saying = threading.Lock()
         self.asked = Asked()
         self._batches: dict[int, Batch] = {}
@@ -199,13 +200,11 @@ class Node:
 
     def _refused(self) -> list[str]:
         other = [
-            f"it would {what}" if what.startswith(_DEEDS) else f"{what} is another one there"
+            f"refused, since that is not what was approved: {what}"
             for hashed, what in approved_things(self._approval, self._samples).items()
             if hashed not in self._errand.approved
         ]
-        if other:
-            return [f"refused, since that is not what was approved: {each}" for each in other]
-        return list(
+        return other or list(
             dict.fromkeys((*unresolved(self._approval, self._samples), *lacking(self._approval, self._samples)))
         )
 
@@ -232,13 +231,9 @@ class Node:
     def hear(self, message: ToWorker) -> None:
         """Take in what the program says."""
         match message:
-            case StopRuns(run_ids=None):
+            case StopRuns(run_id=run_id):
                 for batch in tuple(self._batches.values()):
-                    self._runtime.stop_run(batch, None)
-            case StopRuns(run_ids=run_ids):
-                for batch in tuple(self._batches.values()):
-                    for run_id in run_ids or ():
-                        self._runtime.stop_run(batch, run_id)
+                    self._runtime.stop_run(batch, run_id)
             case Hold(base_url=base_url, model=model, seconds=seconds):
                 self._runtime.hold_endpoint(base_url, model, seconds)
             case GiveBack(lent=number):
@@ -285,16 +280,15 @@ class Node:
 
     def close(self) -> None:
         """Stop what still runs, and close servers and connections. Blocks for some seconds."""
-        if not self._closed and hasattr(self, "_runtime"):
+        if not self._closed:
             self._closed = True
             for batch in tuple(self._batches.values()):
                 self._runtime.stop_run(batch, None)
             self._runtime.close()
 
     def _watch(self) -> None:
-        never = threading.Event()
         while not self._closed:
-            never.wait(LOOK_S * 10)
+            time.sleep(LOOK_S * 10)
             if self.asked.no_more:
                 _logger.warning("nobody asks any more: stopping")
                 if _NODES.get(self._errand.token) is self:
@@ -303,13 +297,10 @@ class Node:
 
     def _say(self, *messages: FromWorker) -> None:
         with self._saying:
-            self._outbox += ((next(self._numbers), message) for message in messages)
+            self._outbox += ((next(_NUMBERS), message) for message in messages)
 
     def _run(self, ref: RunRef) -> PlannedRun:
         return ref.planned(self._files[ref.suite], self._cases[ref.suite][ref.case])
-
-
-_DEEDS = ("run the", "open the", "import the", "call the", "read the", "ask the")
 
 
 def _suite_of(text: SuiteText) -> SuiteFile:

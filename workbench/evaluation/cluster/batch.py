@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import field, replace
@@ -17,17 +16,16 @@ from workbench.batches.events import BatchDone, BatchStarted, ClusterSaid, RunDo
 from workbench.batches.history_recorder import door_of
 from workbench.batches.plan import PlannedRun
 from workbench.batches.single import RunContext, result_of
-from workbench.config.models import ConfigError
 from workbench.dataclasses import dataclass
 from workbench.evaluation.approval import Approval
 from workbench.evaluation.cluster.crew import Crew
 from workbench.evaluation.cluster.dask import UnreachableError
+from workbench.evaluation.cluster.lanes import AFTER_LOSSES, AT_A_TIME, Lane, lanes_for
 from workbench.evaluation.cluster.limits import EndpointLimits
 from workbench.evaluation.cluster.messages import FromWorker, GiveBack, GivenBack, Over, Portion, StopRuns, ToWorker
-from workbench.evaluation.cluster.vouching import endpoints_of
 from workbench.evaluation.plan import Plan
 from workbench.evaluation.worker_messages import Happened, Hold, Made
-from workbench.grading.grade import RunResult
+from workbench.grading.grade import RunResult, Status
 from workbench.grading.packed import InCommon
 from workbench.history.records import DoneRun
 from workbench.history.run_packing import PackedRun
@@ -36,42 +34,17 @@ from workbench.trajectory.trajectory import Trajectory
 
 _logger = logging.getLogger(__name__)
 
-LARGEST_PORTION = 100
-AT_A_TIME = 2
-"""How many portions of a lane a worker has: while the last runs of one go on, there are those of the other."""
-PORTIONS_OF_WORKER = 2
-"""Into how many portions the runs of a lane are divided for each worker: the last ones end together."""
-AFTER_LOSSES = (LARGEST_PORTION, 20, 1)
-"""How many runs are given at a time to one worker after its worker was lost so often; then they end as errors."""
 LOOK_S = 0.5
 """How often is looked which workers there are."""
 NO_WORKER_S = 120.0
 """How long a cluster of this program's own may be without any worker: each is started again and again meanwhile."""
 RETURNED_S = 0.25
+"""How often is looked whether a part of a limit is free that nobody gave back: after its worker was lost."""
 STOP_TIMEOUT_S = 5.0
 """How long workers may take to stop their runs."""
 
 Lent = tuple[tuple[EndpointLimits, Lease], ...]
 """Parts of what endpoints allow, which a worker has."""
-
-Endpoint = tuple[str, str]
-"""An address and a model there; for what needs no endpoint, no address."""
-
-
-@dataclass
-class _Lane:
-    """The runs that wait for one endpoint, by suite and model, in their order; those that were lost before the others.
-    `limits` say how many may be under way."""
-
-    limits: EndpointLimits
-    waiting: dict[object, deque[PlannedRun]] = field(default_factory=dict)
-    again: deque[PlannedRun] = field(default_factory=deque)
-    needs: dict[object, tuple[Endpoint, ...]] = field(default_factory=dict)
-    """The endpoints that the runs of a suite and model ask, this one included."""
-
-    @property
-    def length(self) -> int:
-        return len(self.again) + sum(map(len, self.waiting.values()))
 
 
 @dataclass(eq=False)
@@ -79,10 +52,12 @@ class _Out:
     """A portion that a worker has."""
 
     portion: Portion
-    lane: _Lane
+    lane: Lane
     runs: dict[str, PlannedRun]
     """Those of which nothing was told yet."""
     lent: Lent
+    suspect: bool
+    """Whether the worker has nothing beside it."""
     task: Any = None
     following: asyncio.Task[None] | None = None
 
@@ -102,8 +77,14 @@ class _Worker:
     def load(self) -> int:
         return sum(out.portion.at_once for out in self.out.values())
 
-    def portions_of(self, lane: _Lane) -> int:
+    def portions_of(self, lane: Lane) -> int:
         return sum(out.lane is lane for out in self.out.values())
+
+    def may_have_more_of(self, lane: Lane) -> bool:
+        """Whether it may be given the next portion of a lane, as far as it is concerned."""
+        if lane.next_is_suspect or any(out.suspect for out in self.out.values()):
+            return not self.out
+        return self.portions_of(lane) < AT_A_TIME
 
 
 class ClusterBatch(Batch):
@@ -127,37 +108,13 @@ class ClusterBatch(Batch):
         self._asked: set[str] = set()
         self._secrets = plan.program.secrets
         self._door = door_of(plan.runs, self._secrets)
-        self._losses: dict[str, int] = {}
         self._left = len(plan.runs)
         self._stopping = False
         self._news = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
         self._portions = count(1)
         self._start_ups = count(1)
-        self._endpoints: dict[Endpoint, EndpointLimits] = {}
-        self._cluster_lanes = self._lanes_for(plan, lane_of, approval)
-
-    def _lanes_for(self, plan: Plan, lane_of: Callable[[PlannedRun], LaneOf], approval: Approval) -> tuple[_Lane, ...]:
-        for endpoint, specs in endpoints_of(approval, self._crew.samples).items():
-            self._endpoints[endpoint] = EndpointLimits.of(*endpoint, specs, plan.concurrency)
-        judges: dict[object, set[Endpoint]] = {}
-        for sample in self._crew.samples:
-            asked = endpoints_of(approval, [sample]).keys() - {_endpoint_of(sample, approval)}
-            judges.setdefault(sample.file.path, set()).update(asked)
-        lanes: dict[Endpoint, _Lane] = {}
-        lane_of_group: dict[object, _Lane] = {}
-        for run in plan.runs:
-            group = (run.file.path, run.model, run.model_of_suite)
-            lane = lane_of_group.get(group)
-            if lane is None:
-                endpoint = _endpoint_of(run, approval) or ("", lane_of(run).key)
-                if endpoint not in self._endpoints:
-                    self._endpoints[endpoint] = EndpointLimits(*endpoint, lane_of(run).concurrency, None)
-                lane = lane_of_group[group] = lanes.setdefault(endpoint, _Lane(self._endpoints[endpoint]))
-                others = judges.get(run.file.path, set()) - {endpoint}
-                lane.needs[group] = (endpoint, *sorted(others))
-            lane.waiting.setdefault(group, deque()).append(run)
-        return tuple(lanes.values())
+        self._cluster_lanes, self._endpoints = lanes_for(plan, lane_of, crew.samples, approval)
 
     async def run(self) -> None:
         """Have all runs made. Each ends in exactly one `RunDone`, whatever happens."""
@@ -185,18 +142,11 @@ class ClusterBatch(Batch):
     def stop(self, run_id: str | None = None) -> None:
         """Stop one run, or all of them. Finished runs keep their results. Call it on the engine's loop."""
         for lane in self._cluster_lanes:
-            for queue in (lane.again, *lane.waiting.values()):
-                stopped = [planned for planned in queue if run_id in (None, planned.run_id)]
-                left = [planned for planned in queue if run_id not in (None, planned.run_id)]
-                queue.clear()
-                queue.extend(left)
-                for planned in stopped:
-                    self._over(planned, "stopped")
-            lane.waiting = {group: queue for group, queue in lane.waiting.items() if queue}
+            for planned in lane.drop(run_id):
+                self._over(planned, "stopped")
         for worker in self._workers.values():
             if run_id is None or any(run_id in out.runs for out in worker.out.values()):
-                message = StopRuns(None if run_id is None else frozenset([run_id]))
-                self._begin(self._tell(worker, message))
+                self._begin(self._tell(worker, StopRuns(run_id)))
         if run_id is None and not self._stopping:
             self._stopping = True
             self._begin(self._stop_waiting())
@@ -214,65 +164,33 @@ class ClusterBatch(Batch):
             return
         for lane in self._cluster_lanes:
             while lane.length:
-                free = [worker for worker in self._workers.values() if worker.portions_of(lane) < AT_A_TIME]
+                free = [worker for worker in self._workers.values() if worker.may_have_more_of(lane)]
                 if not free or not self._give(lane, min(free, key=lambda worker: worker.load)):
                     break
 
-    def _give(self, lane: _Lane, worker: _Worker, before: _Out | None = None) -> bool:
+    def _give(self, lane: Lane, worker: _Worker, before: _Out | None = None) -> bool:
         """Give a worker the next portion of a lane, perhaps with what it had for the portion `before`. Returns whether
         there was a part of each limit for it."""
-        first = lane.again[0] if lane.again else next(queue[0] for queue in lane.waiting.values() if queue)
-        group = (first.file.path, first.model, first.model_of_suite)
-        limits = [self._endpoints[endpoint] for endpoint in lane.needs[group]]
-        if before is not None:
-            if [limit for limit, _ in before.lent] != limits:
-                return False
-        elif not all(limit.can_lend() for limit in limits):
-            return False
-        workers = len(self._workers)
-        runs = self._next_runs(lane, group, workers)
-        number = next(self._portions)
+        needed, workers, number = lane.needed(), len(self._workers), next(self._portions)
         if before is not None:
             lent, known_as, asked = before.lent, before.portion.lent, None
-        else:
-            leases = [self._part_of(limit, workers) for limit in limits]
-            lent, known_as = tuple(zip(limits, leases, strict=True)), number
+            if tuple(limits for limits, _ in lent) != needed:
+                return False
+        elif all(limits.can_lend() for limits in needed):
+            leases = lane.lend(workers)
+            lent, known_as = tuple(zip(needed, leases, strict=True)), number
             asked = tuple(lease for lease in leases if lease.base_url)
+        else:
+            return False
+        suspect, runs = lane.next_is_suspect, lane.take(workers)
         part = lent[0][1]
         # Its runs may use what those of the worker's other portion leave: the leases limit requests.
         at_once = part.at_once * (AT_A_TIME if part.base_url else 1)
         portion = Portion(number, tuple(map(self._crew.ref, runs)), at_once, known_as, asked)
-        out = worker.out[number] = _Out(portion, lane, {run.run_id: run for run in runs}, lent)
+        out = worker.out[number] = _Out(portion, lane, {run.run_id: run for run in runs}, lent, suspect)
         out.task = self._crew.submit(worker.address, portion)
         out.following = self._begin(self._follow(worker, out))
         return True
-
-    def _next_runs(self, lane: _Lane, group: object, workers: int) -> list[PlannedRun]:
-        """The runs of the next portion: of one suite and one model."""
-        if lane.again:
-            losses = self._losses[lane.again[0].run_id]
-            queue, most = lane.again, AFTER_LOSSES[losses]
-        else:
-            queue, losses = lane.waiting[group], 0
-            parts = min(workers * AT_A_TIME, lane.limits.most_parts)
-            least = -(-lane.limits.concurrency // parts)  # fewer would leave something idle
-            most = min(LARGEST_PORTION, max(least, -(-lane.length // (parts * PORTIONS_OF_WORKER))))
-        runs: list[PlannedRun] = []
-        while queue and len(runs) < most:
-            run = queue[0]
-            if (run.file.path, run.model, run.model_of_suite) != group or self._losses.get(run.run_id, 0) != losses:
-                break
-            runs.append(queue.popleft())
-        if not queue and queue is not lane.again:
-            del lane.waiting[group]
-        return runs
-
-    def _part_of(self, limit: EndpointLimits, workers: int) -> Lease:
-        """A part of a limit, one for each worker of each lane that asks the endpoint."""
-        key = (limit.base_url, limit.model)
-        lanes = sum(any(key in needs for needs in lane.needs.values()) for lane in self._cluster_lanes)
-        parts = min(limit.most_parts, workers * AT_A_TIME * max(1, lanes))
-        return limit.lend(parts)
 
     async def _follow(self, worker: _Worker, out: _Out) -> None:
         """Wait for the task of a portion, only to know when it breaks."""
@@ -288,8 +206,8 @@ class ClusterBatch(Batch):
 
     async def _listen(self, worker: _Worker) -> None:
         for limits in self._endpoints.values():
-            if (left_s := limits.held_until_s - asyncio.get_running_loop().time()) > 0:
-                self._begin(self._tell(worker, Hold(limits.base_url, limits.model, left_s)))
+            if limits.held_s > 0:
+                self._begin(self._tell(worker, Hold(limits.base_url, limits.model, limits.held_s)))
         why = "it works for this batch no longer"
         try:
             while True:
@@ -317,24 +235,18 @@ class ClusterBatch(Batch):
 
     async def _watch(self) -> None:
         """Look which workers there are: some go, some come."""
-        left_s = asyncio.get_running_loop().time()
+        cluster, now_s = self._crew.cluster, asyncio.get_running_loop().time
+        last_s = now_s()  # when there was one
         while True:
             await asyncio.sleep(LOOK_S)
-            gone = f"no worker could be started again for {NO_WORKER_S:g} s: what is missing was not run"
             try:
-                addresses = await self._crew.cluster.workers()
-                now_s = asyncio.get_running_loop().time()
-                left_s = now_s if addresses or not self._crew.is_local else left_s
-                if now_s - left_s > NO_WORKER_S:
-                    raise UnreachableError(gone)
+                addresses = await cluster.workers()
             except UnreachableError as error:
-                gone = gone if str(error) == gone else f"the scheduler is gone ({error}): what is missing was not run"
-                self._context.listener(ClusterSaid(gone, ends=True))
-                self._stopping = True
-                self.stop()
-                for worker in tuple(self._workers.values()):
-                    self._lost(worker, "the scheduler is gone")
-                return
+                return self._give_up(f"the scheduler is gone ({error})")
+            if addresses or not self._crew.is_local:
+                last_s = now_s()
+            elif now_s() - last_s > NO_WORKER_S:
+                return self._give_up(f"no worker could be started again for {NO_WORKER_S:g} s")
             for worker in tuple(self._workers.values()):
                 if worker.address not in addresses:
                     self._lost(worker, "it is gone")
@@ -342,6 +254,14 @@ class ClusterBatch(Batch):
             for address in addresses - self._workers.keys() - self._refused - self._asked:
                 self._asked.add(address)
                 self._begin(self._enlist(address))
+
+    def _give_up(self, why: str) -> None:
+        """End all runs that are not over."""
+        self._context.listener(ClusterSaid(f"{why}: what is missing was not run", ends=True))
+        self._stopping = True
+        self.stop()
+        for worker in tuple(self._workers.values()):
+            self._lost(worker, why)
 
     async def _enlist(self, address: str) -> None:
         """Ask a new worker, or one that was lost, whether it can make runs."""
@@ -387,15 +307,12 @@ class ClusterBatch(Batch):
             self._context.listener(ClusterSaid("no worker is left: waiting for one"))
         self._news.set()
 
-    def _again(self, lane: _Lane, run: PlannedRun, worker: str) -> None:
-        losses = self._losses[run.run_id] = self._losses.get(run.run_id, 0) + 1
+    def _again(self, lane: Lane, run: PlannedRun, worker: str) -> None:
         if self._stopping:
             self._over(run, "stopped")
-        elif losses < len(AFTER_LOSSES):
-            lane.again.append(run)
-        else:
-            lost = f"the worker that made it was lost {losses} times, the last one {worker} with this run alone"
-            self._over(run, "error", f"{lost}: look at what the suite imports, and at the memory of workers")
+        elif not lane.lost(run):
+            lost = f"the worker that made it was lost {len(AFTER_LOSSES)} times, the last one {worker} with this run"
+            self._over(run, "error", f"{lost} alone: look at what the suite imports, and at the memory of workers")
 
     def _take(self, worker: _Worker, message: FromWorker) -> None:
         match message:
@@ -407,7 +324,7 @@ class ClusterBatch(Batch):
                 self._take_back(worker, number, waits_s)
             case Hold(base_url=base_url, model=model, seconds=seconds):
                 if (limits := self._endpoints.get((base_url, model))) is not None:
-                    limits.held_until_s = max(limits.held_until_s, asyncio.get_running_loop().time() + seconds)
+                    limits.hold(seconds)
                 for other in self._workers.values():
                     if other is not worker:
                         self._begin(self._tell(other, message))
@@ -425,7 +342,7 @@ class ClusterBatch(Batch):
         out = next((out for out in worker.out.values() if made.run_id in out.runs), None)
         if out is None:
             return
-        planned = out.runs.pop(made.run_id)
+        planned = out.runs[made.run_id]
         result, row, events = made.result, made.row, made.events
         if not isinstance(result, RunResult):
             assert worker.in_common is not None
@@ -435,6 +352,7 @@ class ClusterBatch(Batch):
             events, row = events or row.unpacked_events(), None
         for event in events:
             self._context.listener(RunEvent(event))
+        del out.runs[made.run_id]  # not before: whatever raises above has the run given to others
         try:
             self._context.listener(RunDone(result, made.began_ms, made.ended_ms, row))
         finally:
@@ -455,8 +373,8 @@ class ClusterBatch(Batch):
             self._again(out.lane, run, worker.address)
         lane = out.lane
         all_have_some = all(other is worker or other.portions_of(lane) for other in self._workers.values())
-        goes_on = lane.length and not self._stopping and (all_have_some or lane.limits.can_lend())
-        if not (goes_on and self._give(lane, worker, out)):
+        goes_on = lane.length and not self._stopping and worker.may_have_more_of(lane)
+        if not (goes_on and (all_have_some or lane.limits.can_lend()) and self._give(lane, worker, out)):
             worker.giving_back[out.portion.lent] = out.lent
             self._begin(self._tell(worker, GiveBack(out.portion.lent)))
         self._news.set()
@@ -467,7 +385,7 @@ class ClusterBatch(Batch):
             limits.take_back(lease, next(waits) if lease.base_url else ())
         self._news.set()
 
-    def _over(self, planned: PlannedRun, status: Any, error: str | None = None) -> None:
+    def _over(self, planned: PlannedRun, status: Status, error: str | None = None) -> None:
         try:
             self._without_trajectory(planned, status, error)
         finally:
@@ -488,11 +406,3 @@ class ClusterBatch(Batch):
 async def _cancelled(task: Any) -> None:
     with suppress(Exception):
         await task.cancel()
-
-
-def _endpoint_of(run: PlannedRun, approval: Approval) -> Endpoint | None:
-    try:
-        spec = approval.specs.of(run)
-    except ConfigError:
-        return None
-    return (spec.base_url, spec.model) if spec is not None else None

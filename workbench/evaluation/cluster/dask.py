@@ -1,5 +1,5 @@
-"""A dask cluster as far as it is needed here: its workers, functions that run on them, tasks. The only module that
-imports dask, when a cluster is wanted."""
+"""A dask cluster as far as it is needed here: its workers, functions that run on them, tasks. Imports dask when a
+cluster is wanted, as `local` does."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 
 from workbench.config.models import ModelSpec
 from workbench.providers.http.leases import Lease
+from workbench.providers.http.rate_limiter import LONGEST_HOLD_S
 
 MARGIN_S = 1.0
 """A permit rests longer than its minute by this: two requests may be on their way for different times."""
@@ -33,9 +34,8 @@ class EndpointLimits:
         self.base_url = base_url
         self.model = model
         self.concurrency = concurrency
-        self.held_until_s = float("-inf")
-        """Until when the endpoint accepts no request."""
         self._clock = clock
+        self._held_until_s = float("-inf")
         self._free = concurrency
         self._coming: list[tuple[float, int]] = []
         """What will be free again when: after a worker was lost."""
@@ -63,6 +63,15 @@ class EndpointLimits:
         """In how many parts it can be lent at a time."""
         return self.concurrency if self._permits is None else min(self.concurrency, self._all_permits)
 
+    @property
+    def held_s(self) -> float:
+        """For how long the endpoint accepts no request."""
+        return max(0.0, self._held_until_s - self._clock())
+
+    def hold(self, seconds: float) -> None:
+        """The endpoint has asked for a pause."""
+        self._held_until_s = max(self._held_until_s, self._clock() + min(seconds, LONGEST_HOLD_S))
+
     def can_lend(self) -> bool:
         """Whether there is a part to be had now."""
         now_s = self._clock()
@@ -87,8 +96,9 @@ class EndpointLimits:
         self._add_permits(waits_s)
 
     def lost(self, lease: Lease) -> None:
-        """The worker with a part of it is lost, which may be asking still."""
-        heapq.heappush(self._coming, (self._clock() + LOST_S, lease.at_once))
+        """The worker with a part of it is lost, which may be asking still, if there is anybody to ask."""
+        rests_s = LOST_S if self.base_url else 0.0
+        heapq.heappush(self._coming, (self._clock() + rests_s, lease.at_once))
         self._add_permits(LOST_S + self._permit_s for _ in lease.waits_s or ())
 
     def _add_permits(self, waits_s: Iterable[float]) -> None:

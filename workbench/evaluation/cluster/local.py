@@ -8,6 +8,7 @@ import os
 import signal
 from collections.abc import Mapping
 from contextlib import suppress
+from itertools import count
 from typing import Any
 
 _logger = logging.getLogger(__name__)
@@ -55,7 +56,7 @@ class LocalWorkers:
         """Have a worker there, from now on. `first` comes to whether one could be started."""
         from distributed.core import Status
 
-        for attempt in range(1, 1 << 62):
+        for attempt in count(1):
             nanny = self._nanny(place)
             try:
                 async with asyncio.timeout(START_TIMEOUT_S):

@@ -91,9 +91,9 @@ class Portion:
 
 @dataclass(frozen=True)
 class StopRuns:
-    """To a worker: stop these runs; all of them without any ids."""
+    """To a worker: stop this run; all of them without an id."""
 
-    run_ids: frozenset[str] | None = None
+    run_id: str | None
 
 
 @dataclass(frozen=True)

@@ -38,18 +38,22 @@ def samples_of(runs: Iterable[PlannedRun]) -> tuple[PlannedRun, ...]:
 
 
 def approved_things(approval: Approval, samples: Iterable[PlannedRun]) -> dict[str, str]:
-    """Everything that was approved, in words, by its hash. Paths of suites, commands, addresses, modules and files with
-    the hashes of their content, names of variables, and how models are reached: no value of a variable."""
+    """Everything that was approved, by its hash: what a worker says of itself where that was not. Paths of suites,
+    commands, addresses, modules and files with the hashes of their content, names of variables, and how models are
+    reached: no value of a variable."""
     found: dict[str, str] = {}
     for path, grant in approval.grants.items():
-        for words, *what in _of_suite(grant.needs):
-            found[_hashed(path, what)] = f"{words} (of {path.name})"
+        of = f"(of {path.name})"
+        for words, *what in _of_suite(grant.needs, of):
+            found[_hashed(path, what)] = words
         for name, module in grant.code.modules.items():
-            found[_hashed(path, ["code", name, module.sha256])] = f"the code of {name} (of {path.name})"
+            found[_hashed(path, ["code", name, module.sha256])] = f"the code of {name} {of} is another one there"
     for path, spec in _specs(approval, samples):
         how = {name: getattr(spec, name) for name in _HOW}
         price = [spec.price.input, spec.price.output, spec.price.cached_input] if spec.price is not None else None
-        found[_hashed(path, ["model", how, price])] = f"the model {spec.name!r}: {spec.description}"
+        found[_hashed(path, ["model", how, price])] = (
+            f"the model {spec.name!r}: {spec.description} is another one there"
+        )
     return found
 
 
@@ -123,13 +127,13 @@ def endpoints_of(approval: Approval, samples: Iterable[PlannedRun]) -> Mapping[t
     return found
 
 
-def _of_suite(needs: SuiteNeeds) -> Iterator[tuple[str, str, str]]:
-    """What a suite needs, besides code: in words, and what its hash is made of."""
+def _of_suite(needs: SuiteNeeds, of: str) -> Iterator[tuple[str, str, str]]:
+    """What a suite needs, besides code: what is said of it, and what its hash is made of."""
     for command in needs.commands:
-        yield f"run the command {command}", "command", str(command)
+        yield f"it would run the command {command} {of}", "command", str(command)
         for word in command.words:
             if (content := _content(needs.folder, word)) is not None:
-                yield f"the file {word} of a command", f"file {word}", content
+                yield f"the file {word} of a command {of} is another one there", f"file {word}", content
     for kind, written in (
         ("open the address", needs.urls),
         ("import the module", needs.modules),
@@ -138,7 +142,7 @@ def _of_suite(needs: SuiteNeeds) -> Iterator[tuple[str, str, str]]:
         ("ask the model", needs.models),
     ):
         for each in written:
-            yield f"{kind} {each}", kind, str(each)
+            yield f"it would {kind} {each} {of}", kind, str(each)
 
 
 def _content(folder: Path, word: str) -> str | None:
