@@ -92,10 +92,12 @@ class Visit:
             raise AssertionError(f"never showed {texts}:\n{self.text}") from None
         return self.text
 
-    async def until_closed(self) -> None:
+    async def until_closed(self) -> str | None:
+        """Returns why."""
         async with asyncio.timeout(LONGEST_WAIT_S):
-            async for _ in self.socket:
+            while (message := await self.socket.receive()).type is aiohttp.WSMsgType.BINARY:
                 pass
+        return message.extra
 
 
 async def enter(session: aiohttp.ClientSession, server: Served) -> str:

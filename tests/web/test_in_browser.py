@@ -16,6 +16,10 @@ from tests.cli.program import Program
 from tests.cli.suites import WEATHER, WRONG
 from tests.reports.browser import CHROMIUM, LONGEST_WAIT_S, Browser
 from tests.web.served import Served, served
+from workbench.config.resources import bundled
+from workbench.tui.terminal.theming import load_themes
+
+PAPER = load_themes(bundled("themes"), Path()).by_name["paper"].colours["background"].removeprefix("#")
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine to show the app in")
 
@@ -62,11 +66,11 @@ class Page:
             self.screen.resize(size["height"], size["width"])
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     program = Program(tmp_path_factory.mktemp("served"))
     program.write("weather.toml", WEATHER + WRONG)
-    with served(program, "weather.toml") as server:
+    with served(program, "weather.toml", "--theme", "paper") as server:
         yield server
 
 
@@ -85,9 +89,18 @@ def test_the_app_is_used_in_a_browser(server: Served, tmp_path: Path) -> None:
         page.type("y")
         page.until("to the browser's clipboard")
         assert browser.until("navigator.clipboard.readText()")
+        page.type("/")
+        browser.run("navigator.clipboard.writeText('pasted words')")
+        control_v = {"key": "v", "code": "KeyV", "windowsVirtualKeyCode": 86, "modifiers": 2}
+        browser.call("Input.dispatchKeyEvent", type="rawKeyDown", **control_v, commands=["paste"])
+        page.until("pasted words")  # the browser's, not what was copied in the app
+        browser.call("Input.dispatchKeyEvent", type="rawKeyDown", key="Escape", windowsVirtualKeyCode=27)
         page.resize(640, 480)
         page.until("1 Suites  2 Case ")
         assert page.screen.columns < wide
+        ground = browser.run("getComputedStyle(document.querySelector('.xterm-viewport')).backgroundColor")
+        paper = bytes.fromhex(PAPER)
+        assert ground == f"rgb({paper[0]}, {paper[1]}, {paper[2]})"  # at the edges too
         page.resize(1280, 800)
         page.type("v")
         page.until("Compare", "Right", "Wrong")
@@ -99,3 +112,7 @@ def test_the_app_is_used_in_a_browser(server: Served, tmp_path: Path) -> None:
         assert browser.run("document.fonts.check('16px Roboto Mono') && document.fonts.size")
         refused = [told for told in browser.told("Log.entryAdded") if "Content Security Policy" in str(told)]
         assert not refused and not browser.told("Runtime.exceptionThrown"), refused
+        server.process.terminate()
+        assert "Its server was ended" in browser.until("document.querySelector('.-closed #why')?.innerText")
+        assert browser.run("document.title") == "Workbench (ended)"
+        server.process.wait(LONGEST_WAIT_S)

@@ -19,6 +19,7 @@ import pytest
 from tests.cli.program import Program
 from tests.cli.suites import SLOW, WEATHER
 from tests.web.served import LONGEST_WAIT_S, Served, browser, enter, served, visit
+from workbench.web.visitor import App, Visitor
 
 EVIL = {"Origin": "http://evil.example"}
 
@@ -74,7 +75,7 @@ async def test_a_visitor_runs_a_case_and_leaves(server: Served, program: Program
             (app,) = server.apps()
             assert os.getsid(app) == app  # Ctrl+C of the server is not the app's
             await visitor.type("q")
-            await visitor.until_closed()
+            assert await visitor.until_closed() == "It was quit."
         await none_left(server)
     assert "every run passed" in program.run("history", "show", "1").stdout
 
@@ -186,10 +187,8 @@ async def test_whoever_types_nothing_for_long_is_sent_away(program: Program) -> 
     with served(program, "weather.toml", "--idle", "0.02") as server:
         async with browser() as session:
             page = await enter(session, server)
-            async with session.get(page) as response:
-                assert "when nothing is typed for 0.02 minutes" in await response.text()
             async with visit(session, server, page) as visitor:
-                await visitor.until_closed()
+                assert await visitor.until_closed() == "Nothing was typed for 0.02 minutes."
         await none_left(server)
 
 
@@ -205,10 +204,24 @@ async def test_the_server_ends_its_visitors_with_itself(program: Program) -> Non
                 assert (await stranger.read()).startswith(b"HTTP/1.0 400")
                 sends.close()
                 server.process.send_signal(signal.SIGINT)
-                await visitor.until_closed()
+                assert str(await visitor.until_closed()).startswith("Its server was ended.")
         assert server.process.wait(LONGEST_WAIT_S) == 0 and server.process.stdout is not None
         assert server.token not in server.process.stdout.read()  # what is no HTTP is not quoted
     assert not Path(f"/proc/{app}").exists()
+
+
+@pytest.mark.parametrize(
+    ("script", "why"),
+    [("exit 2", "It did not start"), ("echo __GANGLION__; exit 1", "It failed"), ("echo __GANGLION__", "It was quit.")],
+)
+async def test_a_page_is_told_why_its_app_ended(script: str, why: str) -> None:
+    told: asyncio.Queue[bytes] = asyncio.Queue()
+    visitor = Visitor(App(("sh", "-c", script), os.environ), write=told.put, write_text=print, close=told.put)  # type: ignore[arg-type]
+    await visitor.start(80, 24)
+    async with asyncio.timeout(LONGEST_WAIT_S):
+        said = await told.get()
+    await visitor.stop()
+    assert said.decode().startswith(why) and len(said) < 124
 
 
 @pytest.mark.parametrize(

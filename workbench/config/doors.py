@@ -148,6 +148,7 @@ DOORS: tuple[Door, ...] = (
             *("tui/terminal/driver.py:_Terminal.write", "tui/terminal/driver.py:TolerantDriver.write"),
             "tui/terminal/driver.py:TolerantDriver.give_back",
             "tui/terminal/served_driver.py:ServedDriver.start_application_mode",
+            "tui/terminal/served_driver.py:ServedDriver._colour_ground",
             "tui/terminal/served_driver.py:ServedDriver._write_all",
             "tui/shell/leaving.py:Leaving._last_words",
         ),

@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from html import escape
 
+_ICON = (
+    "data:image/svg+xml,<svg xmlns='http:%2F%2Fwww.w3.org/2000/svg' viewBox='0 0 16 16'>"
+    "<rect width='16' height='16' rx='3' fill='%2315181d'/>"
+    "<path d='M3.5 4.5 7 8l-3.5 3.5M8.5 12H13' stroke='%237fb4ff' stroke-width='2' fill='none'/></svg>"
+)
+
 _LOOK = """
 @font-face { font-family: "Roboto Mono"; src: url("STATICfonts/RobotoMono-VariableFont_wght.ttf"); }
 @font-face { font-family: "Roboto Mono"; font-style: italic;
@@ -15,7 +21,8 @@ main { position: fixed; inset: 0; display: grid; place-content: center; justify-
 main p { max-width: 60ch; margin: .4em 0; }
 a { color: #7fb4ff; }
 .textual-terminal { position: fixed; inset: 0; }
-.xterm .xterm-viewport { background: #15181d !important; }
+.textual-terminal .xterm { height: 100%; }
+.xterm .xterm-viewport { overflow: hidden !important; }
 body.-first-byte .opening, .closed { display: none; }
 body.-closed .closed { display: grid; }
 """
@@ -28,6 +35,22 @@ function focus() {
 }
 window.addEventListener("load", focus);
 window.addEventListener("focus", focus);
+
+// Ctrl+V pastes what the browser has, as it does elsewhere: the terminal would send it as a key.
+window.addEventListener("keydown", (key) => {
+  if (key.ctrlKey && !key.altKey && !key.metaKey && key.key.toLowerCase() === "v") key.stopPropagation();
+}, true);
+
+// The server says why it closes the connection. Without a word, it is gone, or what is in between.
+window.WebSocket = class extends WebSocket {
+  constructor(...where) {
+    super(...where);
+    this.addEventListener("close", (closed) => {
+      document.title = `${document.title} (ended)`;
+      if (closed.reason) document.querySelector("#why").textContent = closed.reason;
+    });
+  }
+};
 """
 """What a page does beside the terminal's own script."""
 
@@ -52,15 +75,16 @@ def policy(socket: str) -> str:
     )
 
 
-def app_page(static: str, socket: str, font_size: int, idle: str, *, read_only: bool) -> str:
+def app_page(static: str, socket: str, font_size: int, *, read_only: bool) -> str:
     """Return the page with the app. `static` is the address of its files, `socket` that of its WebSocket."""
     seen = " (read-only)" if read_only else ""
+    left = "" if read_only else "Runs under way were stopped; what had finished is in the history."
     return _page(
         f"Workbench{seen}",
         f"""<main class="opening"><p>Opening Workbench …</p></main>
 <main class="closed"><p>This app has ended.</p>
-<p>It ends when you quit it, when its page is closed or loaded again, when the connection breaks{idle}, and with its
-server. Runs under way were stopped; what had finished is in the history.</p>
+<p id="why">The connection to its server broke, or the server is gone.</p>
+<p>{left}</p>
 <p><a href="./">Open it again</a></p></main>
 <div class="textual-terminal" id="terminal" data-session-websocket-url="{escape(socket)}"
  data-font-size="{font_size}"></div>""",
@@ -92,5 +116,5 @@ def _page(title: str, body: str, *, head: str = "", static: str | None = None) -
     look = _LOOK.replace("STATIC", static) if static is not None else _LOOK[_LOOK.index("html, body") :]
     return (
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>\n'
-        f'<link rel="icon" href="data:,">\n{head}<style>{look}</style></head>\n<body>{body}</body></html>\n'
+        f'<link rel="icon" href="{_ICON}">\n{head}<style>{look}</style></head>\n<body>{body}</body></html>\n'
     )

@@ -127,12 +127,10 @@ class AppServer(Server):
             return _message(503, *self._full())
         socket = f"ws{self._gate.origin(request.host).removeprefix('http')}{self._gate.path}ws"
         asked = request.query.get("fontsize", "")
-        idle_s = self._settings.idle_s
         page = app_page(
             f"{self._gate.path}static/",
             socket,
             int(asked) if asked.isdecimal() and int(asked) in FONT_SIZES else 16,
-            f", when nothing is typed for {idle_s / 60:g} minutes" if idle_s is not None else "",
             read_only=self._settings.read_only,
         )
         return _html(page, socket=socket)
@@ -171,7 +169,11 @@ class AppServer(Server):
         try:
             socket = web.WebSocketResponse(heartbeat=HEARTBEAT_S)
             await socket.prepare(request)
-            visitor = Visitor(self._app, write=socket.send_bytes, write_text=socket.send_str, close=socket.close)
+
+            async def close(why: bytes) -> None:
+                await socket.close(message=why)
+
+            visitor = Visitor(self._app, write=socket.send_bytes, write_text=socket.send_str, close=close)
             self._visitors.add(visitor)
             await visitor.start(
                 _bounded(request.query.get("width"), 80, 0), _bounded(request.query.get("height"), 24, 1)
@@ -203,7 +205,8 @@ class AppServer(Server):
         while idle_s is not None:
             left_s = visitor.typed_s + idle_s - loop.time()
             if left_s <= 0:
-                await socket.close(code=WSCloseCode.GOING_AWAY, message=b"idle")
+                why = f"Nothing was typed for {idle_s / 60:g} minutes."
+                await socket.close(code=WSCloseCode.GOING_AWAY, message=why.encode())
                 return
             await asyncio.sleep(left_s)
 
@@ -252,12 +255,14 @@ class AppServer(Server):
                     asyncio.get_running_loop().add_signal_handler(number, ended.set)
             ready(_address(self._settings, listening.sockets[0].getsockname()[1]))
             await ended.wait()
-            await asyncio.gather(*(visitor.stop() for visitor in tuple(self._visitors)))
+            await asyncio.gather(*(visitor.stop(_SERVER_ENDED) for visitor in tuple(self._visitors)))
         finally:
             if listening is not None:
                 listening.close()
             await runner.cleanup()
 
+
+_SERVER_ENDED = "Its server was ended. Start 'workbench serve' again, and open the address that it prints."
 
 _NO_KEY = (
     "This page opens from the address that 'workbench serve' printed, with its token.",

@@ -23,6 +23,9 @@ ENDING_S = 20.0
 
 LARGEST_PACKET = 1 << 26
 
+_NOT_STARTED = "It did not start: what it said stands where 'workbench serve' was started."
+_FAILED = "It failed: the program log says why, or the terminal where 'workbench serve' was started."
+
 _GREETING = b"__GANGLION__\n"
 
 _NEEDED = (
@@ -64,10 +67,13 @@ class Visitor(AppService):
         *,
         write: Callable[[bytes], Awaitable[None]],
         write_text: Callable[[str], Awaitable[None]],
-        close: Callable[[], Awaitable[object]],
+        close: Callable[[bytes], Awaitable[object]],
     ) -> None:
         async def end() -> None:
-            await close()
+            await close(self.why.encode())
+
+        self.why = ""
+        """Why the app ends, for its page: at most 123 bytes."""
 
         super().__init__(
             "workbench", write_bytes=write, write_str=write_text, close=end, download_manager=DownloadManager()
@@ -88,9 +94,10 @@ class Visitor(AppService):
         self._stdin = self._process.stdin
         return self._process
 
-    async def stop(self) -> None:
+    async def stop(self, why: str = "") -> None:
         """End the process as a terminal that closes would: its runs are stopped, its history is kept."""
         process, task = self._process, self._task
+        self.why = self.why or why
         if process is None or task is None:
             return
         if process.returncode is None:
@@ -113,12 +120,14 @@ class Visitor(AppService):
         try:
             if await stdout.readline() != _GREETING:
                 _log.error("the app of a visitor did not start")
+                self.why = self.why or _NOT_STARTED
                 return
             while True:
                 kind = await stdout.readexactly(1)
                 size = int.from_bytes(await stdout.readexactly(4), "big")
                 if size > LARGEST_PACKET:
                     _log.error("the app of a visitor wrote what is no packet")
+                    self.why = self.why or _FAILED
                     return
                 content = await stdout.readexactly(size)
                 try:
@@ -129,5 +138,8 @@ class Visitor(AppService):
         except (asyncio.IncompleteReadError, ValueError):
             pass
         finally:
+            if not self.why:
+                failed = await self._process.wait()
+                self.why = self.why or (_FAILED if failed else "It was quit.")
             with suppress(ConnectionError, RuntimeError):  # the browser has gone just now
                 await self.remote_close()

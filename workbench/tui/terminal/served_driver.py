@@ -113,9 +113,16 @@ class ServedDriver(StagedDriver):
     def start_application_mode(self) -> None:
         self._write_all(memoryview(GREETING))
         self.write(_STARTS)
+        self._colour_ground()
+        self._app.theme_changed_signal.subscribe(self._app, lambda _: self._colour_ground())
         size = Size(*(self._size or (80, 24)))
         asyncio.get_running_loop().call_soon(self._app.post_message, events.Resize(size, size))
         self._thread.start()
+
+    def _colour_ground(self) -> None:
+        """Have the browser fill what is too narrow for a cell, at the edges of its page, as the theme fills cells."""
+        ground = self._app.current_theme.background or ""
+        self.write(f"\x1b]11;{ground}\x07" if ground.startswith("#") else "\x1b]111\x07")
 
     def disable_input(self) -> None:
         self._stopped.set()
