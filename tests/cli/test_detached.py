@@ -7,6 +7,7 @@ import json
 import os
 import re
 import select
+import shlex
 import signal
 from collections.abc import Sequence
 from contextlib import closing
@@ -119,8 +120,9 @@ def test_a_batch_is_listed_stopped_resumed_and_killed(program: Program) -> None:
     gate = Signal()
     program.write("weather.toml", WEATHER + WRONG)
     with Server(answering(gate)) as server:
-        program.write("workbench.toml", MODEL.format(url=server.url))
-        assert program.run(*WORDS, "--detach").returncode == 0
+        program.write("workbench.toml", MODEL.format(url="http://127.0.0.1:9"))
+        models = ["--model", "held", "--base-url", f"{server.url}/v1", "--param", 'stop=["an end"]']
+        assert program.run(*WORDS, *models[2:], "--detach").returncode == 0
         listed = program.run("batches", "--format", "json")
         report = json.loads(listed.stdout)
         jsonschema.validate(report, SCHEMA)
@@ -131,12 +133,12 @@ def test_a_batch_is_listed_stopped_resumed_and_killed(program: Program) -> None:
         stopped = program.run("batches", "--stop", "1")
         assert stopped.stdout.splitlines() == [
             "batch #1 has stopped: 0 of 2 runs are over",
-            "to resume: workbench run --resume 1",
+            (go_on := f"to resume: workbench run --resume 1 {shlex.join(models)}"),
         ]
         looked = program.run("attach", "1")
         assert looked.returncode == 130 and "stopping; finished runs are kept" in looked.stderr
         asked = len(server.requests)  # it may have been stopped before the second one
-        resumed = program.run("run", "--resume", "1", "--model", "held", "--trust", "--detach")
+        resumed = program.run("run", "--resume", "1", *models, "--trust", "--detach")
         assert resumed.returncode == 0, resumed.stderr
         viewer = program.start("attach", "1")
         known = only(program)
@@ -145,11 +147,11 @@ def test_a_batch_is_listed_stopped_resumed_and_killed(program: Program) -> None:
         _, complaints = viewer.communicate()
         assert viewer.wait() == 3
         assert "the process of batch #1 ended without a word" in complaints
-        assert "to resume: workbench run --resume 1" in complaints
+        assert f"{go_on}\n" in complaints
         assert "no batch runs" in program.run("batches").stdout
         assert not Path(known.socket).exists()
         gate.set()
-        finished = program.run("run", "--resume", "1", "--model", "held", "--trust")
+        finished = program.run("run", "--resume", "1", *models, "--trust")
         assert "2 runs: 1 passed, 1 failed" in finished.stdout, finished.stderr
     assert program.run("attach").stderr.startswith("no batch goes on without a terminal; the last one was batch 1")
 

@@ -16,7 +16,9 @@ from tests.cli.batches import STUCK, WAITING, interrupted
 from tests.cli.program import Program, read_until
 from tests.cli.suites import WEATHER
 from tests.history.foreign import HEAD, ONE_CASE, foreign_history, starting
+from workbench.cli.making import models_again
 from workbench.config.resources import bundled
+from workbench.trajectory.messages import JsonValue
 
 
 def test_an_interrupted_batch_says_how_to_go_on_and_goes_on(program: Program) -> None:
@@ -213,3 +215,32 @@ def test_without_a_number_it_is_the_latest_batch_of_the_paths_or_of_the_project(
         f"nothing was run: nothing to resume: no run is missing in any batch of {first.folder}; "
         "batch 3 has missing runs: --resume 3\n"
     )
+
+
+U, V = "http://localhost:1/v1", "http://localhost:2/v1"
+
+
+@pytest.mark.parametrize(
+    ("name", "origin", "url", "options"),
+    [
+        ("m", "command line", U, f" --model m --base-url {U}"),
+        ("a,b × calm", "command line", U, f" --model 'a\\,b' --base-url {U}"),
+        (f"openai:m@{U}", "command line", V, f" --model openai:m@{U} --base-url {V}"),
+        (f"openai:m@{U}", "command line", U, ""),
+        ("m", "project", U, ""),
+    ],
+)
+def test_the_way_to_go_on_has_the_address_that_only_the_command_line_gave(
+    name: str, origin: str, url: str, options: str
+) -> None:
+    reached: dict[str, JsonValue] = {"origin": origin, "base_url": url, "params": {}}
+    assert models_again({"models": {name: reached, "offline": {"provider": "built in"}}}) == options
+
+
+def test_the_model_of_a_variant_may_be_named_again(program: Program) -> None:
+    program.write("weather.toml", WEATHER + '\n[[variants]]\nname = "calm"\nsystem = "Be calm."\n')
+    words = ("run", "weather.toml", "--model", "offline", "--variant", "calm", "--repeats", "2", "--shard", "1/2")
+    program.run(*words, "--history", "shard.sqlite3")
+    program.run("history", "merge", "shard.sqlite3", "--no-report")
+    done = program.run("run", "--resume", "1", "--model", "offline")
+    assert (done.returncode, "2 runs: 2 passed" in done.stdout) == (0, True), done.stderr

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +18,8 @@ from workbench.cli.report_output import Output, can_record_in, report_width
 from workbench.cli.step_printer import Show
 from workbench.cli.trust import approved
 from workbench.config.history_file import history_option
+from workbench.config.model_book import described
+from workbench.config.models import ConfigError
 from workbench.config.program import Program
 from workbench.dataclasses import dataclass
 from workbench.evaluation.approval import Approval, needs
@@ -26,7 +30,10 @@ from workbench.evaluation.planning import plan
 from workbench.grading.grade import RunResult
 from workbench.history.records import HistoryError, ResumedBy
 from workbench.reports.paint import paint_for
+from workbench.suite.variants import model_of
 from workbench.tools.pins import pin_file
+from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.typed_json import compact_json
 
 if TYPE_CHECKING:
     from workbench.evaluation.baseline import Baseline
@@ -206,5 +213,35 @@ def experiment(options: RunOptions, program: Program, output: Output, *, trust: 
 
 def way_to_go_on(history: Path, number: int, command: ResumedBy) -> str:
     """Tells the command that goes on with a batch that was interrupted."""
+    from workbench.history.history import History  # on use: most batches are not interrupted
+
     purpose = "to resume, and compare all of it" if command == "compare" else "to resume"
-    return f"{purpose}: workbench {command} --resume {number}{history_option(history)}"
+    again = ""
+    with suppress(HistoryError), History(history) as stored:
+        again = models_again(stored.batch(f"#{number}").settings)
+    return f"{purpose}: workbench {command} --resume {number}{again}{history_option(history)}"
+
+
+def models_again(settings: Mapping[str, JsonValue]) -> str:
+    """The options with which models of a batch were given another address, from its settings; empty without any. Those
+    about keys are not among them: a history has none."""
+    models = settings.get("models")
+    options: list[str] = []
+    for name, reached in models.items() if isinstance(models, dict) else ():
+        if isinstance(reached, dict) and _has_another_address(name, reached):
+            params = reached.get("params")
+            given = params.items() if isinstance(params, dict) else ()
+            options += ["--model", model_of(name).replace(",", "\\,"), "--base-url", str(reached["base_url"])]
+            options += [word for key, value in given for word in ("--param", f"{key}={compact_json(value)}")]
+    pairs = dict.fromkeys(zip(options[::2], options[1::2], strict=True))
+    return "".join(f" {option} {shlex.quote(value)}" for option, value in pairs)
+
+
+def _has_another_address(name: str, reached: Mapping[str, JsonValue]) -> bool:
+    if reached.get("origin") != "command line" or not reached.get("base_url"):
+        return False
+    try:
+        spec = described(model_of(name), "command line")
+    except ConfigError:
+        return True
+    return spec is None or spec.base_url != reached["base_url"]

@@ -32,6 +32,7 @@ from workbench.reports.when import ago, local_time
 from workbench.suite.loading import SuiteFile, parse_suite
 from workbench.suite.model import Case, Gate
 from workbench.suite.project import find_suites
+from workbench.suite.variants import model_of
 from workbench.trajectory.recording import RecordingError
 
 
@@ -215,7 +216,7 @@ def _must_have(batch: BatchRow, suites: Sequence[Path], models: Sequence[str]) -
         if not _has(batch, [path]):
             raise HistoryError(f"{path} is not a suite of batch {batch.number}: paths can be left out after --resume")
     for model in models:
-        if model not in batch.models:
+        if model not in batch.models and model not in map(model_of, batch.models):
             known = ", ".join(batch.models)
             raise HistoryError(f"{model!r} is not a model of batch {batch.number}, which has {known}")
 
