@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.tui.histories import _SETTINGS, Does, _graded
-from workbench.attaching.records import Detached, address, claim_process, write_record
+from workbench.attaching.records import Detached, address, claim_process
 from workbench.attaching.telling import Telling
 from workbench.batches.events import BatchDone, RunDone, RunEvent, in_turn, timed
 from workbench.batches.history_recorder import HistoryRecorder
@@ -39,7 +39,6 @@ class ToldBatch:
         path = str(address(program.folders, history, 1))
         known = Detached(str(history), 1, "run", __version__, os.getpid(), path, len(self.runs), "2026-03-02T09:30:00Z")
         self.telling = Telling(Plan.of(self.runs, program), known, lambda: None)
-        write_record(program.folders, known)
         self.happens = timed(in_turn(recorder.take, self.telling.take))
         self.events = [
             [Event(run.run_id, at, float(at), what) for at, what in enumerate(does(run))] for run in self.runs

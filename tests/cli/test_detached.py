@@ -22,7 +22,7 @@ from tests.cli.program import Program, read_until, wait_until
 from tests.cli.suites import WEATHER, WRONG
 from tests.providers.server import Answer, Call, Request, Server, Signal, said
 from tests.tui.apps import conversation
-from workbench.attaching.records import Detached, is_running, records
+from workbench.attaching.records import Detached, is_running, record_file, records
 from workbench.attaching.viewing import Connection
 from workbench.attaching.wire import packed
 from workbench.batches.plan import PlannedRun
@@ -207,6 +207,15 @@ def test_a_process_that_ends_before_the_batch_begins_is_told(program: Program) -
     _, complaints = done.communicate()
     assert complaints == "nothing was run: the process of the batch ended before it began, exit code 1\n"
     assert done.wait() == 3
+
+
+def test_a_batch_that_nobody_could_attach_to_is_given_up(program: Program) -> None:
+    program.write("weather.toml", WEATHER)
+    file = record_file(folders_of(program), program.folder / "history.sqlite3", 1)
+    (file / "full").mkdir(parents=True)
+    done = program.run("run", "weather.toml", "--detach", "--history", "history.sqlite3")
+    assert done.returncode == 2 and "the batch was given up: " in done.stderr, done.stderr
+    assert not [*file.parent.glob("*.sock")]
 
 
 def test_a_comparison_in_processes_goes_on_and_is_reported_as_one(program: Program) -> None:

@@ -50,10 +50,11 @@ def found(folders: Folders, history: Path, which: str | None) -> Found:
             stored = opened.batch(which)
     except HistoryError as why:
         error = why
+    # A batch of this history is meant, unless one elsewhere goes on that has this number and this one never did.
+    known = record_of(folders, history, stored.number) if stored is not None else None
     here = [each for each in running if stored is not None and _is(each, history, stored.number)]
-    elsewhere = [each for each in running if number.isdecimal() and each.number == int(number)]
-    if (not here and stored is None) or (not here and not _is_known(folders, history, stored)):
-        here = elsewhere
+    if not here and known is None:
+        here = [each for each in running if number.isdecimal() and each.number == int(number)]
     if len(here) > 1:
         files = ", ".join(str(each.history) for each in here)
         raise AttachError(f"there are several batches {number} that go on: say which with --history, of {files}")
@@ -62,16 +63,11 @@ def found(folders: Folders, history: Path, which: str | None) -> Found:
     if stored is None:
         assert error is not None
         raise error
-    return Found(history, stored.number, record_of(folders, history, stored.number))
+    return Found(history, stored.number, known)
 
 
 def _is(each: Found, history: Path, number: int) -> bool:
     return each.number == number and each.history == history.resolve()
-
-
-def _is_known(folders: Folders, history: Path, stored: BatchRow | None) -> bool:
-    """Whether a batch of the history is meant rather than one of another history with this number."""
-    return stored is not None and record_of(folders, history, stored.number) is not None
 
 
 def _only(running: list[Found], folders: Folders) -> Found:

@@ -62,8 +62,8 @@ class Detached:
 
 def write_record(folders: Folders, detached: Detached) -> None:
     """Write down what is known of a batch. Raises OSError."""
-    file = own_folder(folders.detached) / f"{_key(detached.file, detached.batch)}.json"
-    write_atomically(file, f"{compact_json(detached)}\n".encode())
+    own_folder(folders.detached)
+    write_atomically(record_file(folders, detached.file, detached.batch), f"{compact_json(detached)}\n".encode())
 
 
 def claim_process(folders: Folders, history: Path, batch: int) -> None:
@@ -85,7 +85,12 @@ def records(folders: Folders) -> list[Detached]:
 
 def record_of(folders: Folders, history: Path, batch: int) -> Detached | None:
     """What is known of a batch; `None` for one that never went on without a terminal, or long ago."""
-    return _read(folders.detached / f"{_key(history, batch)}.json")
+    return _read(record_file(folders, history, batch))
+
+
+def record_file(folders: Folders, history: Path, batch: int) -> Path:
+    """Where it is written down what is known of a batch."""
+    return folders.detached / f"{_key(history, batch)}.json"
 
 
 def tidy(folders: Folders) -> None:

@@ -97,7 +97,8 @@ class Server:
     @property
     def watched(self) -> bool:
         """Whether anybody watches: otherwise nothing needs to be told."""
-        return any(viewer.watches for viewer in self._viewers)
+        with self.lock:
+            return any(viewer.watches for viewer in self._viewers)
 
     def tell(self, line: bytes) -> None:
         """Tell all who watch. Returns at once; one that is too far behind is dropped."""
@@ -146,9 +147,9 @@ class Server:
             return
         if viewer.waiting and viewer.behind + len(line) > viewer.most:
             # What was begun is finished, so that the reason is a line of its own.
-            first = [viewer.waiting[0]] if viewer.waiting else []
+            first = viewer.waiting[0]
             line = packed(dropped="the viewer read too slowly")
-            viewer.waiting, viewer.behind, viewer.leaves = deque(first), sum(map(len, first)), True
+            viewer.waiting, viewer.behind, viewer.leaves = deque([first]), len(first), True
             viewer.heard_at = time.monotonic()
         viewer.waiting.append(line)
         viewer.behind += len(line)

@@ -52,7 +52,7 @@ class Telling:
     """A batch of this process while others look on. To be used on one thread."""
 
     def __init__(self, plan: Plan, known: Detached, stop: Callable[[], object]) -> None:
-        """Raises OSError where the socket cannot be made."""
+        """Raises OSError where the socket cannot be made, or what is known not be written down."""
         self.known = known
         self._folders = plan.program.folders
         self._secrets = plan.program.secrets
@@ -67,6 +67,11 @@ class Telling:
             history=known.history, batch=known.batch, command=known.command, planned=known.planned, pid=known.pid
         )
         self._server = Server(Path(known.socket), hello, self._snapshot, stop)
+        try:
+            write_record(self._folders, known)
+        except OSError:
+            self._server.close()
+            raise
 
     def take(self, event: BatchEvent) -> None:
         """Tell what happened."""
@@ -105,12 +110,13 @@ class Telling:
         ended_at = datetime.now(UTC).isoformat(timespec="milliseconds")
         with self._server.lock:
             self.known = replace(self.known, exit_code=exit_code, ended_at=ended_at, said=tuple(self._said))
-            self._end = packed(end=exit_code)
         try:
             write_record(self._folders, self.known)
         except OSError:
             _logger.exception("the exit code of batch %d was not written down", self.known.batch)
-        self._server.tell(self._end)
+        with self._server.lock:
+            self._end = packed(end=exit_code)
+            self._server.tell(self._end)
 
     def serve_reports(self, pieces: Pieces | None) -> None:
         """Give everybody who has watched to the end the report, as each wants it; then let go. Takes no longer than the

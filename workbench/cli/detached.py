@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from workbench.attaching.records import AttachError, Detached, address, claim_process, tidy, write_record
+from workbench.attaching.records import AttachError, Detached, address, claim_process, tidy
 from workbench.attaching.telling import Telling
 from workbench.batches.events import BatchEvent
 from workbench.cli.batch import report_on_runs
@@ -36,7 +36,6 @@ from workbench.history.history import History
 from workbench.history.records import HistoryError
 from workbench.reports.forms import forms_of
 from workbench.reports.paint import Paint
-from workbench.reports.report_files import write_report
 from workbench.version import __version__
 
 _logger = logging.getLogger(__name__)
@@ -150,7 +149,6 @@ class _Process:
                 started_at=runtime.began_at(name) or "",
             )
             self._telling = Telling(plan, known, _stop)
-            write_record(folders, known)
         except (AttachError, OSError) as error:
             self._problem = f"the batch was given up: {error}"
             runtime.stop_all()
@@ -196,13 +194,7 @@ class _KeptOutput(Output):
     def deliver(self, pieces: Deliver) -> bool:
         """Write what belongs into files, and keep how reports are made; returns whether all could be written."""
         self.keep(pieces)
-        written = True
-        if self.file is not None and self.form != "jsonl":
-            try:
-                write_report(self.file, pieces(self))
-            except OSError as error:
-                written = False
-                warn(f"cannot write {self.file}: {error.strerror}; 'workbench attach' shows the report")
+        written = self.deliver_to_file(pieces, "; 'workbench attach' shows the report")
         return self.deliver_beside(pieces) and written
 
 

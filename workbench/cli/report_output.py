@@ -103,28 +103,27 @@ class Output:
     def deliver(self, pieces: Callable[[Output], Iterable[str]]) -> bool:
         """Write each report, whose pieces hold no secrets any more; one that was streamed is there already. Returns
         whether all files could be written; the main report is on standard output if its file could not."""
-        written = True
-        if self.file is not None and self.form != "jsonl":
-            try:
-                write_report(self.file, pieces(self))
-            except OSError as error:
-                written = False
-                warn(f"cannot write {self.file}: {error.strerror}; the report follows on standard output")
+        written = self.deliver_to_file(pieces, "; the report follows on standard output")
         if self.form != "jsonl" and (self.file is None or not written):
             _write_all(pieces(self), self.form)
         return self.deliver_beside(pieces) and written
 
     def deliver_beside(self, pieces: Callable[[Output], Iterable[str]]) -> bool:
         """Write the further reports; returns whether all of them could be written."""
-        written = True
-        for each in self.beside:
-            assert each.file is not None
-            try:
-                write_report(each.file, pieces(each))
-            except OSError as error:
-                written = False
-                warn(f"cannot write {each.file}: {error.strerror}")
-        return written
+        written = [each.deliver_to_file(pieces) for each in self.beside]
+        return all(written)
+
+    def deliver_to_file(self, pieces: Callable[[Output], Iterable[str]], instead: str = "") -> bool:
+        """Write the report into its file, if it has one and was not streamed there; returns whether that could be
+        written. `instead` ends the sentence that says so where it could not."""
+        if self.file is None or self.form == "jsonl":
+            return True
+        try:
+            write_report(self.file, pieces(self))
+        except OSError as error:
+            warn(f"cannot write {self.file}: {error.strerror}{instead}")
+            return False
+        return True
 
 
 def _write_all(pieces: Iterable[str], form: str | None) -> None:

@@ -19,21 +19,12 @@ _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 _REFUSED = frozenset(
     {
-        *(
-            "subprocess.Popen",
-            "os.system",
-            "os.exec",
-            "os.fork",
-            "os.forkpty",
-            "os.posix_spawn",
-            "os.spawn",
-            "pty.spawn",
-        ),
+        *("subprocess.Popen", "os.system", "os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn"),
+        *("pty.spawn", "os.startfile", "webbrowser.open", "os.kill", "os.killpg", "ctypes.dlopen", "ctypes.dlsym"),
         *("os.remove", "os.rename", "os.rmdir", "os.link", "os.symlink", "os.truncate", "os.chmod", "os.chown"),
-        *("os.utime", "os.setxattr", "os.removexattr", "os.kill", "os.startfile", "pty.spawn"),
-        *("shutil.move", "shutil.rmtree", "shutil.copyfile", "tempfile.mkstemp", "tempfile.mkdtemp"),
-        *("socket.bind", "socket.sendto", "socket.sendmsg", "socket.getaddrinfo", "socket.gethostbyname"),
-        *("ctypes.dlopen", "ctypes.dlsym", "webbrowser.open"),
+        *("os.utime", "os.setxattr", "os.removexattr", "tempfile.mkstemp", "tempfile.mkdtemp"),
+        *("shutil.move", "shutil.rmtree", "shutil.copyfile", "socket.bind", "socket.sendto", "socket.sendmsg"),
+        *("socket.getaddrinfo", "socket.gethostbyname", "socket.gethostbyaddr", "socket.getnameinfo"),
     }
 )
 
