@@ -148,7 +148,7 @@ async def test_what_a_stopped_batch_lacks_is_in_its_head(tmp_path: Path, width: 
             await app.press("h", "enter")
             other.end()
             await app.press("f5")
-            assert "2 runs missing 3 cases" in title(app)
+            assert "2 runs missing  3 cases" in title(app)
 
 
 async def test_it_is_read_again_when_it_is_shown_again(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ def page_of_comparison(report: RunsReport, exit_code: int, *, only_differences: 
     models = len({run.model for run in report.results})
     cases = len({(run.suite, run.case_id) for run in report.results})
     text = f"{counted(models, 'model')} compared on {counted(cases, 'case')}"
-    details = ("The batch was interrupted.",) if report.interrupted else ()
+    details = ("Not all of its runs finished.",) if report.interrupted else ()
     verdict = PageVerdict(good=None, text=text, details=details)
     return _page(report, "comparison", verdict, exit_code=exit_code, only_differences=only_differences)
 
@@ -125,7 +125,7 @@ def verdict_of(report: RunsReport) -> PageVerdict:
     aggregates = [each for each in quality.aggregates if not each.met]
     failed = quality.cases.number("failed")
     reasons = [
-        "the batch was interrupted" if report.interrupted else "",
+        "not all runs finished" if report.interrupted else "",
         "something that belongs here is missing" if report.incomplete else "",
         f"{counted(totals.errors, 'run')} ended in an error" if totals.errors else "",
         f"{len(missed)} of {counted(len(quality.gates), 'gate')} missed" if missed else "",

@@ -138,7 +138,7 @@ class ComparedBatchScreen(CompareScreen):
         batch = self._stored.batch
         if not self._stored.is_going:
             lacks = f"{GLYPHS.missing} {counted(batch.missing, 'run')} missing"
-            about = [((Span(f"{lacks} ", "warned"), *each) if batch.missing else each) for each in about]
+            about = [((Span(f"{lacks}  ", "warned"), *each) if batch.missing else each) for each in about]
             return *about, EMPTY
         far = f"{GLYPHS.running} {batch.planned - batch.missing:,} of {batch.planned:,}"
         if self._is_ours or self._watched is not None:

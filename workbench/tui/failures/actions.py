@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from workbench.tui.kit.actions import Action, Feature, MainSituation, key_for
+from workbench.tui.lines.words import unless_read_only
 
 
 def _failures(now: MainSituation) -> str | None:
-    return None if now.failed else f"nothing has failed; {key_for('run.suite')} runs the suite or folder"
+    runs = unless_read_only(f"; {key_for('run.suite')} runs the suite or folder")
+    return None if now.failed else f"nothing has failed{runs}"
 
 
 ACTIONS: tuple[Action, ...] = (
