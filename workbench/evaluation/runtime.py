@@ -8,10 +8,10 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import logging
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -21,22 +21,18 @@ from workbench.batches.events import (
     BatchListener,
     ExecutionAsked,
     HistorySaid,
-    JudgeAsked,
-    RequestPutOff,
     StartUps,
     ToolsListed,
     in_turn,
     timed,
 )
 from workbench.batches.history_recorder import HistoryRecorder, settings_of_batch
-from workbench.batches.judgement_cache import JudgementCache
-from workbench.batches.judging import Asking, Questions, RunJudge
 from workbench.batches.plan import PlannedRun
 from workbench.batches.recordings import Recordings
 from workbench.batches.serving import Serving
 from workbench.batches.single import RunContext, make_run, nothing_to_await
 from workbench.batches.specs import Specs
-from workbench.config.models import ConfigError, ModelSpec
+from workbench.config.models import ConfigError
 from workbench.config.program import Program
 from workbench.config.read_only import refuse_if_read_only
 from workbench.engine.checkpoint import Command
@@ -45,13 +41,10 @@ from workbench.engine.retries import DEFAULT_RETRIES, RetryPolicy
 from workbench.engine.thread import EngineThread
 from workbench.evaluation.approval import Approval
 from workbench.evaluation.plan import Plan
+from workbench.evaluation.runtime_models import RuntimeModels
 from workbench.history.writing import BatchHandle, HistoryWriter
-from workbench.providers.built_in_models import BuiltInModels
-from workbench.providers.model import Model, ModelError, ModelWithNotices
-from workbench.suite.trust import needs_trust
 from workbench.tools.audit import AuditLog
 from workbench.tools.pool import ServerPool
-from workbench.trajectory.events import RetryScheduled
 
 if TYPE_CHECKING:
     from workbench.batches.stepping import Steppers
@@ -61,7 +54,6 @@ if TYPE_CHECKING:
     from workbench.evaluation.cluster.crew import Crew
     from workbench.evaluation.stopping import Sparing
     from workbench.evaluation.worker_pool import WorkerPool
-    from workbench.providers.http.endpoints import Endpoints
     from workbench.providers.http.leases import Leases
 
 _logger = logging.getLogger(__name__)
@@ -104,19 +96,24 @@ class Runtime:
     ) -> None:
         refuse_if_read_only("runs were to be made, or servers started")
         self._listener = listener
-        self._leases = leases
         self._hears_events = hears_events
-        self._share = share
         self._program = program
-        self._pace_ms = pace_ms
-        self._own_pace = own_pace
         self._retries = retries
         self._ask = self._asked if asks else None
         self._questions: dict[tuple[str, str], asyncio.Future[Leave]] = {}
         self._start_ups = StartUps(listener)
-        self._connected = False
-        self._on_hold = on_hold
-        self._judgements = JudgementCache(program.folders.judgements, program.secrets, anew=judge_anew)
+        self._models = RuntimeModels(
+            program,
+            listener,
+            retries,
+            starting=self._start_ups.watch,
+            judge_anew=judge_anew,
+            pace_ms=pace_ms,
+            own_pace=own_pace,
+            share=share,
+            on_hold=on_hold,
+            leases=leases,
+        )
         self._history = HistoryWriter(history, lambda text: listener(HistorySaid(text))) if history else None
         self._handles: dict[str, BatchHandle] = {}
         self._batches: dict[Batch, asyncio.Task[None]] = {}
@@ -199,18 +196,17 @@ class Runtime:
 
     def _context(self, plan: Plan, approval: Approval, listener: BatchListener) -> RunContext:
         """What the runs of a plan share."""
-        built_in = BuiltInModels(pace_ms=self._pace_ms, own_pace=self._own_pace)
         return RunContext(
             listener=listener,
             servers=self._servers,
-            open_model=lambda planned: self._open_model(planned, plan, approval, built_in),
+            open_model=self._models.opening(approval, plan.concurrency),
             grant_of=approval.grant,
             execution=plan.execution,
             ask=self._ask,
             audit=AuditLog(self._program.folders.audit_log, self._program.secrets),
             retries=self._retries,
             price_of=approval.specs.price_of,
-            judge_of=self._judges(approval, plan.concurrency),
+            judge_of=self._models.judges(approval, plan.concurrency),
             control_of=self._steppers.begin if self._ask is not None else lambda _planned, _grading: None,
         )
 
@@ -332,7 +328,7 @@ class Runtime:
         """Ask a model nothing for this time: its endpoint has told another process to wait. Returns at once."""
 
         async def hold() -> None:
-            self._endpoints.hold(base_url, model, seconds)
+            self._models.hold(base_url, model, seconds)
 
         self._engine.submit(hold())
 
@@ -406,23 +402,13 @@ class Runtime:
         await self._stop(None)
         await asyncio.gather(*self._batches.values())
         await self._servers.close()
-        if self._connected:
-            await self._endpoints.close()
+        await self._models.close()
 
     @cached_property
     def _steppers(self) -> Steppers:
         from workbench.batches.stepping import Steppers  # on use: only where somebody can answer, runs can be held
 
         return Steppers(self._listener)
-
-    @cached_property
-    def _endpoints(self) -> Endpoints:
-        from workbench.providers.http.endpoints import Endpoints  # on use: built-in models need no HTTP
-
-        self._connected = True
-        return Endpoints(
-            self._program.secrets, starting=self._start_ups.watch, on_hold=self._on_hold, leases=self._leases
-        )
 
     async def _asked(self, question: ExecutionQuestion) -> Leave:
         key = (question.run_id, question.call.id)
@@ -437,67 +423,6 @@ class Runtime:
         answer = self._questions.get((run_id, call_id))
         if answer is not None and not answer.done():
             answer.set_result(leave)
-
-    def _open_model(self, planned: PlannedRun, plan: Plan, approval: Approval, built_in: BuiltInModels) -> Model:
-        if planned.own_model is not None:
-            return planned.own_model(planned)
-        specs = approval.specs
-        environment: Mapping[str, str] = {}
-        unread: ConfigError | None = None
-        try:
-            # For every model: what is secret in a `.env` must be known before anything is said.
-            environment = specs.environment_at(planned.file.path)
-        except ConfigError as error:
-            unread = error
-        try:
-            spec = specs.of(planned)
-        except ConfigError as error:
-            raise ModelError(str(error)) from error
-        if unread is not None and (spec is not None or needs_trust(planned.suite, planned.file.path).environment):
-            raise ModelError(str(unread)) from unread
-        if spec is None:
-            folder = planned.file.path.parent if planned.model_of_suite else Path()
-            model = built_in.open(planned.asked_model, folder, planned.case.id)
-            return ModelWithNotices(model, unread.problems) if unread is not None else model
-
-        def put_off(wait_s: float) -> None:
-            self._listener(RequestPutOff(planned.run_id, wait_s))
-
-        return self._open_endpoint(planned, spec, environment, approval, plan.concurrency, put_off)
-
-    def _open_endpoint(
-        self,
-        planned: PlannedRun,
-        spec: ModelSpec,
-        environment: Mapping[str, str],
-        approval: Approval,
-        concurrency: int,
-        put_off: Callable[[float], object] | None = None,
-    ) -> Model:
-        why_not = approval.why_not_asked(planned.file.path, spec)
-        if why_not is not None:
-            raise ModelError(why_not)
-        limits = spec.shared_by(self._share, concurrency)
-        return self._endpoints.open(limits, environment, put_off)
-
-    def _judges(self, approval: Approval, concurrency: int) -> Callable[[PlannedRun], RunJudge]:
-        """Return what gives each run of a batch its judge."""
-        specs = approval.specs
-        under_way: Questions = {}
-
-        def judge_of(planned: PlannedRun) -> RunJudge:
-            def open_model(spec: ModelSpec) -> Model:
-                return self._open_endpoint(
-                    planned, spec, specs.environment_at(planned.file.path), approval, concurrency
-                )
-
-            def tell(judge: str, values: int, again: RetryScheduled | None) -> None:
-                self._listener(JudgeAsked(planned.run_id, judge, values, again))
-
-            asking = Asking(open_model, self._retries, under_way=under_way, tell=tell)
-            return RunJudge(partial(specs.judge_of, planned.file.path), self._judgements, asking)
-
-        return judge_of
 
 
 def _sparing(plan: Plan, lane_of: Callable[[PlannedRun], LaneOf]) -> Sparing | None:
