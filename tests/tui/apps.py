@@ -337,7 +337,7 @@ class Opened:
             while True:
                 await self.pilot.pause()
                 busy = any(worker.group not in ("start", "ask", "watch") for worker in self.app.workers)
-                opening = self.app.is_starting or busy
+                opening = not self.app.starting.is_over or busy
                 if not opening and not self.app.main.is_catching_up and not self.app.services.runner.is_delivering:
                     break
                 await asyncio.sleep(0)

@@ -120,8 +120,8 @@ def open_app(
         for stream in (sys.__stdout__, sys.__stderr__):
             if stream is not None:
                 let_go(stream)
-    if left is not None and app.compared is not None and not app.return_code:
-        app.compared.tell(left)
+    if left is not None and app.starting.compared is not None and not app.return_code:
+        app.starting.compared.tell(left)
     return app.return_code or 0
 
 

@@ -19,7 +19,7 @@ from workbench.tui.runs import starting
 from workbench.tui.saving import reading
 from workbench.tui.saving import saver as saving
 from workbench.tui.saving.dialogs import ChangedScreen
-from workbench.tui.shell import workbench
+from workbench.tui.shell import starting as opening
 
 THEIRS = SMART_HOME.replace("Start movie night.", "Sleep well.")
 
@@ -102,8 +102,8 @@ async def test_reading_again_before_the_suites_were_read_does_not_keep_them_away
         gate.wait()
         return open_workspace(paths, models)
 
-    monkeypatch.setattr(workbench, "open_workspace", slowly)
-    monkeypatch.setattr(workbench, "FIRST_PAINT_S", 0.001)
+    monkeypatch.setattr(opening, "open_workspace", slowly)
+    monkeypatch.setattr(opening, "FIRST_PAINT_S", 0.001)
     monkeypatch.setattr(Opened, "settle", _paused)
     async with opened(suites_in(tmp_path, home=SMART_HOME)) as app:
         await app.pilot.press("f5")

@@ -36,6 +36,7 @@ from workbench.tui.lines.spans import Role
 if TYPE_CHECKING:
     from workbench.config.program import Program
     from workbench.tui.shell.leaving import Leaving
+    from workbench.tui.shell.starting import Starting
 
 
 _log = logging.getLogger(__name__)
@@ -55,7 +56,7 @@ class ContainedApp(Protocol):
 
     program: Program
     leaving: Leaving
-    is_starting: bool
+    starting: Starting
 
     @property
     def is_ending(self) -> bool:
@@ -70,10 +71,6 @@ class ContainedApp(Protocol):
     @property
     def screen_stack(self) -> Sequence[Screen[Any]]:
         """All screens, the top one last."""
-        ...
-
-    def show_first(self) -> None:
-        """Begin to draw."""
         ...
 
     def call_later(self, callback: Callable[..., Any], *args: Any) -> bool:
@@ -145,8 +142,8 @@ class Containment:
 
     def _go_on(self, message: str, doomed: Screen[Any] | None) -> None:
         app = self._app
-        if app.is_starting:
-            app.show_first()
+        if not app.starting.is_over:
+            app.starting.show_first()
         if doomed is not None and doomed is not app.main:
             doomed.dismiss(None)
             if doomed in app.screen_stack:

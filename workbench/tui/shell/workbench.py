@@ -7,8 +7,6 @@ import logging
 import os
 import time
 from collections.abc import Callable, Coroutine, Sequence
-from contextlib import ExitStack
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
@@ -22,33 +20,31 @@ from textual.worker import Worker
 
 from workbench.authoring.known_tools import KnownTools
 from workbench.authoring.open_suites import OpenSuites
-from workbench.authoring.workspace import Workspace, open_workspace, to_begin
 from workbench.config.logs import LOG_NAME
 from workbench.config.program import Program
 from workbench.reports.visible import one_line
 from workbench.suite.numerals import counted
 from workbench.tools.listings import Listings
-from workbench.tui.breakpoints.project import Breakpoints
 from workbench.tui.kit.actions import Action, key_for
 from workbench.tui.kit.fields import PasteChanged
 from workbench.tui.kit.keymap import FILE_NAME as KEYS_FILE
 from workbench.tui.kit.keymap import key_name, load_keymap
 from workbench.tui.kit.looking import why_unavailable
-from workbench.tui.kit.memory import NOTHING, Memory
+from workbench.tui.kit.memory import Memory
 from workbench.tui.kit.painting import PaintedApp
 from workbench.tui.kit.stage import Announce, Answer, Take, Work
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.spans import Role
-from workbench.tui.lines.words import unless_read_only
 from workbench.tui.run_book.book import RunBook
 from workbench.tui.runs.runner import OpenRuntime
 from workbench.tui.shell.containment import Containment, drawn_by
 from workbench.tui.shell.leaving import Leaving
 from workbench.tui.shell.main_screen import MainScreen
 from workbench.tui.shell.registry import ACTIONS, BY_ID, PLACES, keys_elsewhere
-from workbench.tui.shell.returning import current_position, last_models, restore_position
+from workbench.tui.shell.returning import current_position
 from workbench.tui.shell.services import Services
 from workbench.tui.shell.situation import situation_of
+from workbench.tui.shell.starting import Starting
 from workbench.tui.terminal.driver import TolerantDriver
 from workbench.tui.terminal.environment import TerminalEnvironment
 from workbench.tui.terminal.key_queue import KeyHandled, PasteCleaned, PasteRefused
@@ -58,15 +54,11 @@ from workbench.tui.tree.selection import Selection
 
 if TYPE_CHECKING:
     from workbench.evaluation.options import Begin
-    from workbench.tui.comparing.opening import Compared
     from workbench.tui.kit.side_screen import SideScreen
     from workbench.tui.shell.areas import Areas
 
 
 _log = logging.getLogger(__name__)
-
-FIRST_PAINT_S = 0.25
-"""Suites that are read within this time are part of the first frame."""
 
 
 class Workbench(PaintedApp):
@@ -107,13 +99,9 @@ class Workbench(PaintedApp):
         self.theme = self.appearance.first
         own = [SecretsFilter(program.secrets), Guard(), AsciiFilter(all_of_it=not terminal.utf8)]
         self._filters.append(OutputFilter(*(own if terminal.ascii else own[:2])))
-        self.keymap, self._problems_at_start = load_keymap(program.folders.config / KEYS_FILE, ACTIONS, PLACES)
+        self.keymap, problems = load_keymap(program.folders.config / KEYS_FILE, ACTIONS, PLACES)
         self.set_keymap(self.keymap.for_textual())
         self.sequences = self.keymap.sequences(ACTIONS)
-        self._paths = tuple(paths)
-        self._starting = ExitStack()
-        self.is_starting = True
-        """Whether nothing was painted yet."""
         book = RunBook(clock, secrets=program.secrets)
         known_tools = KnownTools(Listings(program.folders.listings))
         self.open_suites = OpenSuites(known_tools.checked)
@@ -133,12 +121,7 @@ class Workbench(PaintedApp):
             history=history,
             begin=begin,
         )
-        self._begin = begin
-        self._look_on = look_on
-        self._new: tuple[Path, ...] = ()
-        """Given paths at which nothing is yet: new suites."""
-        self.compared: Compared | None = None
-        """The comparison that the app was started with, if any."""
+        self.starting = Starting(self, paths, begin=begin, look_on=look_on, problems=problems)
         self.leaving = Leaving(
             self,
             self.services,
@@ -151,68 +134,15 @@ class Workbench(PaintedApp):
     def get_default_screen(self) -> Screen[None]:
         return self.main
 
-    # Start
-
     def on_load(self) -> None:
-        self._starting.enter_context(self.batch_update())
+        self.starting.hold_back()
 
     def on_mount(self) -> None:
         asyncio.get_running_loop().set_exception_handler(self.containment.happened_in_loop)
         self.leaving.follow_signals()
         self.app_resume_signal.subscribe(self, lambda _: self.refresh(layout=True))
         self.theme_changed_signal.subscribe(self, lambda _: self.appearance.recolour(self))
-        self.run_worker(self._open(), group="open")
-        self.set_timer(FIRST_PAINT_S, self.show_first)
-
-    async def _open(self) -> None:
-        workspace, models, breakpoints, problem = await asyncio.to_thread(self._found)
-        self._problems_at_start += (problem,) if problem is not None else ()
-        # Sent through the screen's messages, so that it is mounted by then.
-        self.main.call_later(self._opened, workspace, models, breakpoints)
-
-    def _found(self) -> tuple[Workspace, tuple[str, ...], Breakpoints, str | None]:
-        models = self.program.models
-        self._new = to_begin(self._paths) if self._begin is None else ()
-        workspace = open_workspace(self._paths, models)
-        if self._new:
-            workspace = replace(workspace, files=tuple(f for f in workspace.files if f.path not in self._new))
-        chosen = self.selection.models
-        if not self.selection.models_for_now:
-            chosen = last_models(self.memory, workspace, models)
-        return (workspace, chosen, *self.services.breakpoints.find(workspace.roots[0]))
-
-    def _opened(self, workspace: Workspace, models: tuple[str, ...], breakpoints: Breakpoints) -> None:
-        self.selection.models = models
-        if self._begin is not None:
-            self.selection.variants = self._begin.options.all_variants
-        self.services.breakpoints.take(breakpoints)
-        self.open_suites.read(workspace)
-        self.services.watch.begin()
-        if (remembered := self.memory.read()) != NOTHING:
-            restore_position(remembered, self.main)
-        self.call_after_refresh(self.show_first)
-        problems = [*self._problems_at_start, *self.appearance.problems_at_start]
-        if problems:
-            self.say_problems(problems)
-        elif workspace.samples:
-            keys = unless_read_only(". r runs the case, N makes a suite")
-            self.main.announce(f"No suites here: these are the samples{keys}")
-        for path in self._new:
-            self.areas.new_suites.make(path)
-        self.run_worker(self._begin_runs(), group="ask")
-
-    async def _begin_runs(self) -> None:
-        await self.services.drafting.recover()
-        if self._look_on is not None:
-            self.areas.history.look_on(self._look_on)
-        if self._begin is None:
-            return
-        if self._begin.opens == "compare":
-            from workbench.tui.comparing.opening import Compared
-
-            self.compared = Compared(self, self.selection, self.services.runner, self.areas.comparing, self._begin)
-            self.compared.open()
-        await self.services.starter.begin(self._begin)
+        self.starting.begin()
 
     def say_problems(self, problems: Sequence[str]) -> None:
         """Announce the first problem with the user's own files, and log all of them."""
@@ -221,13 +151,6 @@ class Workbench(PaintedApp):
         log = one_line(str(self.program.folders.log / LOG_NAME))
         more = f" (the first of {len(problems)}; all are in {log})" if len(problems) > 1 else ""
         self.main.announce(problems[0] + more, "warned", GLYPHS.warned)
-
-    def show_first(self) -> None:
-        """Begin to draw."""
-        self._starting.close()
-        self.is_starting = False
-        self.main.check_idle()
-        self.main.call_after_refresh(self.services.history_reader.begin)
 
     # What services and screens need: kit.stage.Stage, shell.services.Surface
 

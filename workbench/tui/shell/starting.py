@@ -1,0 +1,120 @@
+"""Starting the app: what is found when it opens, its first frame, and what it was started for."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench.authoring.workspace import Workspace, open_workspace, to_begin
+from workbench.tui.breakpoints.project import Breakpoints
+from workbench.tui.kit.memory import NOTHING
+from workbench.tui.lines.words import unless_read_only
+from workbench.tui.shell.returning import last_models, restore_position
+
+if TYPE_CHECKING:
+    from workbench.evaluation.options import Begin
+    from workbench.tui.comparing.opening import Compared
+    from workbench.tui.shell.workbench import Workbench
+
+FIRST_PAINT_S = 0.25
+"""Suites that are read within this time are part of the first frame."""
+
+
+class Starting:
+    """Opens the app on some `paths`. `begin` are runs, and `look_on` the number of a batch, that it is started for;
+    `problems` are those with the user's own files so far."""
+
+    def __init__(
+        self,
+        app: Workbench,
+        paths: Sequence[Path],
+        *,
+        begin: Begin | None,
+        look_on: int | None,
+        problems: Sequence[str],
+    ) -> None:
+        self._app = app
+        self._paths = tuple(paths)
+        self._begin = begin
+        self._look_on = look_on
+        self._problems = tuple(problems)
+        self._new: tuple[Path, ...] = ()
+        """Given paths at which nothing is yet: new suites."""
+        self._held_back = ExitStack()
+        self.is_over = False
+        """Whether something was painted."""
+        self.compared: Compared | None = None
+        """The comparison that the app was started with, if any."""
+
+    def hold_back(self) -> None:
+        """Paint nothing until the first frame."""
+        self._held_back.enter_context(self._app.batch_update())
+
+    def begin(self) -> None:
+        """Read the suites in the background."""
+        self._app.run_worker(self._open(), group="open")
+        self._app.set_timer(FIRST_PAINT_S, self.show_first)
+
+    def show_first(self) -> None:
+        """Begin to draw."""
+        self._held_back.close()
+        self.is_over = True
+        main = self._app.main
+        main.check_idle()
+        main.call_after_refresh(self._app.services.history_reader.begin)
+
+    async def _open(self) -> None:
+        workspace, models, breakpoints, problem = await asyncio.to_thread(self._found)
+        self._problems += (problem,) if problem is not None else ()
+        # Sent through the screen's messages, so that it is mounted by then.
+        self._app.main.call_later(self._opened, workspace, models, breakpoints)
+
+    def _found(self) -> tuple[Workspace, tuple[str, ...], Breakpoints, str | None]:
+        app, models = self._app, self._app.program.models
+        self._new = to_begin(self._paths) if self._begin is None else ()
+        workspace = open_workspace(self._paths, models)
+        if self._new:
+            workspace = replace(workspace, files=tuple(f for f in workspace.files if f.path not in self._new))
+        chosen = app.selection.models
+        if not app.selection.models_for_now:
+            chosen = last_models(app.memory, workspace, models)
+        return (workspace, chosen, *app.services.breakpoints.find(workspace.roots[0]))
+
+    def _opened(self, workspace: Workspace, models: tuple[str, ...], breakpoints: Breakpoints) -> None:
+        app = self._app
+        app.selection.models = models
+        if self._begin is not None:
+            app.selection.variants = self._begin.options.all_variants
+        app.services.breakpoints.take(breakpoints)
+        app.open_suites.read(workspace)
+        app.services.watch.begin()
+        if (remembered := app.memory.read()) != NOTHING:
+            restore_position(remembered, app.main)
+        app.call_after_refresh(self.show_first)
+        problems = [*self._problems, *app.appearance.problems_at_start]
+        if problems:
+            app.say_problems(problems)
+        elif workspace.samples:
+            keys = unless_read_only(". r runs the case, N makes a suite")
+            app.main.announce(f"No suites here: these are the samples{keys}")
+        for path in self._new:
+            app.areas.new_suites.make(path)
+        app.run_worker(self._begin_runs(), group="ask")
+
+    async def _begin_runs(self) -> None:
+        app, services = self._app, self._app.services
+        await services.drafting.recover()
+        if self._look_on is not None:
+            app.areas.history.look_on(self._look_on)
+        if self._begin is None:
+            return
+        if self._begin.opens == "compare":
+            from workbench.tui.comparing.opening import Compared
+
+            self.compared = Compared(app, app.selection, services.runner, app.areas.comparing, self._begin)
+            self.compared.open()
+        await services.starter.begin(self._begin)
