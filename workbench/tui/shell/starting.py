@@ -3,25 +3,59 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from workbench.authoring.workspace import Workspace, open_workspace, to_begin
 from workbench.tui.breakpoints.project import Breakpoints
-from workbench.tui.kit.memory import NOTHING
+from workbench.tui.kit.memory import NOTHING, Memory
+from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.words import unless_read_only
 from workbench.tui.shell.returning import last_models, restore_position
 
 if TYPE_CHECKING:
     from workbench.evaluation.options import Begin
     from workbench.tui.comparing.opening import Compared
-    from workbench.tui.shell.workbench import Workbench
+    from workbench.tui.shell.areas import Areas
+    from workbench.tui.shell.main_screen import MainScreen
+    from workbench.tui.shell.services import Services
+    from workbench.tui.themes.appearance import Appearance
 
 FIRST_PAINT_S = 0.25
 """Suites that are read within this time are part of the first frame."""
+
+
+class StartedApp(Stage, Protocol):
+    """The app, as its start needs it."""
+
+    memory: Memory
+    appearance: Appearance
+    main: MainScreen
+    services: Services
+
+    @property
+    def areas(self) -> Areas:
+        """The handlers of all actions."""
+        ...
+
+    def say_problems(self, problems: Sequence[str]) -> None:
+        """Announce problems with the user's own files."""
+        ...
+
+    def batch_update(self) -> AbstractContextManager[None]:
+        """Draw nothing meanwhile."""
+        ...
+
+    def set_timer(self, delay: float, callback: Callable[[], object]) -> object:
+        """Call a function after so many seconds."""
+        ...
+
+    def call_after_refresh(self, callback: Callable[[], object]) -> object:
+        """Call a function when everything was drawn."""
+        ...
 
 
 class Starting:
@@ -30,7 +64,7 @@ class Starting:
 
     def __init__(
         self,
-        app: Workbench,
+        app: StartedApp,
         paths: Sequence[Path],
         *,
         begin: Begin | None,
@@ -56,7 +90,7 @@ class Starting:
 
     def begin(self) -> None:
         """Read the suites in the background."""
-        self._app.run_worker(self._open(), group="open")
+        self._app.work(self._open(), "open")
         self._app.set_timer(FIRST_PAINT_S, self.show_first)
 
     def show_first(self) -> None:
@@ -74,24 +108,25 @@ class Starting:
         self._app.main.call_later(self._opened, workspace, models, breakpoints)
 
     def _found(self) -> tuple[Workspace, tuple[str, ...], Breakpoints, str | None]:
-        app, models = self._app, self._app.program.models
+        app, services = self._app, self._app.services
+        selection, models = services.selection, services.program.models
         self._new = to_begin(self._paths) if self._begin is None else ()
         workspace = open_workspace(self._paths, models)
         if self._new:
             workspace = replace(workspace, files=tuple(f for f in workspace.files if f.path not in self._new))
-        chosen = app.selection.models
-        if not app.selection.models_for_now:
+        chosen = selection.models
+        if not selection.models_for_now:
             chosen = last_models(app.memory, workspace, models)
-        return (workspace, chosen, *app.services.breakpoints.find(workspace.roots[0]))
+        return (workspace, chosen, *services.breakpoints.find(workspace.roots[0]))
 
     def _opened(self, workspace: Workspace, models: tuple[str, ...], breakpoints: Breakpoints) -> None:
-        app = self._app
-        app.selection.models = models
+        app, services = self._app, self._app.services
+        services.selection.models = models
         if self._begin is not None:
-            app.selection.variants = self._begin.options.all_variants
-        app.services.breakpoints.take(breakpoints)
-        app.open_suites.read(workspace)
-        app.services.watch.begin()
+            services.selection.variants = self._begin.options.all_variants
+        services.breakpoints.take(breakpoints)
+        services.open_suites.read(workspace)
+        services.watch.begin()
         if (remembered := app.memory.read()) != NOTHING:
             restore_position(remembered, app.main)
         app.call_after_refresh(self.show_first)
@@ -103,7 +138,7 @@ class Starting:
             app.main.announce(f"No suites here: these are the samples{keys}")
         for path in self._new:
             app.areas.new_suites.make(path)
-        app.run_worker(self._begin_runs(), group="ask")
+        app.work(self._begin_runs(), "ask")
 
     async def _begin_runs(self) -> None:
         app, services = self._app, self._app.services
@@ -115,6 +150,6 @@ class Starting:
         if self._begin.opens == "compare":
             from workbench.tui.comparing.opening import Compared
 
-            self.compared = Compared(app, app.selection, services.runner, app.areas.comparing, self._begin)
+            self.compared = Compared(app, services.selection, services.runner, app.areas.comparing, self._begin)
             self.compared.open()
         await services.starter.begin(self._begin)
