@@ -41,6 +41,7 @@ from workbench.batches.events import ClusterSaid
 from workbench.batches.plan import plan_runs
 from workbench.evaluation.approval import needs
 from workbench.evaluation.cluster import batch, dask, local
+from workbench.evaluation.cluster.crew import Crew
 from workbench.evaluation.cluster.lanes import Lane, group_of
 from workbench.evaluation.cluster.limits import EndpointLimits
 from workbench.evaluation.cluster.messages import Portion
@@ -351,12 +352,20 @@ async def test_a_worker_of_this_machine_that_nobody_watches_is_started_again(
         await dask.DaskCluster(cluster_address("local:1")).open()
 
 
-async def test_stopping_stops_the_runs_of_all_workers(scheduler: str, tmp_path: Path) -> None:
+async def test_stopping_stops_the_runs_of_all_workers_and_of_portions_that_are_on_their_way(
+    scheduler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batch, "STOP_TIMEOUT_S", 600.0)
+    submit = Crew.submit
+
+    def stopping(crew: Crew, worker: str, portion: Portion) -> Any:
+        going.stop()
+        return submit(crew, worker, portion)
+
+    monkeypatch.setattr(Crew, "submit", stopping)
     (tmp_path / "weather.toml").write_text(HEAD + SLOW, encoding="utf-8")
     plan = planned(tmp_path, scheduler, repeats=6, concurrency=2)
     async with Evaluation(plan, needs(plan).approved()) as going:
-        await asyncio.sleep(0)
-        going.stop()
         report = await going.report()
     assert [result.status for result in report.results] == ["stopped"] * 6
 

@@ -186,6 +186,8 @@ class Node:
         self._saying = threading.Lock()
         self.asked = Asked()
         self._batches: dict[int, Batch] = {}
+        self._stopped: set[str | None] = set()
+        """The ids of runs that were to be stopped, `None` for all: a portion may come after that."""
         self._lent: dict[int, tuple[Lease, ...]] = {}
         self._closed = False
         if not self.problems:
@@ -232,6 +234,7 @@ class Node:
         """Take in what the program says."""
         match message:
             case StopRuns(run_id=run_id):
+                self._stopped.add(run_id)
                 for batch in tuple(self._batches.values()):
                     self._runtime.stop_run(batch, run_id)
             case Hold(base_url=base_url, model=model, seconds=seconds):
@@ -265,6 +268,8 @@ class Node:
         if portion.leases is not None:
             self._leases.take(portion.lent, portion.leases)
             self._lent[portion.lent] = portion.leases
+        for run_id in tuple(self._stopped):
+            batch.stop(run_id)
         try:
             await batch.run()
         finally:
