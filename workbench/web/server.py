@@ -37,6 +37,8 @@ CONNECTIONS_OF_VISITOR = 6
 """As many as browsers open to one server."""
 AT_ONCE = 32
 """How many connections are accepted in a row: none is over the bound for longer than that takes."""
+PIECE = 4096
+"""So much of what was typed or pasted is passed on at once: an app reads no more while it has enough to do."""
 HEARTBEAT_S = 15.0
 """How often a browser is asked whether it is still there."""
 
@@ -191,7 +193,7 @@ class AppServer(Server):
         self._ending += 1
         try:
             if visitor is not None:
-                await visitor.stop()
+                await visitor.stop("Its page sent what none of ours sends.")  # if the page is there at all
                 self._visitors.discard(visitor)
         finally:
             self._ending -= 1
@@ -222,7 +224,9 @@ class AppServer(Server):
             match told:
                 case ["stdin", str(text)]:
                     app_service.typed_s = asyncio.get_running_loop().time()
-                    await app_service.send_bytes(text.encode("utf-8", "ignore"))
+                    typed = text.encode("utf-8", "ignore")
+                    for start in range(0, len(typed), PIECE):
+                        await app_service.send_bytes(typed[start : start + PIECE])
                 case ["resize", {"width": int(width), "height": int(height)}]:
                     await app_service.set_terminal_size(_bounded(width, 80, 0), _bounded(height, 24, 1))
                 case ["ping", int() | float() | str() as data]:
