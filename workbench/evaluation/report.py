@@ -22,9 +22,9 @@ from workbench.grading.grade import RunResult
 from workbench.grading.lazy import Lazy
 from workbench.grading.repeats import CaseResult, path_of_suite
 from workbench.reports.failures import failure_lines
-from workbench.reports.forms import PLAIN_WIDTH
+from workbench.reports.forms import LINES_MAX, PLAIN_WIDTH
 from workbench.reports.paint import Paint
-from workbench.reports.text import LINES_MAX, Amount, runs_table, text_report
+from workbench.reports.text import Amount, runs_table, text_report
 from workbench.reports.timing import Timing, timing_line
 from workbench.reports.visible import one_line
 from workbench.suite.lines import LineOf, no_line

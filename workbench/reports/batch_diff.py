@@ -12,7 +12,8 @@ from workbench.analysis.batch_diff import KINDS, BatchDiff, CaseChange, ChangeKi
 from workbench.analysis.paired import Paired
 from workbench.history.records import BatchRow, Regrade, RunRow, SameSuites, SuiteRef
 from workbench.reports.case_titles import Title, cut_titles, cut_what
-from workbench.reports.history_batch import LINES_MAX, later_runs
+from workbench.reports.forms import LINES_MAX
+from workbench.reports.history_batch import later_runs
 from workbench.reports.history_list import called
 from workbench.reports.markdown import code, table, text
 from workbench.reports.paint import Paint, Tone

@@ -140,6 +140,8 @@ FORMS: tuple[Form, ...] = (
 )
 
 
+LINES_MAX = 10_000
+"""Runs or changes that have lines in a text: nobody reads a longer list, and other forms have all of them."""
 RUNS_MAX = 200_000
 """Runs of which a report is one document: whoever reads it needs all of it in memory."""
 _ONE_DOCUMENT = ("json", "html")

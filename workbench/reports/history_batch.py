@@ -17,6 +17,7 @@ from workbench.analysis.totals import Latency
 from workbench.analysis.watched import Until
 from workbench.history.records import BatchRow, Regrade, RunRow, SuiteRef
 from workbench.reports.case_titles import Title, cut_titles, cut_what
+from workbench.reports.forms import LINES_MAX
 from workbench.reports.history_list import called, merge_hint, missing_text, shards_text
 from workbench.reports.paint import Paint
 from workbench.reports.signs import FORK, STATUS_SIGNS
@@ -27,9 +28,6 @@ from workbench.suite.model import Gate
 from workbench.suite.numerals import counted, decimals
 from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.typed_json import json_text
-
-LINES_MAX = 10_000
-"""Runs that a text lists; a list that is longer nobody reads, and every other form has all of them."""
 
 _TITLE_MIN = 12
 _MODEL_MAX = 24

@@ -13,8 +13,9 @@ from workbench.analysis.trends import TREND_MAX
 from workbench.grading.grade import RunResult
 from workbench.grading.run_summary import RunSummary
 from workbench.history.records import BatchRow, RunRow
+from workbench.reports.forms import LINES_MAX
 from workbench.reports.grade_text import issue_text, result_text, step_lines
-from workbench.reports.history_batch import LINES_MAX, run_title
+from workbench.reports.history_batch import run_title
 from workbench.reports.history_list import called
 from workbench.reports.move_kinds import Move, MovesFold, graded_text
 from workbench.reports.paint import Paint

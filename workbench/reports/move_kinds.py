@@ -33,9 +33,7 @@ def graded_text(result: RunResult | None) -> str:
 
 
 def moves_text(moves: Iterable[Move]) -> str:
-    """Returns what moved, the most frequent first: `15 runs: 12 passed → failed, 3 scores higher`, for a single kind `4
-    runs of 2 cases: failed → warned`; a single score with its numbers: `score 0.85 → 0.92`. Empty when nothing
-    moved."""
+    """Returns what moved, as `MovesFold.text`."""
     fold = MovesFold()
     for move in moves:
         fold.add(move)
@@ -59,10 +57,12 @@ class MovesFold:
 
     @property
     def text(self) -> str:
-        """It as `moves_text`."""
+        """What moved, the most frequent first: `15 runs: 12 passed → failed, 3 scores higher`, for a single kind `4
+        runs of 2 cases: failed → warned`; a single score with its numbers: `score 0.85 → 0.92`. Empty when nothing
+        moved."""
         moved = self._kinds.total()
         if not moved or (moved == 1 and self._numbers):
-            return self._numbers if moved else ""
+            return self._numbers
         of_cases = f" of {counted(len(self._cases), 'case')}" if len(self._cases) < moved else ""
         kinds = self._kinds.most_common()
         parts = [f"{count:,} {_MANY.get(kind, kind) if count > 1 else kind}" for kind, count in kinds]

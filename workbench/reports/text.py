@@ -18,6 +18,7 @@ from workbench.grading.run_summary import is_not_needed
 from workbench.reports.by_hand import unread_text
 from workbench.reports.case_titles import Title
 from workbench.reports.cases import DISAGREE, deciders_line, grades_line, parts_line, repeats_lines
+from workbench.reports.forms import LINES_MAX
 from workbench.reports.gates import aggregate_lines, gate_lines
 from workbench.reports.grade_text import issue_text, judgement_text, judging_text, metric_text, step_lines
 from workbench.reports.paint import Paint, Tone
@@ -33,8 +34,6 @@ Amount = Literal["little", "normal", "much"]
 BASELINE = "offline"
 """The offline model, which is marked as not a language model wherever it is named."""
 
-LINES_MAX = 10_000
-"""Runs that have lines in a text: nobody reads a longer list, and other forms have all of them."""
 MODEL_WIDTH_MAX = 24
 CASE_WIDTH_MIN = 12
 ISSUE_WIDTH_MAX = 400

@@ -173,8 +173,8 @@ class ServedDriver(StagedDriver):
         """Handle what the server tells of the browser."""
         match told:
             case {"type": "resize", "width": int(width), "height": int(height)}:
-                size = Size(min(max(width, 1), MAX_COLUMNS), min(max(height, 1), MAX_ROWS))
-                self._size = (size.width, size.height)
+                self._size = _bounded(width, height)
+                size = Size(*self._size)
                 self.process_message(events.Resize(size, size))
             case {"type": "focus"}:
                 self.process_message(events.AppFocus())
@@ -186,9 +186,10 @@ class ServedDriver(StagedDriver):
 
 def _size_at_start() -> tuple[int, int]:
     try:
-        return (
-            min(max(int(os.environ["COLUMNS"]), 1), MAX_COLUMNS),
-            min(max(int(os.environ["LINES"]), 1), MAX_ROWS),
-        )
+        return _bounded(int(os.environ["COLUMNS"]), int(os.environ["LINES"]))
     except (KeyError, ValueError):
         return 80, 24
+
+
+def _bounded(width: int, height: int) -> tuple[int, int]:
+    return min(max(width, 1), MAX_COLUMNS), min(max(height, 1), MAX_ROWS)
