@@ -69,11 +69,16 @@ response = { judged = "is polite" }
 
 
 @pytest.fixture(scope="module")
-def scheduler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The home of the workers."""
+    return tmp_path_factory.mktemp("workers")
+
+
+@pytest.fixture(scope="module")
+def scheduler(home: Path) -> Iterator[str]:
     """A cluster of somebody else's: two workers, with a key and a token that this process does not have."""
     from distributed import LocalCluster
 
-    home = tmp_path_factory.mktemp("workers")
     folders = {f"XDG_{name}_HOME": str(home / name) for name in ("STATE", "CONFIG", "DATA")}
     with pytest.MonkeyPatch.context() as patch:
         for name, value in {**folders, "OPENAI_API_KEY": KEY, "CITY_TOKEN": SECRET}.items():
@@ -135,13 +140,22 @@ class Wiretap:
         self._listener.close()
 
 
-async def test_a_cluster_comes_to_the_same_report_and_history_as_one_process(scheduler: str, tmp_path: Path) -> None:
-    (tmp_path / "checks.py").write_text("def check(value): print('noise'); return value == 'Oslo'\n", encoding="utf-8")
+async def test_a_cluster_comes_to_the_same_report_and_history_as_one_process(
+    scheduler: str, tmp_path: Path, home: Path
+) -> None:
+    check = (
+        "import logging, os\ndef check(value):\n    print('noise')\n"
+        "    logging.getLogger('workbench.checks').warning('noise, %s', os.environ.get('CITY_TOKEN'))\n"
+        "    return value == 'Oslo'\n"
+    )
+    (tmp_path / "checks.py").write_text(check, encoding="utf-8")
     (tmp_path / "weather.toml").write_text(WEATHER + WRONG + CHECKED, encoding="utf-8")
     options: dict[str, Any] = {"repeats": 9, "models": ("offline", "offline:hasty")}
     one, two = [await evaluated(planned(tmp_path, cluster, **options)) for cluster in (None, scheduler)]
     assert shown(two) == shown(one) and two.totals.passed == 36
     assert told_in(tmp_path / "history-cluster.db") == told_in(tmp_path / "history-one.db")
+    (log,) = home.rglob("workbench.log")
+    assert "noise, $CITY_TOKEN" in log.read_text(encoding="utf-8") and SECRET not in log.read_text(encoding="utf-8")
 
 
 async def test_no_key_travels_limits_hold_over_workers_and_a_pause_is_everybodys(

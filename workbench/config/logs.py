@@ -10,21 +10,24 @@ from workbench.config.secrets import NO_SECRETS, Secrets
 LOG_NAME = "workbench.log"
 
 
-def log_to(folder: Path, secrets: Secrets = NO_SECRETS) -> Path:
+def log_to(folder: Path, secrets: Secrets = NO_SECRETS, *, own_alone: bool = False) -> Path:
     """Send warnings and errors of the whole process, Python's own included, to a file in `folder`, without the secrets
-    known at that time. Returns its path.
+    known at that time. Returns its path. With `own_alone`, those of Workbench, which then go nowhere else: the process
+    is somebody else's.
 
     The file is made when the first line is written. Where it cannot be opened or written, the line is dropped silently,
     without an effect on the code that logs.
     """
     path = folder / LOG_NAME
-    root = logging.getLogger()
-    for handler in tuple(root.handlers):
+    logger = logging.getLogger("workbench" if own_alone else None)
+    for handler in tuple(logger.handlers):
         if isinstance(handler, _LogFile):
-            root.removeHandler(handler)
-    root.addHandler(_LogFile(path, secrets))
+            logger.removeHandler(handler)
+    logger.addHandler(_LogFile(path, secrets))
+    logger.propagate = not own_alone
     logging.raiseExceptions = False
-    logging.captureWarnings(True)
+    if not own_alone:
+        logging.captureWarnings(True)
     return path
 
 

@@ -163,8 +163,7 @@ class Node:
     def __init__(self, errand: Errand) -> None:
         self._errand = errand
         program = program_in(user_folders(), os.environ, errand.models)
-        if errand.is_ours:
-            log_to(program.folders.log, program.secrets)
+        log_to(program.folders.log, program.secrets, own_alone=not errand.is_ours)
         self._secrets = program.secrets
         self._files = tuple(map(_suite_of, errand.suites))
         self._cases = tuple(
