@@ -39,9 +39,9 @@ def run_and_report(
     plan = planned(options, program, quiet=output.quiet)
     if plan is None:
         return USAGE
-    if plan.is_shard is not None and compared_with is not None:
+    if plan.shard_ref is not None and compared_with is not None:
         plan.abandon()
-        warn(f"{plan.is_shard} has only some of the runs: give --baseline to 'workbench history merge' instead")
+        warn(f"{plan.shard_ref} has only some of the runs: give --baseline to 'workbench history merge' instead")
         return USAGE
     baseline = baseline_for(compared_with, plan) if compared_with is not None else None
     if baseline is None and compared_with is not None:

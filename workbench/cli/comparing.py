@@ -23,7 +23,7 @@ from workbench.config.program import Program
 from workbench.evaluation.comparing import ModelComparison
 from workbench.evaluation.exit_codes import USAGE
 from workbench.evaluation.options import Begin, RunOptions
-from workbench.evaluation.plan import Plan, PlanError
+from workbench.evaluation.plan import Plan, PlanError, PlannedRuns
 from workbench.evaluation.resume import complete_batch
 from workbench.history.history import History
 from workbench.history.records import BatchRow, HistoryError
@@ -159,7 +159,7 @@ class Comparing:
     def report(self, live: Live, plan: Plan, baseline: Baseline | None) -> int:
         """Report on what was run, and what of its batch was over before; returns an exit code."""
         outcome = live.outcome
-        against = baseline.against([run.result for run in plan.whole(outcome.results)]) if baseline else None
+        against = baseline.against(PlannedRuns(plan, outcome.results).results) if baseline else None
         only_differences = self._only_differences
         comparison = ModelComparison.of_plan(plan, outcome, only_differences=only_differences, against=against)
         resumed = plan.resumed  # of the runs that were over before, only figures are here

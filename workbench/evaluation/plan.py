@@ -66,7 +66,7 @@ class FinishedRun:
 
 
 class LazyRuns(Lazy[FinishedRun]):
-    """Runs that are over, in the order of the plan of their batch: too many to have all of them in memory."""
+    """Runs that are over, in the order of the plan of their batch. There may be too many to have all in memory."""
 
     @property
     def results(self) -> Sequence[RunResult]:
@@ -79,7 +79,8 @@ class LazyRuns(Lazy[FinishedRun]):
 
 
 class PlannedRuns(LazyRuns):
-    """The runs of a plan that are over, those that were before among them."""
+    """The runs of a plan's batch that are over, in the order of the plan: `results`, which came in now, and those that
+    were over before."""
 
     def __init__(self, plan: Plan, results: Sequence[RunResult]) -> None:
         self._plan, self._now = plan, results
@@ -185,7 +186,7 @@ class Plan:
         return {run.run_id: place for place, run in enumerate(self.runs)}
 
     @property
-    def is_shard(self) -> ShardRef | None:
+    def shard_ref(self) -> ShardRef | None:
         """Which shard of a plan the batch is, if it is one."""
         if self.resumed is not None:
             return self.resumed.batch.shard
@@ -202,13 +203,6 @@ class Plan:
     def suite_names(self) -> dict[str, str]:
         """What the suites are called, by their paths."""
         return {str(file.path): file.suite.name for file in self.files if file.suite is not None}
-
-    def whole(self, results: Iterable[RunResult]) -> tuple[FinishedRun, ...]:
-        """All runs of the batch that are over, in the order of its plan. `results` are those that were made now."""
-        cases, places = {run.run_id: run.case for run in self.runs}, self.places
-        now = [FinishedRun(places[result.run_id], cases[result.run_id], result) for result in results]
-        before = self.resumed.finished if self.resumed is not None else ()
-        return tuple(sorted((*before, *now), key=lambda finished: finished.place))
 
     def abandon(self) -> None:
         """Give up a plan that is not run, so that others may go on with the batch that it resumes."""

@@ -185,14 +185,15 @@ class Outcome:
 
     def report(self, plan: Plan, against: AgainstBaseline | None = None) -> Report:
         """Return the report on the plan's batch, the runs of it that were over before among them."""
+        runs = PlannedRuns(plan, self.results)
         return Report(
-            runs=plan.whole(self.results) if self.results.are_in_memory else PlannedRuns(plan, self.results),
+            runs=tuple(runs) if self.results.are_in_memory else runs,
             suites={str(file.path): file.suite for file in plan.files if file.suite is not None},
             started_at=self.started_at,
             min_score=plan.min_score,
             interrupted=self.interrupted,
             incomplete=plan.resumed is not None and plan.resumed.left_out,
-            shard=plan.is_shard,
+            shard=plan.shard_ref,
             batch=self.batch,
             unrecorded=self.unrecorded,
             timing=self.timing,
