@@ -22,6 +22,7 @@ from workbench.evaluation.judges import unjudged_checks, unknown_judge
 from workbench.evaluation.options import Resume, RunOptions
 from workbench.evaluation.plan import FinishedRun, Notice, Plan, PlanError, ResumedBatch, trust_store
 from workbench.evaluation.suites import NoSuitesError
+from workbench.grading.packed import InCommon
 from workbench.grading.run_summary import RunSummary
 from workbench.history.claims import claimed
 from workbench.history.database import Say
@@ -253,7 +254,9 @@ def _complete_suites(
 def _finished(
     history: History, over: Iterable[RunRow], cases: Mapping[SuiteRef, Mapping[str, Case]], left_out: Say
 ) -> Iterator[FinishedRun]:
-    """Runs of the batch that are over, as if they had been made now. Calls `left_out` with each that is damaged."""
+    """Runs of the batch that are over, packed, as if they had been made now. Calls `left_out` with each that is
+    damaged."""
+    in_common = InCommon()
     readable = (row for row in over if row.suite in cases)
     for row, recording in history.recordings(readable, None, left_out):
         assert row.figures is not None
@@ -268,7 +271,7 @@ def _finished(
         result = replace(
             result, case_id=case.id, case_name=row.case_name, grading=figures.grading, cost_usd=figures.cost_usd
         )
-        yield FinishedRun(row.place, case, result)
+        yield FinishedRun(row.place, case, in_common.packed(result))
 
 
 def _figures(row: RunRow, cases: Mapping[str, Case]) -> RunSummary:
