@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -181,6 +182,25 @@ async def test_a_page_that_is_closed_ends_its_app_in_good_order(tmp_path: Path) 
             assert not Path(f"/proc/{app}").exists()
     report = json.loads(program.run("history", "show", "1", "--format", "json").stdout)
     assert [run["status"] for run in report["runs"]] == ["passed", "stopped"]
+
+
+async def test_who_leaves_an_app_that_hangs_gives_the_place_back(server: Served) -> None:
+    async with browser() as session:
+        page = await enter(session, server)
+        waits = aiohttp.ClientWSTimeout(ws_close=0.01)
+        address = f"{page}ws".replace("http", "ws", 1)
+        async with session.ws_connect(address, headers={"Origin": server.address}, timeout=waits) as socket:
+            await socket.receive()
+            (app,) = server.apps()
+            os.kill(app, signal.SIGSTOP)
+            await socket.send_json(["stdin", "x" * 1_000_000])
+    status, waiting = Path(f"/proc/{app}/status"), 1 << signal.SIGTERM - 1
+    until = time.monotonic() + LONGEST_WAIT_S
+    while not int(re.findall(r"ShdPnd:\s*(\w+)", status.read_text())[0], 16) & waiting:
+        assert time.monotonic() < until
+        await asyncio.sleep(0.02)
+    os.kill(app, signal.SIGCONT)
+    await none_left(server)
 
 
 async def test_whoever_types_nothing_for_long_is_sent_away(program: Program) -> None:

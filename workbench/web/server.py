@@ -226,6 +226,8 @@ class AppServer(Server):
                     app_service.typed_s = asyncio.get_running_loop().time()
                     typed = text.encode("utf-8", "ignore")
                     for start in range(0, len(typed), PIECE):
+                        if app_service.stdin.is_closing():  # it is ending
+                            break
                         await app_service.send_bytes(typed[start : start + PIECE])
                 case ["resize", {"width": int(width), "height": int(height)}]:
                     await app_service.set_terminal_size(_bounded(width, 80, 0), _bounded(height, 24, 1))
@@ -242,7 +244,14 @@ class AppServer(Server):
         """Serve until SIGINT or SIGTERM. `ready` is called with the address, without token, once it can be opened.
         Raises OSError if the port cannot be had."""
         _log.addFilter(_is_of_this_server)
-        runner = web.AppRunner(await self._make_app(), access_log=None, logger=_log, shutdown_timeout=ENDING_S)
+        runner = web.AppRunner(
+            await self._make_app(),
+            access_log=None,
+            logger=_log,
+            shutdown_timeout=ENDING_S,
+            # A visitor who goes is noticed also while an app that hangs takes nothing of what was typed.
+            handler_cancellation=True,
+        )
         await runner.setup()
         assert runner.server is not None
         listening: asyncio.Server | None = None
