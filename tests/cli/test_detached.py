@@ -209,6 +209,18 @@ def test_a_process_that_ends_before_the_batch_begins_is_told(program: Program) -
     assert done.wait() == 3
 
 
+def test_a_batch_does_not_begin_when_the_command_is_interrupted_before(program: Program) -> None:
+    program.write("weather.toml", WEATHER)
+    interrupted = (
+        "import atexit\nfrom workbench.cli import detaching\ndef interrupted(_, process):\n"
+        "    atexit.register(lambda: print('ended with', process.wait(30)))\n    raise KeyboardInterrupt\n"
+        "detaching._answer = interrupted"
+    )
+    done = program.start("run", "weather.toml", "--detach", first=interrupted)
+    said, _ = done.communicate()
+    assert done.wait() == 130 and said == f"ended with -{int(signal.SIGTERM)}\n", said
+
+
 def test_a_batch_that_nobody_could_attach_to_is_given_up(program: Program) -> None:
     program.write("weather.toml", WEATHER)
     file = record_file(folders_of(program), program.folder / "history.sqlite3", 1)

@@ -8,6 +8,7 @@ import pickle
 import socket
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -128,11 +129,13 @@ def _handed_over(job: Job, approval: Approval) -> Begun | Refused:
             handle = replace(plan.resumed.handle, claim=None)
             plan = replace(plan, resumed=replace(plan.resumed, handle=handle))
         try:
-            ours.sendall(pickled((replace(job, plan=plan), approval)))
-            ours.shutdown(socket.SHUT_WR)
-        except ConnectionError:
-            pass  # it has ended, perhaps with something unread: what it said is read below
-        return _answer(ours, process)
+            with suppress(ConnectionError):  # it has ended, perhaps with something unread: what it said is read below
+                ours.sendall(pickled((replace(job, plan=plan), approval)))
+                ours.shutdown(socket.SHUT_WR)
+            return _answer(ours, process)
+        except KeyboardInterrupt:
+            process.terminate()  # nobody was told that it goes on
+            raise
 
 
 def _answer(connection: socket.socket, process: subprocess.Popen[bytes]) -> Begun | Refused:
