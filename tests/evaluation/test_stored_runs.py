@@ -19,7 +19,7 @@ from workbench.cli.main import main
 from workbench.config.secrets import Secrets
 from workbench.evaluation.report import Report
 from workbench.evaluation.stored_report import stored_report
-from workbench.evaluation.stored_runs import StoredResult
+from workbench.evaluation.stored_runs import Columns, StoredResult
 from workbench.grading.grade import RunResult
 from workbench.grading.repeats import case_result, case_results, runs_by_case
 from workbench.history.editing import add_grading
@@ -68,6 +68,25 @@ def test_every_form_is_that_of_runs_in_memory(kept: Path, number: int) -> None:
     for one, other in zip(stored.results, whole, strict=True):
         for name in (*(field.name for field in fields(RunResult)), *ASKED_OF_ALL):
             assert getattr(one, name) == getattr(other, name), name
+
+
+def test_ids_of_runs_come_out_of_columns_as_they_went_in(tmp_path: Path) -> None:
+    ids = [
+        "run-0",
+        "run-7",
+        "run-07",
+        "run-",
+        "run--1",
+        "run-1.3",
+        "run-\u0663",
+        "7",
+        f"run-{'9' * 18}",
+        f"run-{'9' * 5000}",
+    ]
+    columns = Columns(tmp_path / "history.sqlite3")
+    for run_id in ids:
+        columns.add(replace(result("passed", 1.0), run_id=run_id))
+    assert [run.run_id for run in columns.results] == ids
 
 
 def test_of_stored_runs_a_few_are_in_memory(kept: Path) -> None:
