@@ -1,6 +1,6 @@
-"""Draws the pictures of the HTML report with Chromium, in light: `python docs/make_html_pictures.py [FOLDER]`.
+"""Draws what is seen in a browser with Chromium, in light: `python docs/make_html_pictures.py [FOLDER]`.
 
-Three scripted models run the sample suite `smart_home.toml`.
+Three scripted models run the sample suite `smart_home.toml` for the HTML report; `workbench serve` shows the samples.
 """
 
 from __future__ import annotations
@@ -19,7 +19,10 @@ import workbench
 from workbench.config.resources import bundled
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+from tests.cli.program import Program
 from tests.reports.browser import Browser
+from tests.web.served import served
+from tests.web.test_in_browser import Page
 
 _PRICES = {"careful": (2.5, 10), "quick": (0.4, 1.6), "small": (0.05, 0.2)}
 """US dollars for a million tokens in and out."""
@@ -35,6 +38,24 @@ def draw(browser: Browser, address: str, ready: str, width: int, height: int) ->
     browser.open(address)
     browser.until(ready)
     return b64decode(browser.call("Page.captureScreenshot", format="png")["data"])
+
+
+def draw_served(browser: Browser, place: Path) -> bytes:
+    """Return what a visitor of a read-only view sees."""
+    shutil.copytree(bundled("sample_suites"), place)
+    program = Program(place)
+    program.run("run", "library.toml", "weather.toml", "--history", "runs.db")
+    words = ("library.toml", "weather.toml", "--read-only", "--theme", "paper", "--history", "runs.db")
+    with served(program, *words) as server:
+        page = Page(browser, server)
+        page.resize(1080, 504)
+        page.until("Search, t…ails", "0.50 now")
+        page.type("j", "j", "3")
+        page.until("failed 0.50")
+        page.type("r")
+        page.until("This is a read-only view")
+        browser.run("new Promise((drawn) => setTimeout(drawn, 500))")  # a canvas does not say what it shows
+        return b64decode(browser.call("Page.captureScreenshot", format="png")["data"])
 
 
 def main(folder: Path) -> None:
@@ -56,6 +77,7 @@ def main(folder: Path) -> None:
         with Browser(place / "profile") as browser:
             drawn = {
                 "html-report.png": draw(browser, address, "document.querySelector('.chart svg') !== null", 1240, 1160),
+                "serve.png": draw_served(browser, place / "served"),
                 "html-run.png": draw(browser, f"{address}#run={run}", "scrollY > 0", 1100, 770),
             }
         for file, png in drawn.items():
