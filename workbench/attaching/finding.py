@@ -50,7 +50,7 @@ def found(folders: Folders, history: Path, which: str | None) -> Found:
             stored = opened.batch(which)
     except HistoryError as why:
         error = why
-    # A batch of this history is meant, unless one elsewhere goes on that has this number and this one never did.
+    # The one in this history is meant, unless that never went on without a terminal, and one elsewhere does now.
     known = record_of(folders, history, stored.number) if stored is not None else None
     here = [each for each in running if stored is not None and _is(each, history, stored.number)]
     if not here and known is None:
