@@ -8,8 +8,11 @@ import pytest
 
 from tests.tui.apps import SMART_HOME, opened, suites_in
 from workbench.config.folders import Folders
+from workbench.config.resources import bundled
 from workbench.tui.kit.memory import Memory
 from workbench.tui.terminal.environment import terminal_environment
+from workbench.tui.terminal.served_driver import own_colours
+from workbench.tui.terminal.theming import load_themes, textual_theme
 from workbench.tui.themes.appearance import Appearance
 
 
@@ -74,3 +77,19 @@ async def test_a_chosen_theme_that_is_gone_is_missed(tmp_path: Path) -> None:
     (own / "oak.toml").unlink()
     async with opened(suites) as app:
         assert "The theme oak, chosen last time, no longer exists: this is graphite" in app.screen
+
+
+@pytest.mark.parametrize(
+    ("name", "colours"),
+    [
+        ("paper", ("#000000", None)),
+        ("graphite", ("#ffffff", None)),
+        ("sixteen", ("#ffffff", "#000000")),
+        ("sixteen-light", ("#000000", "#ffffff")),
+    ],
+)
+def test_a_browser_has_the_ground_of_the_theme(name: str, colours: tuple[str, str | None]) -> None:
+    theme = load_themes(bundled("themes"), Path()).by_name[name]
+    text, ground = colours
+    ground = ground or theme.colours["background"]
+    assert own_colours(textual_theme(theme)) == f"\x1b]10;{text}\x07\x1b]11;{ground}\x07"

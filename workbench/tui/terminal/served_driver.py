@@ -28,6 +28,7 @@ from workbench.tui.terminal.output_stage import Erasing, OutputStage
 
 if TYPE_CHECKING:
     from textual.app import App
+    from textual.theme import Theme
 
 _log = logging.getLogger(__name__)
 
@@ -120,9 +121,7 @@ class ServedDriver(StagedDriver):
         self._thread.start()
 
     def _colour_ground(self) -> None:
-        """Have the browser fill what is too narrow for a cell, at the edges of its page, as the theme fills cells."""
-        ground = self._app.current_theme.background or ""
-        self.write(f"\x1b]11;{ground}\x07" if ground.startswith("#") else "\x1b]111\x07")
+        self.write(own_colours(self._app.current_theme))
 
     def disable_input(self) -> None:
         self._stopped.set()
@@ -182,6 +181,15 @@ class ServedDriver(StagedDriver):
                 self.process_message(events.AppBlur())
             case {"type": "quit"}:
                 self._app.call_later(self._app.run_action, "terminal_gone")
+
+
+def own_colours(theme: Theme) -> str:
+    """Return what gives the terminal in the browser its own colours. Its ground fills what is too narrow for a cell, at
+    the edges of the page; themes that use the terminal's colours rely on both."""
+    text, ground = ("#ffffff", "#000000") if theme.dark else ("#000000", "#ffffff")
+    if theme.background is not None and theme.background.startswith("#"):
+        ground = theme.background
+    return f"\x1b]10;{text}\x07\x1b]11;{ground}\x07"
 
 
 def _size_at_start() -> tuple[int, int]:
