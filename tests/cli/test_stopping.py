@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import re
 import signal
+import sqlite3
 from collections.abc import Sequence
+from contextlib import closing
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -198,6 +200,15 @@ def test_a_gate_that_stays_open_is_decided_by_all_runs(program: Program) -> None
     done = program.run("run", "light.toml", "--until", "decided", *options, "--quiet")
     assert done.returncode == 1
     assert f"not decided against 0.9 after {CASES} of {CASES} runs: the rate itself counts" in done.stdout
+    # Some are missing, the first one among them: nothing behind it decides, in no report.
+    (file,) = program.folder.rglob("*.sqlite3")
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute("UPDATE runs SET status = NULL WHERE place < 3")
+    shown = json.loads(program.run("history", "show", "1", "--format", "json").stdout)
+    assert program.run("history", "export", "1", "exported", "--format", "json").returncode == 0
+    (exported,) = (json.loads(each.read_text()) for each in (program.folder / "exported").iterdir())
+    watched_gates = [report["gates"][0]["watched"] for report in (shown, exported)]
+    assert watched_gates[0] == watched_gates[1] == {"verdict": None, "worse": 0.9, "runs": 0, "of": CASES, "saved": 0}
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
                 export,
                 command.program,
                 runs_of_batch,
-                lambda: stored_report(history, batch, over, grading, command.program.secrets, damaged.append),
+                lambda: stored_report(history, batch, runs, grading, command.program.secrets, damaged.append),
                 _name(batch, grading),
                 f"{called(batch)}: ",
             )
@@ -84,7 +84,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
             command.warn(f"nothing was exported: {why}: {shows} has a line of JSON for each")
             return USAGE
         if options.format == "json":
-            return _report(history, batch, over, grading, folder, command)
+            return _report(history, batch, runs, grading, folder, command)
         count = 0
         for _, recording in history.recordings(over, grading, damaged.append):
             export_recording(folder, recording, command.program.secrets, f"{_name(batch, grading)}.")

@@ -28,8 +28,8 @@ def stored_report(
     secrets: Secrets,
     damaged: Say,
 ) -> Report:
-    """Return the report on the finished ones among the runs of a batch, by one of its gradings. Each is read once for
-    its figures, and again when more of it is wanted. Lines are those of the suites as they were. What is damaged is
+    """Return the report on those of all `runs` of a batch that are finished, by one of its gradings. Each is read once
+    for its figures, and again when more of it is wanted. Lines are those of the suites as they were. What is damaged is
     left out, and `damaged` is told."""
     files = _suites(history, batch, damaged)
     suites = {path: file.suite for path, file in files.items() if file.suite is not None}

@@ -172,7 +172,7 @@ def _grouped(results: Sequence[RunResult], suite_of: Callable[[RunResult], str])
             following[before] = index
         newest[key] = index
     del columns, rows, newest
-    groups, several = array("q"), array("q")
+    groups, ends = array("q"), array("q")
     again: list[list[int]] = []
     for start in starts:
         members, index = [start], start
@@ -180,11 +180,11 @@ def _grouped(results: Sequence[RunResult], suite_of: Callable[[RunResult], str])
             members.append(index)
         first, *others = _batches(members, results)
         groups.extend(first)
-        several.append(len(groups))
+        ends.append(len(groups))
         again += others
     if not again:
-        return groups, several
-    whole = [groups[before:end].tolist() for before, end in pairwise((0, *several))] + again
+        return groups, ends
+    whole = [groups[before:end].tolist() for before, end in pairwise((0, *ends))] + again
     whole.sort(key=itemgetter(0))
     return array("q", chain.from_iterable(whole)), array("q", accumulate(map(len, whole)))
 

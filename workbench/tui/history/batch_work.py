@@ -197,7 +197,8 @@ class BatchWork:
                     learn_secrets(program, place)
             count = 0
             with opened(self._file) as history:
-                over = [run for run in history.runs(batch.number, grading) if run.figures is not None]
+                rows = history.runs(batch.number, grading)
+                over = (run for run in rows if run.figures is not None)
                 recordings = self._until_stopped(history.recordings(over, grading, damaged.append))
                 if form is not None:
                     from workbench.evaluation.stored_report import stored_report
@@ -214,7 +215,7 @@ class BatchWork:
                     if FORMS[form].writer:
                         files = write_runs(runs(), form, folder, name)
                     else:
-                        report = stored_report(history, batch, over, grading, program.secrets, damaged.append)
+                        report = stored_report(history, batch, rows, grading, program.secrets, damaged.append)
                         files = write_table(report, form, folder, name)
                     return (
                         str(files[0].absolute())
