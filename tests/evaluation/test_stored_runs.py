@@ -22,6 +22,7 @@ from workbench.evaluation.stored_report import stored_report
 from workbench.evaluation.stored_runs import Columns, StoredResult
 from workbench.grading.grade import RunResult
 from workbench.grading.repeats import case_result, case_results, runs_by_case
+from workbench.grading.run_summary import RunSummary
 from workbench.history.editing import add_grading
 from workbench.history.history import History
 from workbench.history.records import HistoryError
@@ -136,6 +137,24 @@ def test_batches_are_compared_alike_from_columns_and_lists(kept: Path) -> None:
     assert found == batch_diff(*lists) and {change.kind for change in found.changes} == {"broke", "fixed"}
     assert [(each.count, each.pairs) for each in found.tests.values()] == [(2, ())]
     assert RunTable(before) == before and [*before[1:3]] == [*before][1:3]
+
+
+def test_comparing_batches_makes_no_row_and_the_figures_of_each_run_twice(
+    kept: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with History(kept) as history:
+        sides = [history.runs(number) for number in (1, 2)]
+    made: list[int] = []
+    figures_at = RunTable.figures_at
+
+    def counted(runs: RunTable, index: int) -> RunSummary | None:
+        made.append(index)
+        return figures_at(runs, index)
+
+    monkeypatch.setattr(RunTable, "at", None)
+    monkeypatch.setattr(RunTable, "figures_at", counted)
+    found = batch_diff(*(side.figures for side in sides), unfinished=(sides[0].unfinished, sides[1].unfinished))
+    assert found.compared and len(made) == 2 * sum(len(side.figures) for side in sides)
 
 
 def test_a_regrade_that_breaks_off_leaves_nothing(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:

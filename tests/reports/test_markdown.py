@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from tests.reports.markdown import tables
-from workbench.analysis.batch_diff import BatchDiff, CaseChange
+from workbench.analysis.batch_diff import BatchDiff, CaseChange, CaseSide
 from workbench.history.records import SuiteRef
 from workbench.reports.batch_diff import markdown_lines
 from workbench.reports.markdown import code, table, text, text_table
@@ -44,10 +44,11 @@ def test_a_word_that_github_would_make_a_link_or_a_picture_of_is_code(word: str)
 
 
 def test_nothing_in_what_changed_between_two_batches_is_live() -> None:
-    change = CaseChange("broke", "s.toml", "a", LIVE, LIVE, None, None, LIVE)
+    side = CaseSide("s.toml", LIVE, "failed", None, None, None, 0, 1, None, LIVE, (LIVE,))
+    change = CaseChange("new", "s.toml", "a", LIVE, LIVE, None, side)
     diff = BatchDiff((change,), compared=1, left_out=0, cases=1, models=frozenset({LIVE}))
     suites = {"s.toml": SuiteRef(1, "", "s.toml", "", LIVE, 1)}
     markdown = "\n".join(markdown_lines(diff, suites, title=LIVE, notes=[LIVE], with_model=True))
-    assert tables(markdown)[0][1:] == [["broke", f"{LIVE} › {LIVE}", LIVE, LIVE]]
+    assert tables(markdown)[0][1:] == [["new", f"{LIVE} › {LIVE}", LIVE, f"failed, only in the later batch: {LIVE}"]]
     html = MarkdownIt("commonmark").enable("table").render(markdown)
     assert "<img" not in html and "<a " not in html

@@ -25,7 +25,7 @@ from operator import itemgetter
 from types import MappingProxyType
 from typing import Literal
 
-from workbench.analysis.comparison import Cell, CellKey, placed_cells, runs_of_models, scores_differ
+from workbench.analysis.comparison import Cell, CellKey, cell_of, placed_cells, runs_of_models, scores_differ
 from workbench.analysis.deciders import CasesByDeciders, DecidedBy
 from workbench.analysis.paired import Paired, paired, together
 from workbench.dataclasses import dataclass
@@ -54,6 +54,7 @@ class CaseSide:
     model: str
     status: Status
     score: float | None
+    counted_score: float | None
     spread: float | None
     good: int
     graded: int
@@ -67,7 +68,8 @@ class CaseSide:
         if cell is None:
             return None
         reasons = tuple(dict.fromkeys(run.reason for run in cell.runs if run.reason))
-        came_to = cell.status, cell.score, cell.spread, cell.good, cell.graded, cell.latency_ms, cell.reason
+        scores = cell.score, cell.counted_score, cell.spread
+        came_to = cell.status, *scores, cell.good, cell.graded, cell.latency_ms, cell.reason
         return cls(cell.suite, cell.model, *came_to, reasons)
 
 
@@ -83,7 +85,10 @@ class CaseChange:
     model: str
     before: CaseSide | None
     after: CaseSide | None
-    sentence: str
+
+    @property
+    def sentence(self) -> str:
+        return _sentence(self.kind, self.before, self.after)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +151,7 @@ def batch_diff(
 
     as_later = {renamed.get(model, model): indices for model, indices in earlier.items()}
     planned = {*map(in_later, unfinished[0]), *unfinished[1]}
-    changes: list[tuple[tuple[int, int], CaseChange]] = []
+    changes: dict[ChangeKind, list[tuple[int, CaseChange]]] = {kind: [] for kind in KINDS}
     tests: dict[str, Paired] = {}
     decided, cases, compared, left_out = CasesByDeciders(), set[tuple[str, str]](), 0, 0
     for model in dict.fromkeys((*later, *as_later, *renamed.values())):
@@ -171,14 +176,14 @@ def batch_diff(
                     decided.add(place, key[:2], one, other)
                 elif not kinds:
                     left_out += 1
-            changes += (((KINDS.index(change.kind), place), change) for change in found)
+            for change in found:
+                changes[change.kind].append((place, change))
         if model in renamed.values() or (model in later and model in as_later):
             tests[model] = paired(_counted(old), _counted(new)).in_numbers
         del old, new  # before those of the next model are made
-    changes.sort(key=itemgetter(0))
     only_before, only_after = ((), ()) if across is not None else (tuple(sorted(then - now)), tuple(sorted(now - then)))
     return BatchDiff(
-        tuple(change for _, change in changes),
+        tuple(change for of_kind in changes.values() for _, change in sorted(of_kind, key=itemgetter(0))),
         compared,
         left_out,
         len(cases),
@@ -199,7 +204,7 @@ def _counted(cells: Mapping[CellKey, tuple[int, Cell]]) -> Iterator[Cell]:
     """Yields cells with the scores that count, as those of the later batch's suites."""
     for (suite, *_), (_, cell) in cells.items():
         if any(map(counts_zero, cell.runs)):
-            cell = replace(cell, runs=tuple(replace(run, score=counted_score(run)) for run in cell.runs))
+            cell = cell_of([replace(run, score=counted_score(run)) for run in cell.runs])
         yield cell if cell.suite == suite else replace(cell, suite=suite)
 
 
@@ -235,11 +240,10 @@ def _change(kind: ChangeKind, key: CellKey, before: Cell | None, after: Cell | N
     named = after or before
     assert named is not None
     suite, case_id, model = key
-    sentence = _sentence(kind, before, after)
-    return CaseChange(kind, suite, case_id, named.case_name, model, CaseSide.of(before), CaseSide.of(after), sentence)
+    return CaseChange(kind, suite, case_id, named.case_name, model, CaseSide.of(before), CaseSide.of(after))
 
 
-def _sentence(kind: ChangeKind, before: Cell | None, after: Cell | None) -> str:
+def _sentence(kind: ChangeKind, before: CaseSide | None, after: CaseSide | None) -> str:
     if before is None or after is None:
         there = after if before is None else before
         assert there is not None
@@ -258,7 +262,7 @@ def _sentence(kind: ChangeKind, before: Cell | None, after: Cell | None) -> str:
     return f"{then} → {now}{why}"
 
 
-def came_to(cell: Cell) -> str:
+def came_to(cell: Cell | CaseSide) -> str:
     """Returns status and score, and the good ones of several graded runs: `failed 0.50`, `passed 0.83 (2 of 3)`."""
     score = f" {decimals(cell.score)}" if cell.score is not None else ""
     share = f" ({cell.good} of {cell.graded})" if cell.graded > 1 else ""
@@ -269,5 +273,5 @@ def _score_text(score: float | None) -> str:
     return "nothing" if score is None else decimals(score)
 
 
-def _because(cell: Cell) -> str:
+def _because(cell: CaseSide) -> str:
     return f": {cell.reason}" if cell.reason and cell.status != "passed" else ""

@@ -7,7 +7,6 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
-from functools import cached_property
 from types import MappingProxyType
 
 from workbench.analysis.intervals import Interval, design_effect, mean_interval, student, wilson
@@ -31,29 +30,27 @@ SAME_SCORE = 0.005
 """Scores that differ by no more look the same to a person, who sees two digits."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Cell:
-    """One case with one model: its finished runs, at least one, in the order of the repeats."""
+    """One case with one model: its finished runs, at least one, in the order of the repeats, and what they come to by
+    the case's rule for repeats."""
 
     suite: str
     case_id: str
     case_name: str
     model: str
     runs: tuple[RunSummary, ...]
-
-    @cached_property
-    def _joined(self) -> Joined:
-        return joined(self.runs)
+    come_to: Joined
 
     @property
     def status(self) -> Status:
         """The status by the case's rule for repeats; without a graded run the worst one that ended them."""
-        return self._joined.status
+        return self.come_to.status
 
     @property
     def repeat_rule(self) -> RepeatRule:
         """The rule by which the runs are joined to one status."""
-        return self._joined.rule
+        return self.come_to.rule
 
     @property
     def cluster(self) -> tuple[str, str | None, str]:
@@ -64,9 +61,9 @@ class Cell:
     @property
     def score(self) -> float | None:
         """Mean over the graded runs, 0..1."""
-        return self._joined.score
+        return self.come_to.score
 
-    @cached_property
+    @property
     def counted_score(self) -> float | None:
         """Mean of the scores that count in gates and baselines."""
         counted = [counted_score(run) for run in self.runs if run.status in GRADED]
@@ -76,12 +73,12 @@ class Cell:
     @property
     def spread(self) -> float | None:
         """Population standard deviation of the scores."""
-        return self._joined.deviation
+        return self.come_to.deviation
 
     @property
     def reason(self) -> str | None:
         """Why the case did not pass, in one line, where its runs have one reason in common."""
-        return self._joined.reason
+        return self.come_to.reason
 
     @property
     def is_graded(self) -> bool:
@@ -93,12 +90,12 @@ class Cell:
         """Whether the case passed or was warned."""
         return self.status in GOOD
 
-    @cached_property
+    @property
     def good(self) -> int:
         """How many of the graded runs passed or were warned."""
         return sum(run.status in GOOD for run in self.runs)
 
-    @cached_property
+    @property
     def graded(self) -> int:
         """How many runs were graded."""
         return sum(run.status in GRADED for run in self.runs)
@@ -109,7 +106,7 @@ class Cell:
         broken = {run.status for run in self.runs} if self.is_graded else set[Status]()
         return next((status for status in BROKEN_OFF if status in broken), None)
 
-    @cached_property
+    @property
     def latency_ms(self) -> float | None:
         """Mean milliseconds of the model's answers over the graded runs whose time is known, without waits."""
         known = [run.latency_ms for run in self.runs if run.status in GRADED and run.latency_ms]
@@ -221,7 +218,7 @@ def cell_of(runs: Sequence[RunSummary]) -> Cell:
     """Returns the cell of runs of one case with one model, at least one, each of a different repeat."""
     ordered = tuple(sorted(runs, key=lambda run: run.repeat))
     latest = ordered[-1]
-    return Cell(latest.suite, latest.case_id, latest.case_name, latest.model, ordered)
+    return Cell(latest.suite, latest.case_id, latest.case_name, latest.model, ordered, joined(ordered))
 
 
 NO_GATES: Mapping[str, Gate] = MappingProxyType({})

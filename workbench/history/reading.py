@@ -80,8 +80,10 @@ class StoredRows:
         with self._at_one_moment(), as_history_errors(self.file):
             for row in self._cursor(statement, values):
                 try:
-                    with self._damage_of(f"a run of batch {row[1]}"):
+                    try:  # without a context manager, which takes its time for each run
                         run = self._run(columns.read(columns.RUN, row))
+                    except DAMAGE as error:
+                        raise self._damaged(f"a run of batch {row[1]}", error) from error
                 except DamagedError as error:
                     if damaged is None:
                         raise
