@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
+from itertools import zip_longest
 from pathlib import Path
 
 import pytest
@@ -29,7 +30,8 @@ from workbench.history.records import HistoryError
 from workbench.history.run_table import RunTable
 from workbench.reports import forms
 from workbench.reports.forms import forms_of
-from workbench.trajectory.trajectory import Trajectory
+from workbench.trajectory.messages import Usage
+from workbench.trajectory.trajectory import Round, Trajectory
 
 FORMS = forms_of("history show", beside=True)
 REPEATS = 4
@@ -71,23 +73,16 @@ def test_every_form_is_that_of_runs_in_memory(kept: Path, number: int) -> None:
             assert getattr(one, name) == getattr(other, name), name
 
 
-def test_ids_of_runs_come_out_of_columns_as_they_went_in(tmp_path: Path) -> None:
-    ids = [
-        "run-0",
-        "run-7",
-        "run-07",
-        "run-",
-        "run--1",
-        "run-1.3",
-        "run-\u0663",
-        "7",
-        f"run-{'9' * 18}",
-        f"run-{'9' * 5000}",
-    ]
+def test_odd_ids_and_counts_come_out_of_columns_as_they_went_in(tmp_path: Path) -> None:
+    ids = ["run-0", "run-07", "run-", "run--1", "run-1.3", "run-\u0663", "7", f"run-{'9' * 18}", f"run-{'9' * 5000}"]
+    counts = [None, Usage(), Usage(-1, 2), Usage(5, 1 << 63, 3, -4), Usage(10**30), Usage((1 << 63) - 1, 1, 2, 3)]
     columns = Columns(tmp_path / "history.sqlite3")
-    for run_id in ids:
-        columns.add(replace(result("passed", 1.0), run_id=run_id))
-    assert [run.run_id for run in columns.results] == ids
+    told = [Trajectory(id_, rounds=(Round(1, usage=usage),)) for id_, usage in zip_longest(ids, counts)]
+    runs = [replace(result("passed", 1.0, trajectory=each), run_id=each.run_id) for each in told]
+    for run in runs:
+        columns.add(run)
+    assert [(run.run_id, run.usage) for run in columns.results] == [(run.run_id, run.usage) for run in runs]
+    assert [run.usage for run in runs[: len(counts)]] == counts
 
 
 def test_of_stored_runs_a_few_are_in_memory(kept: Path) -> None:

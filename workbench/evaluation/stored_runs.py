@@ -39,6 +39,7 @@ _TOGETHER = tuple(name for name in (*KEPT, *FACTS) if name not in (*_NUMBERS, *_
 """All other figures: there are few combinations of them."""
 _TOKENS = ("input_tokens", "output_tokens", "cached_input_tokens", "reasoning_tokens")
 """The fields of `Usage`, in their order."""
+_MOST_TOKENS = (1 << 63) - 1
 
 
 class StoredResult(LazyResult):
@@ -66,6 +67,8 @@ class Columns:
         self._alone: tuple[Codes[Hashable], ...] = tuple(Codes() for _ in _ALONE)
         self._numbers = tuple(array("d") for _ in _NUMBERS)
         self._tokens = tuple(array("q") for _ in _TOKENS)
+        self._odd_usages: dict[int, Usage] = {}
+        """Those that columns cannot hold: a provider's counts may be nonsense."""
         self._run_numbers = array("q")
         self._run_ids: dict[int, str] = {}
         """Those that are no numbers."""
@@ -81,7 +84,10 @@ class Columns:
             value = getattr(result, name)
             column.append(_NOTHING if value is None else value)
         usage = result.usage
-        counts = (-1, 0, 0, 0) if usage is None else tuple(getattr(usage, name) for name in _TOKENS)
+        counts = (-1,) * len(_TOKENS) if usage is None else tuple(getattr(usage, name) for name in _TOKENS)
+        if usage is not None and not all(0 <= count <= _MOST_TOKENS for count in counts):
+            self._odd_usages[len(self)] = usage
+            counts = (-1,) * len(_TOKENS)
         for tokens, count in zip(self._tokens, counts, strict=True):
             tokens.append(count)
         numbered = _NUMBERED.fullmatch(result.run_id)
@@ -142,7 +148,7 @@ class Columns:
 
     def _usage(self, _: int, index: int) -> Usage | None:
         counts = [tokens[index] for tokens in self._tokens]
-        return None if counts[0] < 0 else Usage(*counts)
+        return self._odd_usages.get(index) if counts[0] < 0 else Usage(*counts)
 
 
 class StoredRuns(Columns, LazyRuns):
