@@ -220,6 +220,19 @@ def test_shards_of_different_plans_differ_in_what_is_asked(tmp_path: Path) -> No
     assert what_differs(one, small) == ["ids day 0 and day 2", "model other", "cases, repeats, variants or graders"]
 
 
+@pytest.mark.parametrize("settings", [None, '{"shard": ', b"\xff"], ids=["whole", "cut off", "bytes"])
+def test_a_shard_changes_nothing_in_what_runs_take(file: Path, settings: Any) -> None:
+    keep(file, 8, range(8), None)
+    with History(file) as history:
+        before = history.mean_latencies()
+    number = keep(file, 8, (0, 1), ShardRef(1, 4, 8, None), status="failed", at_ms=70)
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute("UPDATE runs SET latency_ms = 1000 WHERE batch = ?", (number,))
+        connection.execute("UPDATE batches SET settings = coalesce(?, settings) WHERE id = ?", (settings, number))
+    with History(file) as history:
+        assert before and history.mean_latencies() == before
+
+
 def test_a_file_that_is_no_history_with_shards_is_named(tmp_path: Path) -> None:
     other = tmp_path / "other.sqlite3"
     with closing(sqlite3.connect(other)) as connection, connection:

@@ -206,11 +206,11 @@ class History(StoredBatches):
 
     def mean_latencies(self) -> dict[tuple[str, str, str], float]:
         """Returns the mean latency of the finished runs of each case with each model, in milliseconds, by path of the
-        suite in its project, case and model. Shards of other batches that go on change nothing in it."""
+        suite in its project, case and model. Shards do not count, damaged ones neither: others may be made now."""
         statement = f"""
             SELECT path, case_id, model, avg(latency_ms) FROM runs JOIN suites ON suites.id = suite
             WHERE {_COUNTS} AND latency_ms >= 0 AND batch NOT IN (SELECT batch FROM plans JOIN batches
-                ON batches.id = batch WHERE json_extract(settings, '$.shard') IS NOT NULL)
+                ON batches.id = batch WHERE iif(json_valid(settings), json_extract(settings, '$.shard') IS NOT NULL, 1))
             GROUP BY path, case_id, model"""
         wanted = {"path": columns.text, "case_id": columns.text, "model": columns.text, "mean": columns.number}
         rows = self._rows("the latencies of runs", wanted, statement, ())
