@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import os
 import platform
+import signal
 import socket
 import sys
 import threading
@@ -364,6 +365,32 @@ async def test_a_worker_of_this_machine_that_nobody_watches_is_started_again(
     monkeypatch.setattr(local, "START_ATTEMPTS", 1)
     with pytest.raises(ClusterError, match=r"local:1 .* did not start, tried 1 times: ModuleNotFoundError: No module"):
         await dask.DaskCluster(cluster_address("local:1")).open()
+
+
+@pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 400 Bad request\r\n\r\n"])
+async def test_what_answers_and_is_no_scheduler_is_said_in_time(monkeypatch: pytest.MonkeyPatch, answer: bytes) -> None:
+    async def answering(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(answer)
+
+    monkeypatch.setattr(dask, "CONNECT_TIMEOUT_S", 1.0)
+    async with await asyncio.start_server(answering, "127.0.0.1") as server:
+        cluster = dask.DaskCluster(cluster_address(f"tcp://127.0.0.1:{server.sockets[0].getsockname()[1]}"))
+        with pytest.raises(ClusterError, match=r"what answers there is not a dask scheduler \(it s"):
+            await cluster.open()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_cluster_that_does_not_answer_is_given_up_on_a_signal(tmp_path: Path, number: signal.Signals) -> None:
+    (tmp_path / "weather.toml").write_text(WEATHER, encoding="utf-8")
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        where = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
+        patient = "import workbench.evaluation.cluster.dask as dask\ndask.CONNECT_TIMEOUT_S = 600.0\n"
+        running = CommandLine(tmp_path).start("run", "weather.toml", "--cluster", where, first=patient)
+        with silent.accept()[0] as connection:
+            assert connection.recv(1)
+            running.send_signal(number)
+            _, complaints = running.communicate()
+    assert running.wait() == 130 and complaints == "interrupted\nnothing was run\n"
 
 
 async def test_stopping_stops_the_runs_of_all_workers_and_of_portions_that_are_on_their_way(

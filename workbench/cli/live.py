@@ -94,7 +94,13 @@ def run_live(
     live = Live()
     # What the caller ignores stays ignored: under nohup a hang-up is no reason to stop.
     handled = [number for number in _ENDING if signal.getsignal(number) is not signal.SIG_IGN]
-    before = {number: signal.signal(number, lambda number, _: events.put(_Signalled(number))) for number in handled}
+    signals: list[_Signalled] = []
+
+    def take_signal(number: int, _frame: object) -> None:
+        signals.append(_Signalled(number))
+        events.put(signals[-1])
+
+    before = {number: signal.signal(number, take_signal) for number in handled}
     runtime = Runtime(
         events.put,
         plan.program,
@@ -113,7 +119,7 @@ def run_live(
     try:
         with printing_to(errors), closing(runtime):
             live.outcome.begin()
-            name = runtime.start(plan, approval, record=record)
+            name = runtime.start(plan, approval, record=record, given_up=lambda: bool(signals))
             if from_history and plan.history is not None and (handle := runtime.handle_of(name)) is not None:
                 live.outcome.results.read_from(plan.history, handle)
             if watcher is not None:

@@ -23,9 +23,9 @@ from workbench.config.models import ConfigError
 from workbench.config.program import Program
 from workbench.dataclasses import dataclass
 from workbench.evaluation.approval import Approval, needs
-from workbench.evaluation.exit_codes import INFRASTRUCTURE, USAGE
+from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, USAGE
 from workbench.evaluation.options import RunOptions
-from workbench.evaluation.plan import ClusterError, Notice, Plan, PlanError
+from workbench.evaluation.plan import ClusterError, GivenUpError, Notice, Plan, PlanError
 from workbench.evaluation.planning import plan
 from workbench.grading.grade import RunResult
 from workbench.history.records import HistoryError, ResumedBy
@@ -168,7 +168,7 @@ def make_allowed(
         plan.abandon()
         for problem in (*error.problems, "nothing was run"):
             warn(problem, program.secrets)
-        return INFRASTRUCTURE
+        return INTERRUPTED if isinstance(error, GivenUpError) else INFRASTRUCTURE
     if recordings is not None and recordings.problem is not None:
         live.recorded = False
         warn(recordings.problem, program.secrets)

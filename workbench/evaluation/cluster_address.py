@@ -6,7 +6,7 @@ from __future__ import annotations
 from workbench.dataclasses import dataclass
 from workbench.late_patterns import late_pattern
 
-_SCHEDULER = late_pattern(r"(tcp|tls)://[^\s/@]+:\d{1,5}")
+_SCHEDULER = late_pattern(r"(?:tcp|tls)://[^\s/@]+:(\d{1,5})")
 _LOCAL = "local:"
 MOST_WORKERS = 512
 
@@ -31,7 +31,7 @@ def cluster_address(text: str) -> ClusterAddress:
         if number.isdecimal() and 1 <= int(number) <= MOST_WORKERS:
             return ClusterAddress(text, int(number))
         raise ValueError(f"a local cluster has 1 to {MOST_WORKERS} workers, as in local:8, not {number!r}")
-    if _SCHEDULER.fullmatch(text):
+    if (match := _SCHEDULER.fullmatch(text)) is not None and 0 < int(match[1]) < 65536:
         return ClusterAddress(text)
     raise ValueError(
         f"a cluster is local:N or the address of a dask scheduler, such as tcp://scheduler:8786, not {text!r}"

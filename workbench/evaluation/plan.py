@@ -55,6 +55,10 @@ class ClusterError(Exception):
         self.problems = problems
 
 
+class GivenUpError(ClusterError):
+    """Somebody wanted to wait no longer until a cluster can make the runs of a plan; nothing was run."""
+
+
 @dataclass(frozen=True, slots=True)
 class FinishedRun:
     """A run that is over, its case, and where it stands in the plan of its batch, from 0. There is no case where the

@@ -135,6 +135,7 @@ class Runtime:
         listener: BatchListener | None = None,
         record: Recordings | None = None,
         until: Until = "end",
+        given_up: Callable[[], bool] = lambda: False,
     ) -> str:
         """Begin a batch and return its name at once. Each run ends in one `RunDone`, the batch in one `BatchDone`.
 
@@ -143,12 +144,14 @@ class Runtime:
         `until` is how far they go before they are held, where somebody can answer (`asks`).
 
         Raises HistoryError when a batch that is resumed is running already, here or elsewhere, and when it cannot be
-        written, and ClusterError when the plan's cluster cannot make its runs. Blocks for that.
+        written, and ClusterError when the plan's cluster cannot make its runs. Blocks for that; a cluster is waited for
+        until it is `given_up` (GivenUpError).
         """
         name = f"batch-{next(self._batch_numbers)}"
         events = self._hears_events or record is not None or listener is not None
         crew = self._crew(plan, approval, events=events)
-        members = self._engine.submit(crew.open()).result() if crew is not None else frozenset[str]()
+        opening = None if crew is None else self._engine.submit(crew.open_unless(given_up))
+        members = frozenset[str]() if opening is None else opening.result()
         try:
             recorder = self._history_recorder(plan, approval.specs)
         except BaseException:

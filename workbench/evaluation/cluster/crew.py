@@ -14,11 +14,11 @@ from workbench.batches.plan import PlannedRun
 from workbench.config.finding import Finder
 from workbench.engine.retries import RetryPolicy
 from workbench.evaluation.approval import Approval
-from workbench.evaluation.cluster.dask import DaskCluster, UnreachableError
+from workbench.evaluation.cluster.dask import CLOSE_TIMEOUT_S, DaskCluster, UnreachableError
 from workbench.evaluation.cluster.messages import SILENCE_S, Errand, FromWorker, Portion, RunRef, SuiteText, ToWorker
 from workbench.evaluation.cluster.vouching import approved_things, samples_of
 from workbench.evaluation.cluster_address import cluster_address
-from workbench.evaluation.plan import ClusterError, Plan
+from workbench.evaluation.plan import ClusterError, GivenUpError, Plan
 from workbench.grading.packed import pickled
 from workbench.suite.disk import absolute
 
@@ -28,6 +28,8 @@ ENLIST_TIMEOUT_S = 120.0
 ASK_WITHIN_S = 30.0
 """How long is waited for the first worker that can be asked: those that were there may all have ended just now."""
 ASK_AGAIN_S = 0.5
+GIVEN_UP_S = 0.1
+"""How often is looked whether nobody waits any more."""
 END_TIMEOUT_S = 3.0
 """How long a worker may take to close servers and connections."""
 
@@ -65,6 +67,16 @@ class Crew:
     def ref(self, run: PlannedRun) -> RunRef:
         """What stands for a run on its way."""
         return RunRef.of(run, self._suites[run.file.path])
+
+    async def open_unless(self, given_up: Callable[[], bool]) -> frozenset[str]:
+        """`open`, until nobody waits for it any more: raises GivenUpError then."""
+        opening = asyncio.create_task(self.open())
+        while not (await asyncio.wait([opening], timeout=GIVEN_UP_S))[0]:
+            if given_up():
+                opening.cancel()
+                await asyncio.wait([opening], timeout=CLOSE_TIMEOUT_S)
+                raise GivenUpError("interrupted")
+        return await opening
 
     async def open(self) -> frozenset[str]:
         """Start or reach the cluster, and ask all workers whether they can make the runs. Returns their addresses.

@@ -101,11 +101,13 @@ class DaskCluster:
     async def _connect(self) -> None:
         from distributed import Client, Security
 
-        if self._address.text.startswith("tls:") and not Security().get_connection_args("client")["ssl_context"]:
+        connecting = Security().get_connection_args("client")
+        if self._address.text.startswith("tls:") and not connecting["ssl_context"]:
             raise ValueError(
                 "dask has no certificates for tls: name them in its settings, distributed.comm.tls, in a file such as "
                 "~/.config/dask/tls.yaml"
             )
+        await _ask_for_scheduler(self._address.text, connecting)
         client = Client(self._address.text, asynchronous=True, timeout=CONNECT_TIMEOUT_S, set_as_default=False)
         self._client = await self._open.enter_async_context(client)
         for _ in range(int(WORKERS_TIMEOUT_S / 0.2)):
@@ -169,6 +171,35 @@ class DaskCluster:
 def _imported() -> None:
     importlib.import_module("distributed")
     quiet_logs()
+
+
+async def _ask_for_scheduler(address: str, connecting: dict[str, Any]) -> None:
+    """Have a dask scheduler answer at an address, in bounded time: dask's own client waits for an answer without end.
+    Raises OSError where nobody is there, and ValueError where it is somebody else."""
+    from distributed.comm.core import CommClosedError, connect
+    from distributed.core import send_recv
+
+    why = "it says nothing"
+    try:
+        # Connecting has its own time-out, an OSError that is said as such; what comes after it has none.
+        async with asyncio.timeout(CONNECT_TIMEOUT_S * 1.1):
+            comm = await connect(address, timeout=CONNECT_TIMEOUT_S, **connecting)
+            try:
+                who = (await send_recv(comm, op="identity"))["type"]
+            finally:
+                comm.abort()
+        if who == "Scheduler":
+            return
+        why = f"it is a {who}"
+    except (CommClosedError, TimeoutError):
+        pass
+    except OSError:
+        raise
+    except Exception:  # noqa: BLE001 (whatever dask makes of bytes that are not meant for it, MemoryError for one)
+        why = "it speaks another language"
+    raise ValueError(
+        f"what answers there is not a dask scheduler ({why}): give the address that 'dask scheduler' shows as it starts"
+    )
 
 
 def _said(error: Exception) -> str:
