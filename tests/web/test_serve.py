@@ -232,9 +232,16 @@ async def test_the_server_ends_its_visitors_with_itself(program: Program) -> Non
 
 @pytest.mark.parametrize(
     ("script", "why"),
-    [("exit 2", "It did not start"), ("echo __GANGLION__; exit 1", "It failed"), ("echo __GANGLION__", "It was quit.")],
+    [
+        ("exit 2", "It did not start"),
+        ("echo what; read _", "It did not start"),
+        ("echo __GANGLION__; exit 1", "It failed"),
+        ("echo __GANGLION__", "It was quit."),
+    ],
 )
-async def test_a_page_is_told_why_its_app_ended(script: str, why: str) -> None:
+async def test_a_page_is_told_why_its_app_ended(script: str, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    # It would take the exit code from asyncio, which complains on the terminal.
+    monkeypatch.setattr(subprocess.Popen, "send_signal", lambda *_: pytest.fail("asks for the exit code"))
     told: asyncio.Queue[bytes] = asyncio.Queue()
     visitor = Visitor(App(("sh", "-c", script), os.environ), write=told.put, write_text=print, close=told.put)  # type: ignore[arg-type]
     await visitor.start(80, 24)
@@ -247,10 +254,13 @@ async def test_a_page_is_told_why_its_app_ended(script: str, why: str) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--read-only", "--trust"], "--read-only runs nothing"),
+        (["--read-only", "--trust"], "--read-only runs nothing: leave out --trust\n"),
         (["--host", "0.0.0.0"], "say --without-tls"),
+        (["--host", "0.0.0.0", "--port", "0"], "'ssh -L 8765:127.0.0.1:8765 HOST'"),
+        (["--host", "nohost.invalid"], "there is no such address or name"),
         (["--public-url", "https://a.example/x"], "an address without a path"),
-        (["--port", "65536"], "a port from 0 to 65535"),
+        (["--port", "65536"], "a number from 0 to 65535\n"),
+        (["--port", "abc"], "a number from 0 to 65535\n"),
     ],
 )
 def test_what_cannot_be_served_is_said(words: list[str], said: str, program: Program) -> None:

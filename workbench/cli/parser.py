@@ -161,8 +161,8 @@ def natural(text: str) -> int:
     return number_from(text, 1)
 
 
-def number_from(text: str, least: int) -> int:
+def number_from(text: str, least: int, most: int = 999_999_999) -> int:
     """A number that is not absurdly large."""
-    if not text.isdecimal() or len(text) > 9 or int(text) < least:
-        raise argparse.ArgumentTypeError(f"write a number from {least} to 999999999")
+    if not text.isdecimal() or len(text) > 9 or not least <= int(text) <= most:
+        raise argparse.ArgumentTypeError(f"write a number from {least} to {most}")
     return int(text)

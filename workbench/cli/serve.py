@@ -169,14 +169,20 @@ def _may_be_shown(arguments: argparse.Namespace, models: ModelOptions) -> bool:
 
 def _obstacle(arguments: argparse.Namespace) -> str | None:
     """Return why nothing can be served like this, if so."""
+    try:
+        socket.getaddrinfo(arguments.host, arguments.port)
+    except (OSError, UnicodeError):
+        return f"--host {arguments.host}: there is no such address or name; without --host, it is 127.0.0.1"
     if not _only_here(arguments) and not arguments.without_tls:
+        port = arguments.port or PORT
         return (
             f"--host {arguments.host} lets other machines in, and nothing would encrypt what is typed and shown. Reach"
-            f" this machine by a tunnel ('ssh -L {arguments.port}:127.0.0.1:{arguments.port} HOST', and no --host), put"
-            " a proxy with TLS in front (--public-url), or say --without-tls"
+            f" this machine by a tunnel ('ssh -L {port}:127.0.0.1:{port} HOST', and no --host), put a proxy with TLS in"
+            " front (--public-url), or say --without-tls"
         )
-    if arguments.read_only and (arguments.record is not None or arguments.trust):
-        return "--read-only runs nothing: leave out --record and --trust"
+    idle = ["--record"] * (arguments.record is not None) + ["--trust"] * arguments.trust
+    if arguments.read_only and idle:
+        return f"--read-only runs nothing: leave out {' and '.join(idle)}"
     return None
 
 
@@ -203,10 +209,7 @@ def _settings(arguments: argparse.Namespace) -> Settings:
 
 
 def _port(text: str) -> int:
-    number = number_from(text, 0)
-    if number > 65535:
-        raise argparse.ArgumentTypeError("write a port from 0 to 65535")
-    return number
+    return number_from(text, 0, 65535)
 
 
 def _minutes(text: str) -> float:

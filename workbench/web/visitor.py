@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import signal
 import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -101,8 +102,9 @@ class Visitor(AppService):
         if process is None or task is None:
             return
         if process.returncode is None:
-            with suppress(ProcessLookupError):  # it has ended just now
-                process.terminate()
+            # Not `process.terminate`: it would take the exit code of one that has just ended from who waits for it.
+            with suppress(ProcessLookupError):
+                os.kill(process.pid, signal.SIGTERM)
         try:
             # What it still writes is read, so that nothing holds it up.
             await asyncio.wait_for(asyncio.shield(process.wait()), ENDING_S)
