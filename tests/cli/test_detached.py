@@ -122,7 +122,7 @@ def test_a_batch_is_listed_stopped_resumed_and_killed(program: Program) -> None:
     with Server(answering(gate)) as server:
         program.write("workbench.toml", MODEL.format(url="http://127.0.0.1:9"))
         models = ["--model", "held", "--base-url", f"{server.url}/v1", "--param", 'stop=["an end"]']
-        assert program.run(*WORDS, *models[2:], "--detach").returncode == 0
+        assert program.run(*WORDS, *models[2:], "--detach", "--quiet").stdout == "1\n"
         listed = program.run("batches", "--format", "json")
         report = json.loads(listed.stdout)
         jsonschema.validate(report, SCHEMA)
@@ -160,7 +160,14 @@ def test_a_batch_is_listed_stopped_resumed_and_killed(program: Program) -> None:
     ("words", "why"),
     [
         (("--no-history",), "is kept in a history: leave out --no-history"),
-        (("--format", "json"), "--format json goes to a terminal that --detach leaves behind"),
+        (
+            ("--format", "json"),
+            "write it to a file with -o FILE, or ask for it with 'workbench attach --format json'\n",
+        ),
+        (
+            ("--format", "jsonl"),
+            "--format jsonl goes to a terminal that --detach leaves behind: write it to a file with -o FILE\n",
+        ),
         (("--break", "error"), "--detach is about the report of 'workbench run', and --break opens the app"),
         (("--case", "none"), "there is no case 'none'"),
     ],

@@ -4,8 +4,10 @@ workers die."""
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import platform
+import select
 import signal
 import socket
 import sys
@@ -365,6 +367,23 @@ async def test_a_worker_of_this_machine_that_nobody_watches_is_started_again(
     monkeypatch.setattr(local, "START_ATTEMPTS", 1)
     with pytest.raises(ClusterError, match=r"local:1 .* did not start, tried 1 times: ModuleNotFoundError: No module"):
         await dask.DaskCluster(cluster_address("local:1")).open()
+
+
+def test_a_program_that_is_killed_leaves_no_folder_of_its_workers(tmp_path: Path) -> None:
+    (tmp_path / "weather.toml").write_text(HEAD + SLOW, encoding="utf-8")
+    (temporary := tmp_path / "tmp").mkdir()
+    program = CommandLine(tmp_path, {"TMPDIR": str(temporary)})
+    assert program.run("run", "weather.toml", "--cluster", "local:1", "--detach").returncode == 0
+    (batch,) = json.loads(program.run("batches", "--format", "json").stdout)["batches"]
+    of_it = Path(f"/proc/{batch['process']}/task").glob("*/children")
+    children = [int(child) for task in of_it for child in task.read_text().split()]
+    (keeper,) = (child for child in children if b"workbench keeper" in Path(f"/proc/{child}/cmdline").read_bytes())
+    assert list(temporary.glob("workbench-*"))
+    ends = os.pidfd_open(keeper)
+    os.kill(batch["process"], signal.SIGKILL)
+    assert select.select([ends], [], [], 60)[0]
+    os.close(ends)
+    assert not list(temporary.iterdir())
 
 
 @pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 400 Bad request\r\n\r\n"])

@@ -24,6 +24,7 @@ from workbench.evaluation.options import RunOptions
 from workbench.evaluation.plan import Plan
 from workbench.grading.packed import pickled
 from workbench.history.records import ResumedBy
+from workbench.reports.forms import forms_of
 from workbench.suite.numerals import counted
 
 if TYPE_CHECKING:
@@ -84,6 +85,9 @@ def detached(job: Job, *, trust: bool, frozen: bool = False) -> int:
     if not isinstance(answer, Begun):
         return answer.exit_code
     assert plan.history is not None
+    if job.output.quiet:
+        write(f"{answer.batch}\n")
+        return OK
     option = history_option(plan.history)
     write(
         f"batch {answer.batch} goes on without this terminal: {counted(len(plan.runs), 'run')}, process {answer.pid}\n"
@@ -99,10 +103,10 @@ def _why_not(job: Job) -> str | None:
     if job.plan.history is None:
         return "a batch that goes on without a terminal is kept in a history: leave out --no-history"
     if output.file is None and output.form not in (None, "text"):
-        return (
-            f"--format {output.form} goes to a terminal that --detach leaves behind: write it to a file with -o FILE, "
-            "or ask 'workbench attach' for it, which has --format too"
-        )
+        instead = "leave it out" if output.form == "github" else "write it to a file with -o FILE"
+        if output.form in forms_of("compare" if job.command == "compare" else "run", beside=True):
+            instead += f", or ask for it with 'workbench attach --format {output.form}'"
+        return f"--format {output.form} goes to a terminal that --detach leaves behind: {instead}"
     try:
         socket_folder(job.plan.program.folders)
     except AttachError as error:

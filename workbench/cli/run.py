@@ -168,7 +168,8 @@ def add_detach_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--detach",
         action="store_true",
-        help="return once the batch has begun, which goes on without this terminal: 'workbench attach' shows it",
+        help="return once the batch has begun, which goes on without this terminal: 'workbench attach' shows it; with "
+        "--quiet, print its number alone",
     )
 
 

@@ -9,8 +9,9 @@ import logging
 import platform
 import pydoc
 import signal
-from collections.abc import Callable
-from contextlib import AsyncExitStack
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import AsyncExitStack, contextmanager
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -80,6 +81,7 @@ class DaskCluster:
         self._open.callback(signal.pthread_sigmask, signal.SIG_SETMASK, before)
         # dask imports from where it works, which is a folder that anybody may have made, unless it is told otherwise.
         own = self._open.enter_context(TemporaryDirectory(prefix="workbench-", ignore_cleanup_errors=True))
+        self._open.enter_context(_removed_if_killed(own))
         config = {**_CONFIG, "temporary-directory": own}
         at: dict[str, Any] = {"host": "127.0.0.1", "protocol": "tls://", "security": security, "dashboard": False}
         with dask.config.set(config):
@@ -166,6 +168,26 @@ class DaskCluster:
                 await self._open.aclose()
         except Exception:
             _logger.info("closing the cluster %s", self._address.text, exc_info=True)
+
+
+@contextmanager
+def _removed_if_killed(folder: str) -> Iterator[None]:
+    """Have a folder removed even if this program is killed, by a process that ends after it."""
+    # Nobody writes to it: its input ends with this program. Workers take a moment longer.
+    script = 'read -r _; sleep 1; rm -rf -- "$1"'
+    keeper = subprocess.Popen(
+        ["/bin/sh", "-c", script, "workbench keeper", folder],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        cwd="/",
+        start_new_session=True,
+    )
+    try:
+        yield
+    finally:
+        keeper.kill()
+        keeper.communicate()
 
 
 def _imported() -> None:
