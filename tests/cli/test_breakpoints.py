@@ -15,11 +15,8 @@ from tests.tui.in_terminal import Terminal
     ("words", "said"),
     [
         (("--break", "tol x"), "--break 'tol x': column 1: \"tol\" is not a kind of breakpoint (did you mean `tool`?)"),
-        (
-            ("--break", "error", "--format", "json"),
-            "--format is about the report of 'workbench run', and --break opens",
-        ),
-        (("--break", "error", "--quiet"), "--quiet is about the report of 'workbench run', and --break opens the app"),
+        (("--break", "error", "--format", "json"), "--format is for runs without the app, which --break opens"),
+        (("--break", "error", "--shard", "1/2"), "--shard is for runs without the app"),
         (("--break", "error", "--case", "nope"), "there is no case 'nope'"),
         (("--break", "error"), "the app cannot be shown: "),
         (

@@ -168,7 +168,7 @@ def test_a_batch_is_listed_stopped_resumed_and_killed(program: Program) -> None:
             ("--format", "jsonl"),
             "--format jsonl goes to a terminal that --detach leaves behind: write it to a file with -o FILE\n",
         ),
-        (("--break", "error"), "--detach is about the report of 'workbench run', and --break opens the app"),
+        (("--break", "error"), "--detach is for runs without the app, which --break opens"),
         (("--case", "none"), "there is no case 'none'"),
     ],
 )

@@ -43,7 +43,10 @@ def test_the_merged_batch_is_that_of_one_machine_with_its_gates_reports_and_base
     assert 'tests="2" failures="1"' in (program.folder / "r.xml").read_text()
     shown = program.run("history", "show", "now")
     assert "merged from 4 of 4 shards, plan monday" in shown.stdout
-    for which, why in (("mian", "there is no batch"), ("now", "batch 2 is of the plan that is merged")):
+    named = (
+        "is of the plan that is merged, and what was called now before it is not known: name another with --baseline"
+    )
+    for which, why in (("mian", "there is no batch"), ("2", "is of the plan that is merged: name"), ("now", named)):
         refused = program.run("history", "merge", "shards", "--baseline", which)
         assert (refused.returncode, refused.stdout) == (2, "")
         assert refused.stderr.startswith("nothing was merged: ") and why in refused.stderr
@@ -52,6 +55,9 @@ def test_the_merged_batch_is_that_of_one_machine_with_its_gates_reports_and_base
     assert "against the baseline #1 main" in again.stdout, "it takes the name only then"
     assert program.run("history", "show", "main").stdout.startswith("#2 main")
     assert again.returncode == 1, "the gate is missed still"
+    repeated = program.run("history", "merge", "shards", "--baseline", "main", "--name", "main", "-q")
+    assert "against the baseline #1 of" in repeated.stdout, "which was main before"
+    assert (repeated.returncode, "0 of them new" in repeated.stderr) == (1, True)
     easier = program.run("history", "merge", "shards", "--min-score", "0.2", "-q")
     assert easier.returncode == 0
 
@@ -77,11 +83,21 @@ def test_what_a_killed_shard_lacks_is_made_by_it_by_another_or_by_the_merged_bat
     running = program.start(*words, "--shard", "1/1", first=STUCK)
     read_until(running, 'get_weather(city="Bergen")')
     wait_until_one_is_kept(program, running)
+    meanwhile = program.run("history", "merge", "killed.sqlite3", "--no-report", "--name", "main")
+    assert meanwhile.stderr == (
+        "batch 1: merged from 1 of 1 shard, plan monday; 1 of 3 runs, 1 of them new\n"
+        "2 runs missing: merge again when no shard is running any more\n"
+        "shard 1/1, batch 1 of killed.sqlite3 is still running, and has 2 of its 3 runs to make\n"
+        "batch 1 is not called main yet: merge again with --name once no run is missing\n"
+    )
     running.send_signal(signal.SIGKILL)
     running.communicate()
     merged = program.run("history", "merge", "killed.sqlite3", "-q")
     assert merged.returncode == 130
-    assert "2 runs missing: merge what has them too, or 'workbench run --resume 1' makes them" in merged.stderr
+    assert (
+        "2 runs missing: merge its shards again when they are whole, or 'workbench run --resume 1' makes them"
+        in merged.stderr
+    )
     assert "shard 1/1, batch 1 of killed.sqlite3 lacks 2 of its 3 runs\n" in merged.stderr
     program.run("run", "--resume", "--history", "killed.sqlite3")
     merged = program.run("history", "merge", "killed.sqlite3", "-q")
@@ -108,6 +124,19 @@ def test_a_merged_batch_makes_what_no_shard_has_made(program: Program) -> None:
     assert "different results" not in late.stderr, "it came out alike"
     assert late.returncode == 1
     assert program.run("history", "merge", "shards", "--no-report").returncode == 0
+
+
+def test_shards_that_were_cut_differently_say_so(program: Program) -> None:
+    program.write("weather.toml", WEATHER + WRONG)
+    for which in ("1/2", "3/3"):
+        shard(program, which, "--repeats", "3")
+    merged = program.run("history", "merge", "shards", "--no-report")
+    assert merged.stderr == (
+        "batch 1: merged from 2 shards, plan monday; 4 of 6 runs, 4 of them new\n"
+        "2 runs missing: 'workbench run --resume 1' makes them\n"
+        "the runs were not shared out alike, 1 to several shards and 2 to none: all shards need the same N in --shard "
+        "I/N, and with --shard-by cost the same history\n"
+    )
 
 
 def test_shards_by_cost_in_one_history_become_one_batch_of_it(program: Program) -> None:

@@ -36,6 +36,12 @@ def test_a_scheduler_says_which_shard_this_is(variables: str, shard: tuple[int, 
         ("PARALLEL_SEQ=1 WORKBENCH_SHARDS=0", "it is '0': set WORKBENCH_SHARDS to the number of shards"),
         ("JOB_COMPLETION_INDEX=0", "set WORKBENCH_SHARDS to the number of shards"),
         ("SLURM_ARRAY_TASK_ID=9 SLURM_ARRAY_TASK_COUNT=3 SLURM_ARRAY_TASK_MIN=1", "not numbered evenly"),
+        (
+            "JOB_COMPLETION_INDEX=20 WORKBENCH_SHARDS=20",
+            "no job 20 of 20, counted from 0, as JOB_COMPLETION_INDEX=20 and ",
+        ),
+        ("CI_NODE_INDEX=5 CI_NODE_TOTAL=4", "as CI_NODE_INDEX=5 and CI_NODE_TOTAL=4 say: correct them"),
+        ("CI_NODE_INDEX=0 CI_NODE_TOTAL=4", "no job 0 of 4, counted from 1"),
     ],
 )
 def test_what_no_scheduler_says_is_asked_for(variables: str, why: str) -> None:
@@ -69,7 +75,9 @@ def test_a_shard_makes_its_runs_and_decides_nothing(program: Program) -> None:
         ("--shard 2/4 --plan a --baseline 1", "shard 2/4 has only some of the runs"),
         ("--plan monday", "--plan is about shards: give --shard too"),
         ("--resume --shard 2/4", "--shard is settled by the batch"),
-        ("--shard 5/4", "must be such as 3/20"),
+        ("--shard 5/4", "there is no shard 5 of 4: write one of 1/4 to 4/4"),
+        ("--shard 5/0", "must be such as 3/20"),
+        ("--name x", "run gives a batch no name: 'workbench history name BATCH NAME' does"),
         ("--shard 1/4 --shard-by cost:none.sqlite3", "there is no history none.sqlite3"),
     ],
 )

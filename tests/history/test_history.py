@@ -101,10 +101,14 @@ def test_a_name_belongs_to_the_batch_that_got_it_last(tmp_path: Path, file: Path
     run_kept(tmp_path, file)
     run_kept(tmp_path, file)
     name_batch(file, 1, "good", nothing_said)
-    name_batch(file, 2, "good", nothing_said)
+    for _ in range(2):
+        name_batch(file, 2, "good", nothing_said)
     with History(file) as history:
-        assert history.batch("good").number == 2
-        assert history.batch("1").name is None
+        assert (history.batch("good").number, history.batch("good").named_after) == (2, 1)
+        assert (history.batch("1").name, history.batch("1").named_after) == (None, None)
+    name_batch(file, 2, "best", nothing_said)
+    with History(file) as history:
+        assert history.batch("best").named_after is None, "nothing was called best before"
     with pytest.raises(HistoryError, match="a name cannot be a number"):
         name_batch(file, 1, "12", nothing_said)
     with pytest.raises(HistoryError, match="there is no batch 7"):

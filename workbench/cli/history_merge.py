@@ -16,13 +16,15 @@ from workbench.evaluation.baseline import baseline_of_batch
 from workbench.evaluation.exit_codes import OK, USAGE
 from workbench.evaluation.report import Report
 from workbench.evaluation.stored_report import stored_report
-from workbench.history.editing import name_batch
+from workbench.history.editing import check_name, name_batch
 from workbench.history.history import History
 from workbench.history.merging import Merged, merge
 from workbench.history.records import BatchRow, HistoryError, OtherFileError
 from workbench.history.stored_shards import StoredShard, shards_in, what_differs
 from workbench.reports.baseline import FailOn
 from workbench.reports.history_batch import shard_lines
+from workbench.reports.history_list import merge_hint
+from workbench.reports.visible import one_line
 from workbench.suite.numerals import counted
 
 
@@ -51,9 +53,11 @@ def execute(options: Options, command: HistoryCommand) -> int:
     ):
         command.warn("--no-report decides nothing and writes nothing: leave it out, or the options of the report")
         return USAGE
+    if options.name is not None:
+        check_name(options.name)
     shards, is_whole = _shards(options, command)
     if options.baseline is not None:
-        _check_baseline(options.baseline, shards[0].uid, command)
+        options = replace(options, baseline=_baseline(options.baseline, shards[0].uid, command))
     merged = merge(command.file, shards, project_folder(Path(), command.program.environment.home), command.warn)
     for why in (*merged.kept, *merged.damaged):
         command.warn(why)
@@ -66,7 +70,10 @@ def execute(options: Options, command: HistoryCommand) -> int:
             command.warn(line)
         damaged: list[str] = []
         report = None if options.no_report else _report(history, batch, options, command, damaged)
-        if options.name is not None:  # the baseline may have lost that name to it, and is known by now
+        if options.name is not None and batch.missing:
+            again = "merge again with --name once no run is missing"
+            command.warn(f"batch {batch.number} is not called {one_line(options.name)} yet: {again}")
+        elif options.name is not None:
             name_batch(command.file, merged.number, options.name, command.warn)
         if report is None:
             return OK if is_whole and not merged.damaged else USAGE
@@ -77,16 +84,24 @@ def execute(options: Options, command: HistoryCommand) -> int:
     return report.exit_code if is_whole and not damaged else USAGE
 
 
-def _check_baseline(which: str, uid: str, command: HistoryCommand) -> None:
-    """Raises HistoryError where the batch to compare with is not there, or is itself what is merged."""
+def _baseline(which: str, uid: str, command: HistoryCommand) -> str:
+    """The number of the batch to compare with. Where it was asked for by a name that an earlier merge gave to what is
+    merged, it is the batch that had this name before. Raises HistoryError where there is none."""
     try:
         with command.history() as history:
-            number = history.batch(which).number
-        own = shards_in(command.file)
+            batch = history.batch(which)
+            if all((each.number, each.uid) != (batch.number, uid) for each in shards_in(command.file)):
+                return f"#{batch.number}"
+            before = history.batches_of([batch.named_after]) if batch.named_after and which == batch.name else ()
     except HistoryError as error:
         raise HistoryError(f"nothing was merged: {error}") from error
-    if any((each.number, each.uid) == (number, uid) for each in own):
-        raise HistoryError(f"nothing was merged: batch {number} is of the plan that is merged, and no baseline of it")
+    if before:
+        return f"#{batch.named_after}"
+    called = f", and what was called {which} before it is not known" if which == batch.name else ""
+    raise HistoryError(
+        f"nothing was merged: batch {batch.number} is of the plan that is merged{called}: name another with "
+        f"--baseline, or leave it out; 'workbench history list{history_option(command.file)}' lists all"
+    )
 
 
 def _shards(options: Options, command: HistoryCommand) -> tuple[list[StoredShard], bool]:
@@ -115,9 +130,6 @@ def _shards(options: Options, command: HistoryCommand) -> tuple[list[StoredShard
             f"nothing was merged: these are shards of several plans: {listed}; the first two differ in {apart}; choose "
             f"one, as with --plan {first.uid[:8]}, or give the files of one plan"
         )
-    for shard in chosen:
-        if shard.goes_on:
-            command.warn(f"{shard} is still running: merge it again when it is over")
     return chosen, is_whole
 
 
@@ -141,11 +153,17 @@ def _lines(batch: BatchRow, merged: Merged, option: str) -> Iterator[str]:
     come = f"{over:,} of {counted(batch.planned, 'run')}, {merged.taken:,} of them new"
     yield f"batch {batch.number}: {''.join(shard_lines(batch))}; {come}"
     if batch.missing:
-        yield (
-            f"{counted(batch.missing, 'run')} missing: merge what has them too, or "
-            f"'workbench run --resume {batch.number}{option}' makes them"
-        )
+        ways = [merge_hint(batch)] if not merged.of_none else []
+        ways.append(f"'workbench run --resume {batch.number}{option}' makes them")
+        if merged.goes_on:  # resuming would make what is being made
+            ways = ["merge again when no shard is running any more"]
+        yield f"{counted(batch.missing, 'run')} missing: {', or '.join(filter(None, ways))}"
         yield from merged.unfinished
+        if merged.of_none:
+            yield (
+                f"the runs were not shared out alike, {merged.of_several:,} to several shards and {merged.of_none:,} "
+                "to none: all shards need the same N in --shard I/N, and with --shard-by cost the same history"
+            )
     yield from merged.named
     if merged.second:
         yield (

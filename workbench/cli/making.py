@@ -25,7 +25,7 @@ from workbench.dataclasses import dataclass
 from workbench.evaluation.approval import Approval, needs
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, USAGE
 from workbench.evaluation.options import RunOptions
-from workbench.evaluation.plan import ClusterError, GivenUpError, Notice, Plan, PlanError
+from workbench.evaluation.plan import ClusterError, GivenUpError, Notice, NotInstalledError, Plan, PlanError
 from workbench.evaluation.planning import plan
 from workbench.grading.grade import RunResult
 from workbench.history.records import HistoryError, ResumedBy
@@ -168,7 +168,7 @@ def make_allowed(
         plan.abandon()
         for problem in (*error.problems, "nothing was run"):
             warn(problem, program.secrets)
-        return INTERRUPTED if isinstance(error, GivenUpError) else INFRASTRUCTURE
+        return {GivenUpError: INTERRUPTED, NotInstalledError: USAGE}.get(type(error), INFRASTRUCTURE)
     if recordings is not None and recordings.problem is not None:
         live.recorded = False
         warn(recordings.problem, program.secrets)

@@ -48,6 +48,7 @@ def _ending_of(option: str, command: str) -> str | None:
 _ELSEWHERE = {
     ("compare", "--shard"): "compare has no shards: give --shard to 'workbench run' with all models, put the shards "
     "together with 'workbench history merge', and then 'workbench compare --resume BATCH' compares the models",
+    ("run", "--name"): "run gives a batch no name: 'workbench history name BATCH NAME' does when it is over",
     ("validate", "--trust"): "validate starts, imports and asks nothing, so it needs no --trust: leave it out",
 }
 """What people expect that a command has, and what to do instead."""

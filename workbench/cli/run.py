@@ -116,7 +116,7 @@ def execute(arguments: argparse.Namespace) -> int:
     )
 
 
-_OF_REPORTS = (
+_WITHOUT_APP = (
     ("format", "--format"),
     ("output", "--output"),
     ("report", "--report"),
@@ -142,9 +142,9 @@ def _open_at_breakpoints(arguments: argparse.Namespace) -> int:
     from workbench.cli.breaking import open_at_breakpoints
     from workbench.cli.door import warn
 
-    for attribute, name in _OF_REPORTS:
+    for attribute, name in _WITHOUT_APP:
         if getattr(arguments, attribute) not in (None, False, []):
-            warn(f"{name} is about the report of 'workbench run', and --break opens the app: leave one of them out")
+            warn(f"{name} is for runs without the app, which --break opens: leave one of them out")
             return USAGE
     options = run_options(arguments, compares=False)
     return open_at_breakpoints(options, arguments.breakpoints, app_options(arguments)) if options else USAGE

@@ -378,7 +378,9 @@ def _shard(text: str) -> tuple[int, int] | str:
     index, _, of = text.partition("/")
     if text == "auto":
         return text
-    if not (index.isdecimal() and of.isdecimal()) or not 1 <= int(index) <= int(of):
+    if index.isdecimal() and of.isdecimal() and int(of) and not 1 <= int(index) <= int(of):
+        raise argparse.ArgumentTypeError(f"there is no shard {index} of {of}: write one of 1/{of} to {of}/{of}")
+    if not (index.isdecimal() and of.isdecimal()) or not int(of):
         raise argparse.ArgumentTypeError(f"must be such as 3/20, the third of 20, or auto, not {text!r}")
     return int(index), int(of)
 

@@ -58,11 +58,20 @@ def shard_in(environment: Mapping[str, str]) -> tuple[int, int]:
         first, step = _number(environment, "SLURM_ARRAY_TASK_MIN"), _number(environment, "SLURM_ARRAY_TASK_STEP", 1)
         number, odd = divmod(task - first, max(step, 1))
         if odd or not 0 <= number < count:
-            raise OptionsError("the tasks of this array are not numbered evenly: give --shard I/N and --plan ID")
+            raise OptionsError(
+                f"the tasks of this array are not numbered evenly, as SLURM_ARRAY_TASK_ID={task}, _MIN={first}, "
+                f"_STEP={step} and _COUNT={count} say: give --shard I/N and --plan ID"
+            )
         return number + 1, count
     for name, total, first in _SCHEDULERS:
         if name in environment:
-            return _number(environment, name) - first + 1, _number(environment, total)
+            number, count = _number(environment, name), _number(environment, total)
+            if not first <= number < first + count:
+                raise OptionsError(
+                    f"--shard auto: there is no job {number} of {count}, counted from {first}, as {name}={number} and "
+                    f"{total}={count} say: correct them, or give --shard I/N"
+                )
+            return number - first + 1, count
     raise OptionsError(
         "--shard auto finds no number of a job: it knows arrays of Slurm, parallel jobs of GitLab, CircleCI and "
         "Buildkite, indexed jobs of Kubernetes and GNU parallel; give --shard I/N"

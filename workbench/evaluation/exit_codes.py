@@ -5,9 +5,9 @@ OK = 0
 QUALITY_MISSED = 1
 """A case failed, or a gate or `--min-score` was missed."""
 USAGE = 2
-"""Wrong usage, a suite with problems, missing trust, or no case selected."""
+"""Wrong usage, a suite with problems, missing trust, an extra that is not installed, or no case selected."""
 INFRASTRUCTURE = 3
-"""Some run ended in an infrastructure error; wins over `QUALITY_MISSED`."""
+"""Some run ended in an infrastructure error, or that prevented all runs; wins over `QUALITY_MISSED`."""
 READER_GONE = 141
 """Whoever read the output has closed it, as `| head` does; the same code as for a program that SIGPIPE ends."""
 INTERRUPTED = 130

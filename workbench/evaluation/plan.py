@@ -59,6 +59,10 @@ class GivenUpError(ClusterError):
     """Somebody wanted to wait no longer until a cluster can make the runs of a plan; nothing was run."""
 
 
+class NotInstalledError(ClusterError):
+    """What a cluster needs is not installed here."""
+
+
 @dataclass(frozen=True, slots=True)
 class FinishedRun:
     """A run that is over, its case, and where it stands in the plan of its batch, from 0. There is no case where the

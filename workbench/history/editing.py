@@ -22,7 +22,7 @@ from workbench.history.database import (
 )
 from workbench.history.packing import grading_text, packed_outcome
 from workbench.history.reading import values_in
-from workbench.history.records import HistoryError
+from workbench.history.records import NAMED_AFTER, HistoryError
 from workbench.history.run_packing import metrics_text
 
 RUNS_AT_ONCE = 500
@@ -32,16 +32,29 @@ PAGES_AT_ONCE = 1_000
 _WITHOUT_BATCH = f"{values_in('runs', 'batch')} AND batch NOT IN (SELECT id FROM batches)"
 
 
-def name_batch(file: Path, number: int, name: str | None, say: Say) -> None:
-    """Give a batch a name, which any other batch loses, or none. A name is one line and not a number."""
-    if name is not None and (not name.strip() or name != name.strip() or name.removeprefix("#").isdecimal()):
+def check_name(name: str) -> None:
+    """Raise HistoryError unless it can be the name of a batch: one line, and not a number."""
+    if not name.strip() or name != name.strip() or name.removeprefix("#").isdecimal():
         raise HistoryError(f"a batch cannot be called {name!r}: a name cannot be a number or begin with a space")
-    if name is not None and not name.isprintable():
+    if not name.isprintable():
         raise HistoryError(f"a batch cannot be called {name!r}: a name is one line of text")
+
+
+def name_batch(file: Path, number: int, name: str | None, say: Say) -> None:
+    """Give a batch a name, which any other batch loses, or none. Its settings keep from which one it took the name."""
+    if name is not None:
+        check_name(name)
     with _changing(file, say) as connection:
+        had_it = connection.execute("SELECT id FROM batches WHERE name = ?", (stored(name),)).fetchone()
+        connection.execute(_NAMED_AFTER, (*(had_it or (None,)), number, stored(name)))
         connection.execute("UPDATE batches SET name = NULL WHERE name = ?", (stored(name),))
         if not connection.execute("UPDATE batches SET name = ? WHERE id = ?", (stored(name), number)).rowcount:
             raise HistoryError(f"there is no batch {number} in {file}")
+
+
+_NAMED_AFTER = f"""UPDATE batches
+    SET settings = json_patch(settings, json_object('{NAMED_AFTER}', ?))
+    WHERE id = ? AND name IS NOT ? AND CASE WHEN json_valid(settings) THEN json_type(settings) = 'object' END"""
 
 
 def add_grading(

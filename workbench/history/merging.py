@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import field
 from datetime import UTC, datetime
@@ -23,7 +23,7 @@ from workbench.history.database import Say, as_history_errors, open_for_writing,
 from workbench.history.outline import Outline
 from workbench.history.packing import unpacked
 from workbench.history.reading import DAMAGE
-from workbench.history.records import HistoryError, MergedShards, count_name
+from workbench.history.records import NAMED_AFTER, HistoryError, MergedShards, count_name
 from workbench.history.rows import insert_suite, write_plan
 from workbench.history.stored_shards import PLANNED, StoredShard, reading
 from workbench.suite.numerals import counted
@@ -44,6 +44,12 @@ _FOUND = ("place", *_ASKED, *_FIGURES)
 _READERS: Mapping[str, columns.Reader] = {
     name: columns.RUN.get(name, columns.text) for name in _FOUND if name not in ("case_id", "model")
 }
+_TO_MAKE = "CREATE TEMP TABLE to_make (place INTEGER PRIMARY KEY, shard TEXT NOT NULL, is_of_several INTEGER DEFAULT 0)"
+"""The runs that some of the shards were to make."""
+_ALSO_TO_MAKE = """INSERT INTO to_make (place, shard) VALUES (?, ?)
+    ON CONFLICT DO UPDATE SET is_of_several = is_of_several OR shard <> excluded.shard"""
+_UNEVEN = """SELECT (SELECT count(*) FROM to_make WHERE is_of_several),
+    count(*) FILTER (WHERE place NOT IN (SELECT place FROM to_make)) FROM runs WHERE batch = ?"""
 _LACKS = "count(*) FILTER (WHERE status IS NULL OR status = 'stopped')"
 
 
@@ -51,7 +57,9 @@ _LACKS = "count(*) FILTER (WHERE status IS NULL OR status = 'stopped')"
 class Merged:
     """What merging came to. `number` is the batch in the history, `taken` how many results are new in it; `second`
     counts runs of which there was another result already, and some of them are `named`. `unfinished` says which shards
-    have not made all of their runs, `kept` which stay in the history beside it, and `damaged` what was left out."""
+    have not made all of their runs, `kept` which stay in the history beside it, and `damaged` what was left out.
+    `goes_on` tells that some shard is still running. Where all shards were merged at once, `of_several` counts runs
+    that more than one of them was to make, and `of_none` those that none was."""
 
     number: int = 0
     taken: int = 0
@@ -61,6 +69,9 @@ class Merged:
     kept: list[str] = field(default_factory=list)
     damaged: list[str] = field(default_factory=list)
     programs: set[str] = field(default_factory=set)
+    goes_on: bool = False
+    of_several: int = 0
+    of_none: int = 0
 
     def add(self, other: Merged) -> None:
         """Add what merging another shard into the batch came to."""
@@ -72,9 +83,10 @@ class Merged:
         self.kept += other.kept
         self.damaged += other.damaged
         self.programs |= other.programs
+        self.goes_on |= other.goes_on
 
 
-def merge(target: Path, shards: Iterable[StoredShard], here: Path, say: Say) -> Merged:
+def merge(target: Path, shards: Sequence[StoredShard], here: Path, say: Say) -> Merged:
     """Merge shards of one plan into one batch of a history. Shards of that very history are taken out of it once all
     that they have is in the batch. Suites are those of the project `here` where they are not where the shard had them.
 
@@ -82,6 +94,7 @@ def merge(target: Path, shards: Iterable[StoredShard], here: Path, say: Say) -> 
     """
     merged = Merged()
     with as_history_errors(target), closing(open_for_writing(target, say)) as connection:
+        connection.execute(_TO_MAKE)
         for shard in shards:
             if shard.ref is None and shard.file.resolve() == target.resolve():
                 continue  # the batch itself
@@ -90,6 +103,9 @@ def merge(target: Path, shards: Iterable[StoredShard], here: Path, say: Say) -> 
                     merged.add(_Merging(connection, target, source, shard, here).merge())
                 except DAMAGE as error:
                     merged.damaged.append(f"{shard} is damaged: {error}")
+        given = MergedShards(None, tuple({(each.ref.index, each.ref.of) for each in shards if each.ref is not None}))
+        if given.shards and not given.missing and not merged.damaged:
+            merged.of_several, merged.of_none = connection.execute(_UNEVEN, (merged.number,)).fetchone()
     return merged
 
 
@@ -113,13 +129,14 @@ class _Merging:
     def merge(self) -> Merged:
         """Merge it wholly or, where it raises, not at all."""
         wanted = "started_at, program, settings, name, suites, outline"
-        row = next(self._read(f"SELECT {wanted} {PLANNED} AND id = ?", self._shard.number), None)
+        shard = self._shard
+        row = next(self._read(f"SELECT {wanted} {PLANNED} AND id = ?", shard.number), None)
         if row is None:
             raise ValueError("it is not there any more")
         started_at, program, settings, name = map(columns.text, (*row[:3], row[3] or ""))
         outline = unpacked(row[5])
         of_source = _ids(row[4])
-        planned, lacks = next(self._read(f"SELECT count(*), {_LACKS} FROM runs WHERE batch = ?", self._shard.number))
+        planned, lacks = next(self._read(f"SELECT count(*), {_LACKS} FROM runs WHERE batch = ?", shard.number))
         merged = self._merged
         with self._claimed_own() as own, transaction(self._target), ExitStack() as claims:
             number, of_target = self._batch(started_at, program, parsed_json(settings), outline, of_source)
@@ -127,18 +144,26 @@ class _Merging:
             if taken is None:
                 raise HistoryError(f"batch {number} is running in another program: stop it there, or wait")
             claims.callback(taken.release)
+            if shard.ref is not None:
+                wanted = "place FROM runs WHERE batch = ? AND typeof(place) = 'integer'"
+                places = self._read(f"SELECT {wanted}", shard.number)
+                self._target.executemany(_ALSO_TO_MAKE, ((place, str(shard.ref)) for (place,) in places))
             self._runs(number, dict(zip(of_source, of_target, strict=True)))
             self._gradings(number)
             self._end(number, started_at)
             if own and not (name or merged.second or merged.damaged):
-                self._target.execute("DELETE FROM batches WHERE id = ?", (self._shard.number,))
+                self._target.execute("DELETE FROM batches WHERE id = ?", (shard.number,))
             elif own:
                 why = f"it is called {name!r}" if name else "not all that it has could be merged"
-                merged.kept.append(f"{self._shard} stays beside it: {why}")
+                merged.kept.append(f"{shard} stays beside it: {why}")
         merged.number = number
         merged.programs.add(program)
-        if lacks and self._shard.ref is not None:
-            merged.unfinished.append(f"{self._shard} lacks {lacks:,} of its {counted(planned, 'run')}")
+        some = f"{lacks:,} of its {counted(planned, 'run')}"
+        if lacks and shard.goes_on:
+            merged.goes_on = True
+            merged.unfinished.append(f"{shard} is still running, and has {some} to make")
+        elif lacks and shard.ref is not None:
+            merged.unfinished.append(f"{shard} lacks {some}")
         return merged
 
     def _read(self, statement: str, *values: int) -> Iterator[tuple[Any, ...]]:
@@ -182,7 +207,8 @@ class _Merging:
             there["merged"] = MergedShards(merged.plan_id, tuple(sorted({*merged.shards, *shards}))).settings
             self._target.execute("UPDATE batches SET settings = ? WHERE id = ?", (compact_json(there), number))
             return number, _ids(suites)
-        settings.pop("shard", None)
+        for of_shard in ("shard", NAMED_AFTER):
+            settings.pop(of_shard, None)
         settings["merged"] = MergedShards(self._shard.plan_id, shards).settings
         return self._begin(started_at, program, settings, Outline.read(outline), of_source)
 

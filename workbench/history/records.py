@@ -234,6 +234,10 @@ class BatchPart:
         return self.cases == self.suite.cases
 
 
+NAMED_AFTER = "named_after"
+"""In the settings of a batch: the number of the batch that lost its name to it."""
+
+
 @dataclass(frozen=True, slots=True)
 class BatchRow:
     """A batch in the list of batches. `number` identifies it, and so does `name` if a person has given one. `ended_at`
@@ -265,6 +269,12 @@ class BatchRow:
     def merged(self) -> MergedShards | None:
         """From which shards of a plan it was merged, if it was."""
         return MergedShards.of_batch(self.settings)
+
+    @property
+    def named_after(self) -> int | None:
+        """The number of the batch that lost its name to this one."""
+        number = self.settings.get(NAMED_AFTER)
+        return number if type(number) is int else None
 
     @property
     def min_score(self) -> float | None:

@@ -126,8 +126,9 @@ def why_missing(batch: BatchRow) -> str:
 
 
 def merge_hint(batch: BatchRow) -> str:
-    """Returns how a merged batch comes to what it lacks, beside running that; empty for any other batch."""
-    if batch.merged is None:
+    """Returns how a merged batch comes to what it lacks, beside running that; empty for any other batch, and for
+    one whose shards are parts of different numbers."""
+    if batch.merged is None or batch.merged.of is None:
         return ""
     return "merge the other shards too" if batch.merged.missing else "merge its shards again when they are whole"
 

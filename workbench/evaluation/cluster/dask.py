@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from workbench.evaluation.cluster_address import ClusterAddress
-from workbench.evaluation.plan import ClusterError
+from workbench.evaluation.plan import ClusterError, NotInstalledError
 from workbench.version import __version__
 
 _logger = logging.getLogger(__name__)
@@ -57,7 +57,7 @@ class DaskCluster:
         try:
             await asyncio.to_thread(_imported)
         except ImportError as error:
-            raise ClusterError(NOT_INSTALLED) from error
+            raise NotInstalledError(NOT_INSTALLED) from error
         try:
             await (self._start() if self._address.is_local else self._connect())
         except (OSError, TimeoutError, RuntimeError, ValueError, TypeError) as error:
