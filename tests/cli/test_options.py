@@ -6,6 +6,7 @@ import argparse
 import json
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -135,6 +136,30 @@ def test_a_mistyped_word_is_answered_with_the_near_one(program: Program, typed: 
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(answer)
     assert done.stderr.count("\n") == 1
+
+
+def test_paths_may_stand_on_both_sides_of_an_option_and_the_words_of_a_command_may_not() -> None:
+    arguments = parser_of("validate").parse_args(["a", "--format", "text", "b", "c", "--audit", "d"])
+    assert arguments.paths == ["a", "b", "c", "d"]
+    assert parser_of("mcp").parse_args(["--trust", "a"]).paths == [Path("a")]
+    for command, words in (("record", ["a", "--listen", "b", "c"]), ("schema", ["suite", "d"])):
+        with pytest.raises(SystemExit):
+            parser_of(command).parse_args(words)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            ["batches", "--stop"],
+            "expected one argument, the number or name of a batch: 'workbench batches' lists those",
+        ),
+        (["history", "export", "41", "json", "-o", "x"], "workbench history export: error: unrecognized arguments: "),
+    ],
+)
+def test_the_command_that_was_meant_is_explained(words: list[str], said: str, program: Program) -> None:
+    done = program.run(*words)
+    assert done.returncode == 2 and said in done.stderr, done.stderr
 
 
 def test_what_looks_like_a_path_or_is_one_is_no_mistyped_command(program: Program) -> None:

@@ -164,6 +164,17 @@ def test_a_terminal_that_cannot_move_its_cursor_is_spared() -> None:
     assert drawn.written() == ""
 
 
+def test_room_is_left_for_what_a_terminal_shows_of_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = Drawn()
+    drawn.bar.draw()
+    whole = len(drawn.written())
+    for free, is_whole in ((3, True), (2, False)):
+        drawn = Drawn()
+        monkeypatch.setattr(drawn.bar, "_columns", lambda free=free: whole + free)
+        drawn.bar.draw()
+        assert (len(drawn.written()) == whole) == is_whole
+
+
 def test_a_person_who_wants_ascii_gets_it() -> None:
     drawn = Drawn(WORKBENCH_ASCII="1")
     drawn.bar.draw()

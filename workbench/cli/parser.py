@@ -53,6 +53,15 @@ _ELSEWHERE = {
 }
 """What people expect that a command has, and what to do instead."""
 
+_HINTS = {
+    ("batches", "argument --stop: expected one argument"): ", the number or name of a batch: 'workbench batches' lists "
+    "those that run",
+}
+"""What is said after a complaint of argparse."""
+
+AS_WRITTEN = "-- COMMAND"
+"""The name of words that stand in one place: those of a command with options of its own."""
+
 USAGE_SHOWN_MAX = 4
 """A usage of more lines hides the error under it."""
 
@@ -77,7 +86,18 @@ class Parser(argparse.ArgumentParser):
             if (why := _ELSEWHERE.get((self.prog.partition(" ")[2], name))) is not None:
                 self.exit(USAGE, f"{why}\n")
             self._refuse_if_near("option", name, options)
-        return known, unknown
+        if unknown and not self._took_further_words(known, unknown):
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")  # here: a subparser shows its own usage
+        return known, []
+
+    def _took_further_words(self, known: argparse.Namespace, words: Sequence[str]) -> bool:
+        """Take words behind an option as more of those that stand in front of it, where there may be many."""
+        many = [action for action in self._get_positional_actions() if action.nargs in ("*", "+")]
+        if len(many) != 1 or many[0].metavar == AS_WRITTEN or any(word.startswith("-") for word in words):
+            return False
+        more = [self._get_value(many[0], word) for word in words]
+        setattr(known, many[0].dest, [*getattr(known, many[0].dest), *more])
+        return True
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if isinstance(action, argparse._SubParsersAction) and value not in action.choices:
@@ -90,6 +110,7 @@ class Parser(argparse.ArgumentParser):
             self.exit(USAGE, f"{without_keys(answer, self._words)}\n")
 
     def error(self, message: str) -> NoReturn:
+        message += _HINTS.get((self.prog.partition(" ")[2], message), "")
         usage = self.format_usage()
         if usage.count("\n") > USAGE_SHOWN_MAX:
             usage = f"usage: {self.prog} …  ('{self.prog} --help' lists all options)\n"

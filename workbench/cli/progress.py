@@ -75,8 +75,9 @@ class ProgressBar:
             self._looked_at_s, self._changed = now, False
             if self._mid_line:
                 return
-            # The last column stays free: written to, many terminals go on to the next line.
-            width = max(self._columns() - 1, 1)
+            # The last column stays free: written to, many terminals go on to the next line. So do two more, for the
+            # ^C that a terminal shows after the line.
+            width = max(self._columns() - 3, 1)
             line = progress_line(self._progress, now, width=width, paint=self._paint, only_ascii=self._only_ascii)
             if line != self._shown:
                 self._write(self._removal() + line)

@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from workbench.cli.parser import AS_WRITTEN
 from workbench.evaluation.exit_codes import OK, USAGE
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="be an MCP server on standard input and output: COMMAND, with all that passes written to --to",
     )
     parser.add_argument("--to", type=Path, metavar="FILE", help="where --server adds what it sees, as JSON lines")
-    parser.add_argument("command", nargs="*", metavar="-- COMMAND", help="the command of the MCP server")
+    parser.add_argument("command", nargs="*", metavar=AS_WRITTEN, help="the command of the MCP server")
 
 
 def execute(arguments: argparse.Namespace) -> int:
