@@ -31,11 +31,10 @@ _NUMBERED = late_pattern(r"run-(0|[1-9][0-9]{0,17})")
 """The ids that this program gives runs."""
 
 _NUMBERS = ("score", "cost_usd", "latency_ms", "loop_ms", "first_token_ms")
-_OF_CASE = ("case_id", "case_name")
-_ALONE = ("error", "reason", "metrics")
+_ALONE = ("case_id", "case_name", "error", "reason", "metrics")
 """Of these there may be many different ones."""
 _APART = ("run_id", "usage")
-_TOGETHER = tuple(name for name in (*KEPT, *FACTS) if name not in (*_NUMBERS, *_OF_CASE, *_ALONE, *_APART))
+_TOGETHER = tuple(name for name in (*KEPT, *FACTS) if name not in (*_NUMBERS, *_ALONE, *_APART))
 """All other figures: there are few combinations of them."""
 _TOKENS = ("input_tokens", "output_tokens", "cached_input_tokens", "reasoning_tokens")
 """The fields of `Usage`, in their order."""
@@ -63,7 +62,6 @@ class Columns:
     def __init__(self, file: Path) -> None:
         self._file, self._opened = file, threading.local()
         self._together: Codes[Hashable] = Codes()
-        self._of_case: Codes[Hashable] = Codes()
         self._alone: tuple[Codes[Hashable], ...] = tuple(Codes() for _ in _ALONE)
         self._numbers = tuple(array("d") for _ in _NUMBERS)
         self._tokens = tuple(array("q") for _ in _TOKENS)
@@ -77,7 +75,6 @@ class Columns:
     def add(self, result: RunResult) -> None:
         """Add the figures of a run."""
         self._together.append(tuple([getattr(result, name) for name in _TOGETHER]))
-        self._of_case.append(tuple([getattr(result, name) for name in _OF_CASE]))
         for codes, name in zip(self._alone, _ALONE, strict=True):
             codes.append(getattr(result, name))
         for column, name in zip(self._numbers, _NUMBERS, strict=True):
@@ -129,10 +126,6 @@ class Columns:
 
     def _of_all(self, position: int, index: int) -> Any:
         values: Any = self._together[index]
-        return values[position]
-
-    def _case_word(self, position: int, index: int) -> Any:
-        values: Any = self._of_case[index]
         return values[position]
 
     def _rare(self, position: int, index: int) -> Any:
@@ -239,7 +232,6 @@ def _known(find: Any, position: int) -> property:
 
 for _find, _names in (
     (Columns._of_all, _TOGETHER),
-    (Columns._case_word, _OF_CASE),
     (Columns._rare, _ALONE),
     (Columns._number, _NUMBERS),
     (Columns._run_id, ("run_id",)),
