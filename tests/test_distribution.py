@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -50,6 +51,13 @@ def test_bash_completes(shared: dict[str, str], tmp_path: Path, name: str, words
 def test_the_other_shells_know_every_command(shared: dict[str, str]) -> None:
     for place in ("zsh/site-functions/_workbench", "fish/vendor_completions.d/workbench.fish"):
         assert all(command in shared[f"share/{place}"] for command in COMMANDS)
+
+
+def test_the_page_names_the_files_that_there_are(shared: dict[str, str]) -> None:
+    page = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
+    named = re.findall(r"ENV/(share/[\w./-]+\w)", page)
+    assert len(named) == 4
+    assert all(any(f"{file}/".startswith(f"{place}/") for file in shared) for place in named)
 
 
 def test_the_man_page_has_every_command(shared: dict[str, str]) -> None:
