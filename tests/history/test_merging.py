@@ -165,6 +165,16 @@ def test_a_second_result_that_differs_is_counted_and_named_and_the_first_stays(f
         assert [run.figures.status for run in history.runs(1) if run.figures is not None] == ["passed", "error"]
 
 
+def test_runs_that_were_not_shared_out_alike_are_counted_once_all_shards_are_there(file: Path, tmp_path: Path) -> None:
+    source = tmp_path / "s.sqlite3"
+    for index, places in ((1, (0, 1)), (2, (1, 2)), (1, (0, 1))):
+        keep(source, 5, places, ShardRef(index, 2, 5))
+    one, two, again = shards_in(source)
+    for shards, uneven in (((one, again), (0, 0)), ((one, two, again), (1, 2))):
+        came = merged(file, *shards)
+        assert (came.of_several, came.of_none) == uneven
+
+
 def test_shards_in_the_history_itself_become_one_batch_of_it(file: Path) -> None:
     for index in (1, 2):
         keep(file, 5, places_in_turn(5, index, 2), ShardRef(index, 2, 5))
