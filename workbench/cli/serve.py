@@ -108,7 +108,7 @@ def execute(arguments: argparse.Namespace) -> int:
         write(f"{what} at\n\n    {address}/?token={settings.gate.token}\n\n")
         write("Whoever knows this address can use it. Ctrl+C ends the server and the apps of its visitors.\n")
         if not _only_here(arguments):
-            warn(_WITHOUT_TLS.format(port=address.rpartition(":")[2]))
+            warn(_WITHOUT_TLS.format(port=arguments.port or urlsplit(address).port or PORT))
 
     try:
         asyncio.run(AppServer(app, settings).run(ready))
