@@ -4,6 +4,7 @@ terminal back, and journals what is not saved."""
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import os
 import signal
 import sys
@@ -89,6 +90,9 @@ async def fuzz_in_process(folder: Path, seed: int, operations: list[Deed]) -> No
         stays = app.app.is_running and not app.app.is_ending and not app.app.leaving._leaving
         dirty = app.app.main.open_suites.dirty if stays else ()  # who left was asked about them
         unsaved = {suite.path.resolve(): suite.document.text for suite in dirty}
+    for journal in (folder / "state" / "drafts").glob("*"):
+        with journal.open() as locked:  # by a server, too, from when it is forked until it is executed
+            fcntl.flock(locked, fcntl.LOCK_EX)
     drafts = Drafts(folder / "state" / "drafts")
     left = {draft.path.resolve(): draft.text for draft in drafts.left_behind([suites, Path()]).drafts}
     drafts.close()
