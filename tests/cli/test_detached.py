@@ -135,6 +135,7 @@ def test_a_batch_is_listed_stopped_resumed_and_killed(program: Program) -> None:
             "batch #1 has stopped: 0 of 2 runs are over",
             (go_on := f"to resume: workbench run --resume 1 {shlex.join(models)}"),
         ]
+        assert f"{go_on.removeprefix('to resume: ')}' runs them" in program.run("history", "show", "1").stdout
         looked = program.run("attach", "1")
         assert looked.returncode == 130 and "stopping; finished runs are kept" in looked.stderr
         asked = len(server.requests)  # it may have been stopped before the second one

@@ -212,6 +212,13 @@ def test_old_runs_are_graded_by_what_is_expected_today_beside_what_they_were(pro
     assert "batch 3 was never regraded" in complaint(program, "show", "3", "--grading", "1")
 
 
+def test_what_was_skipped_stays_skipped_when_it_is_graded_again(program: Program) -> None:
+    program.write("weather.toml", RIGHT.replace('name = "Nowhere"', 'name = "Nowhere"\nskip = "not now"'))
+    program.run("run", "weather.toml", "--model", "offline")
+    assert "no grade changed" in said(program, "regrade", "4")
+    assert "2 cases: 1 passed, 0 failed, 1 skipped" in said(program, "show", "4", "--grading", "1")
+
+
 def test_what_cannot_be_graded_again_is_said(program: Program) -> None:
     asks_otherwise = RIGHT.replace("city of Berlin?", "town of Berlin?")
     program.write(

@@ -94,6 +94,8 @@ def test_the_password_in_an_address_is_secret_everywhere_and_a_plain_word_only_b
     secrets = Secrets()
     secrets.guess("DATABASE_URL", "postgres://app:s3cr%3Dt-pw@db.test/shop")
     secrets.guess("LOCAL_URL", "postgres://postgres:postgres@localhost/db")
+    secrets.add_passwords("shop", "https://app:${SHOP_TOKEN}@shop.test")
+    assert secrets.redact("Bearer ${SHOP_TOKEN}") == "Bearer ${SHOP_TOKEN}"
     assert (
         secrets.redact("at db.test with s3cr%3Dt-pw or s3cr=t-pw") == "at db.test with $DATABASE_URL or $DATABASE_URL"
     )

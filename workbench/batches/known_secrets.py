@@ -68,7 +68,11 @@ def written_out(file: SuiteFile, secrets: Secrets) -> Iterator[str]:
         for place, value in _leaves(tomllib.loads(text)):
             if (without := secrets.redacted(value)) is not value:
                 found = True
-                yield _way_out(f"{file.path}:{file.positions.line(place)} ({written(place)})", str(value), str(without))
+                where = f"{file.path}:{file.positions.line(place)} ({written(place)})"
+                if place[-1] == "url":  # in which no variable is filled in
+                    yield f"{where} holds a secret: give it in headers, as ${{NAME}}"
+                else:
+                    yield _way_out(where, str(value), str(without))
     for number, line in enumerate(() if found else text.splitlines(), start=1):
         if (shown := secrets.redact(line)) is not line:
             found = True

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from workbench.cli.batch import deliver_report
 from workbench.cli.history_command import HistoryCommand
+from workbench.cli.making import models_again
 from workbench.cli.report_output import Output
 from workbench.config.history_file import history_option
 from workbench.config.project import project_folder
@@ -90,7 +91,7 @@ def _baseline(which: str, uid: str, command: HistoryCommand) -> str:
     try:
         with command.history() as history:
             batch = history.batch(which)
-            if all((each.number, each.uid) != (batch.number, uid) for each in shards_in(command.file)):
+            if all(each.uid != uid for each in shards_in(command.file, batch.number)):
                 return f"#{batch.number}"
             before = history.batches_of([batch.named_after]) if batch.named_after and which == batch.name else ()
     except HistoryError as error:
@@ -154,7 +155,8 @@ def _lines(batch: BatchRow, merged: Merged, option: str) -> Iterator[str]:
     yield f"batch {batch.number}: {''.join(shard_lines(batch))}; {come}"
     if batch.missing:
         ways = [merge_hint(batch)] if not merged.of_none else []
-        ways.append(f"'workbench run --resume {batch.number}{option}' makes them")
+        again = f"{batch.number}{models_again(batch.settings)}{option}"
+        ways.append(f"'workbench run --resume {again}' makes them")
         if merged.goes_on:  # resuming would make what is being made
             ways = ["merge again when no shard is running any more"]
         yield f"{counted(batch.missing, 'run')} missing: {', or '.join(filter(None, ways))}"

@@ -11,6 +11,7 @@ from workbench.batches.recorded import result_of_recording
 from workbench.batches.redacting import EventDoor, SuiteParts, shown_result
 from workbench.cli.door import json_report, lines_redacted
 from workbench.cli.history_command import HistoryCommand, grading_of, newest
+from workbench.cli.making import models_again
 from workbench.cli.report_output import Output
 from workbench.config.history_file import history_option
 from workbench.dataclasses import dataclass
@@ -93,7 +94,8 @@ def _show_batch(
 
     def lines(output: Output) -> Iterator[str]:
         paint, option = output.paint, history_option(command.file)
-        yield from head_lines(batch, gradings, grading, runs, option, going=going, width=output.width, paint=paint)
+        resuming = f"{models_again(batch.settings)}{option}"
+        yield from head_lines(batch, gradings, grading, runs, resuming, going=going, width=output.width, paint=paint)
         yield from (paint(f"  {line}", "warn") for line in later_runs(batch, grading, runs, option))
         yield from ("", *totals_lines(batch, runs, paint))
         names = {str(suite.file): suite.name for suite in batch.suites}

@@ -37,6 +37,8 @@ _EVERYDAY = late_pattern(
 )
 """Words in names of a `.env` that hold no secret, unless the value begins like a key."""
 
+_REFERENCE = late_pattern(r"\$(?:\{\w+\}|[A-Z_][A-Z0-9_]*)")
+
 _WORD = late_pattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _TOKEN = late_pattern(r"(?<![\w-])[A-Za-z0-9_.-]{16,}")
 _SHORT_NUMBER = late_pattern(r"[+-]?\d{0,7}(\.\d*)?")
@@ -125,6 +127,11 @@ def passwords_in(text: str) -> Iterator[tuple[str, str]]:
 def is_plain_word(value: str) -> bool:
     """Returns whether a value is one word of letters."""
     return _PLAIN_WORD.fullmatch(value) is not None
+
+
+def is_reference(value: str) -> bool:
+    """Returns whether a value is the name of a variable, as `${NAME}` or `$NAME`."""
+    return _REFERENCE.fullmatch(value) is not None
 
 
 def forms_of(value: str) -> set[str]:

@@ -18,6 +18,7 @@ from workbench.config.finding import Finder
 from workbench.config.secret_values import (
     forms_of,
     is_plain_word,
+    is_reference,
     is_secret_by_look,
     is_secret_if_used,
     is_secret_of_file,
@@ -80,6 +81,8 @@ class Secrets:
         if "://" not in text:
             return
         for user, password in passwords_in(text):
+            if is_reference(password):
+                continue
             if is_plain_word(password) or not is_secret_if_used("PASSWORD", password):
                 self._remember({f"{user}:{password}@": f"{user}:${name}@"})
             else:

@@ -116,6 +116,8 @@ async def _regrade(run: RunToGrade, judges: RegradingJudges, functions: dict[Pat
     grant = judges.approval.grant(run.file.path)
     python = functions.setdefault(run.file.path, PythonFunctions(grant.code if grant is not None else None))
     recorded = run.recorded
+    if recorded.status == "skipped":  # it was never made
+        return replace(recorded, grading=planned.settings.grading)
     why_not = why_not_regraded(recorded, run.case, as_stored=run.file.path == run.recording.path)
     if why_not is not None:
         return replace(recorded, grading=planned.settings.grading, not_regraded=why_not)

@@ -20,6 +20,8 @@ from workbench.trajectory.messages import JsonValue
 PLANNED = "FROM batches JOIN plans ON batch = id WHERE uid IS NOT NULL"
 """The batches that have some runs of a plan, in SQL."""
 
+_SHARDS = f"SELECT id, uid, settings, ended_at {PLANNED} AND (? IS NULL OR id = ?) ORDER BY id"
+
 
 @dataclass(frozen=True)
 class StoredShard:
@@ -39,8 +41,9 @@ class StoredShard:
         return f"{which}batch {self.number} of {self.file}"
 
 
-def shards_in(file: Path) -> list[StoredShard]:
-    """Return the batches of a history that have runs of a plan, the oldest first. Raises HistoryError."""
+def shards_in(file: Path, only: int | None = None) -> list[StoredShard]:
+    """Return the batches of a history that have runs of a plan, the oldest first, or the `only` one of a number. Raises
+    HistoryError."""
     with as_history_errors(file):
         if not file.exists():
             raise HistoryError(f"there is no history {file}")
@@ -48,7 +51,7 @@ def shards_in(file: Path) -> list[StoredShard]:
         if connection is None:
             raise HistoryError(f"{file} has no batch: was {file.name}-wal, which belongs to it, left behind?")
         with closing(connection):
-            rows = connection.execute(f"SELECT id, uid, settings, ended_at {PLANNED} ORDER BY id").fetchall()
+            rows = connection.execute(_SHARDS, (only, only)).fetchall()
     found = []
     for number, uid, settings, ended_at in rows:
         try:

@@ -38,20 +38,20 @@ def head_lines(
     gradings: Sequence[Regrade],
     shown: Regrade | None,
     runs: Sequence[RunRow],
-    history: str,
+    options: str,
     *,
     going: bool,
     width: int,
     paint: Paint,
 ) -> Iterator[str]:
-    """Yields what a batch is, and its settings. `shown` is the regrade that is used, as in its `runs`, `history` the
-    option that commands need to find the batch, `going` whether some program is running it now."""
+    """Yields what a batch is, and its settings. `shown` is the regrade that is used, as in its `runs`, `options` are
+    those that resuming it needs, `going` is whether some program is running it now."""
     took = took_s(batch.started_at, batch.ended_at)
     took_text = f", took {seconds(took * 1000)}" if took is not None else ""
     yield f"{paint(called(batch), 'strong')}  {local_time(batch.started_at)}{took_text}"
     if missing := missing_text(batch, going=going):
         either = ", or" if merge_hint(batch) else ";"
-        resume = "" if going else f"{either} 'workbench {batch.resumed_by} --resume {batch.number}{history}' runs them"
+        resume = "" if going else f"{either} 'workbench {batch.resumed_by} --resume {batch.number}{options}' runs them"
         yield paint(f"  {missing}{one_line(resume)}", "warn")
     if batch.kind == "fork":
         yield f"  {FORK}: an experiment that counts for no case"
