@@ -67,6 +67,15 @@ async def test_the_tree_shows_results_of_before_with_their_age_until_a_run_repla
         assert "Last run" not in app.screen
 
 
+async def test_what_another_program_has_run_since_is_shown_when_everything_is_read_again(tmp_path: Path) -> None:
+    suites, history = before(tmp_path, Made(well("Movie night"), cases=("movie-night",)))
+    async with opened(suites, history=history) as app:
+        assert "0.00" not in rows(app)["Lights off"]
+        write_history(history, suites / "home.toml", BATCHES[0])
+        await app.press("f5")
+        await app.until(lambda: "0.00" in rows(app)["Lights off"])
+
+
 async def test_the_last_run_of_before_and_its_grades_are_opened_from_the_run_pane(tmp_path: Path) -> None:
     suites, history = before(tmp_path)
     async with opened(suites, size=(160, 24), live=True, history=history) as app:

@@ -12,13 +12,16 @@ from workbench.tui.tree.selection import Selection
 
 
 class SavingCommands:
-    """Saves the selected suite or all suites."""
+    """Saves the selected suite or all suites, and reads anew what others changed."""
 
-    def __init__(self, stage: Stage, selection: Selection, saver: Saver, reader: Reader) -> None:
+    def __init__(
+        self, stage: Stage, selection: Selection, saver: Saver, reader: Reader, read_results: Callable[[], object]
+    ) -> None:
         self._stage = stage
         self._selection = selection
         self._saver = saver
         self._reader = reader
+        self._read_results = read_results
         self.methods: dict[str, Callable[[], object]] = {
             "save": self._save,
             "save.all": lambda: saver.save_soon(selection.open_suites.dirty),
@@ -42,3 +45,4 @@ class SavingCommands:
     def _read_again(self) -> None:
         self._saver.put_off.clear()
         self._reader.read_soon()
+        self._read_results()

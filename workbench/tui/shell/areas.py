@@ -161,7 +161,7 @@ class Areas:
             EditingCommands(app, selection, main, case_pane, editor, services.reader.read_soon),
             FormCommands(lambda: case_pane.form, app.announce, lambda: self.methods["tree.new"]()),
             TomlCommands(app, selection, main, case_pane, editor),
-            SavingCommands(app, selection, services.saver, services.reader),
+            SavingCommands(app, selection, services.saver, services.reader, services.history_reader.read_again),
             ViewingCommands(app, main),
             of_program,
             tools,

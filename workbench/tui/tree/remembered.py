@@ -99,8 +99,8 @@ class RememberedResults:
 
 class HistoryReader:
     """Reads the last results of all open cases on a thread: after the first screen, when suites were saved or read
-    again, and when one that was never saved changed. `shown` is called once for each reading that brought something
-    new."""
+    again, when one that was never saved changed, and when asked to. `shown` is called once for each reading that
+    brought something new."""
 
     def __init__(
         self,
@@ -131,6 +131,12 @@ class HistoryReader:
     def follow(self, change: SuitesChanged) -> None:
         """Read again if other suites are open, or other versions of them."""
         if self._read is not None:
+            self._read_changed()
+
+    def read_again(self) -> None:
+        """Read what other programs have run since."""
+        if self._read is not None:
+            self._read = {}
             self._read_changed()
 
     def _read_changed(self) -> None:
