@@ -14,6 +14,7 @@ from workbench.checks.evaluate import EMPTY_CONTEXT, CheckContext, CheckVerdict,
 from workbench.dataclasses import dataclass
 from workbench.grading.assignment import MOST_PAIRS, best_pairing, large_pairing, pairs_in_turn
 from workbench.grading.candidates import NOT_ALL_COMPARED, Candidates
+from workbench.grading.critic_pairing import NO_OBJECT
 from workbench.grading.findings import argument_issue, extra_call, missing_call
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, Issue, Verdict
 from workbench.grading.matching import paired_in_turn
@@ -144,7 +145,9 @@ def _paired(
     def judged_on(row: int, column: int) -> _Compared:
         judged = known.get((row, column))
         if judged is None:
-            judged = known[row, column] = _compared(expected[row], calls[column], context)
+            broken = calls[column].is_broken and not first_call_for_all
+            compared = _without_object if broken else _compared
+            judged = known[row, column] = compared(expected[row], calls[column], context)
         return judged
 
     def score(row: int, column: int) -> float:
@@ -200,6 +203,7 @@ def _perfect(
     among = Candidates(
         [("", expected[row].args) for row in rows],
         [("", calls[column].arguments) for column in columns],
+        apart={place for place, column in enumerate(columns) if calls[column].is_broken},
         ask_outside=False,
     )
 
@@ -276,6 +280,13 @@ def _compared(expected: ExpectedCall, record: CallRecord, context: CheckContext)
         found.append((name, None, _FORBIDDEN, _NOTHING))
         entries += 1
     return _Compared(halves, entries, halves / (2 * entries) if entries else 1.0, found)
+
+
+def _without_object(expected: ExpectedCall, record: CallRecord, context: CheckContext) -> _Compared:
+    """Return the parameter score of a call whose arguments are no JSON object: each expected one earns nothing."""
+    verdict = CheckVerdict(0.0, False, NO_OBJECT)
+    found = [(name, check, verdict, _NOTHING) for name, check in (expected.args or {}).items() if not check.optional]
+    return _Compared(0, max(len(found), 1), 0.0, found)
 
 
 _FORBIDDEN = CheckVerdict(0.0, False, "this argument must not be given")

@@ -244,13 +244,14 @@ class ExecutionProgress:
 
 @dataclass(frozen=True, slots=True)
 class ResultReceived:
-    """The answer to a call, as the model will read it."""
+    """The answer to a call, as the model will read it. `code` is that of JSON-RPC where the server refused the call."""
 
     call_id: str
     content: str
     is_error: bool
     source: ResultSource
     latency_ms: float
+    code: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
