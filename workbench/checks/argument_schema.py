@@ -93,8 +93,9 @@ def _violations_of(error: ValidationError) -> Iterator[Violation]:
         if len(missing) == 1:
             yield Violation((*path, missing[0]), rule, _short(error.message))
             return
-    if rule == "additionalProperties" and isinstance(value, Mapping) and error.validator_value is False:
-        known = error.schema.get("properties", {})
+    schema = error.schema
+    if rule == "additionalProperties" and isinstance(value, Mapping) and isinstance(schema, Mapping):
+        known = schema.get("properties", {}) if error.validator_value is False else value
         extra = [name for name in value if name not in known and repr(name) in error.message]
         for name in extra:
             yield Violation((*path, name), rule, _short(f"{name!r} is not a property of the schema"))

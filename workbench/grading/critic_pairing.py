@@ -22,6 +22,7 @@ from workbench.grading.casting import by_arcade_casting, by_casting
 from workbench.grading.criteria import CallCritics, Critic
 from workbench.grading.grade import ArgumentVerdict, CallPairing, GradingError
 from workbench.grading.matching import paired_in_turn
+from workbench.grading.scoring import NO_OBJECT
 from workbench.grading.tool_names import ToolRegistry, normalised_name
 from workbench.suite.checks import Check, DateTime, Equals, Judged, Near, Similar, asks
 from workbench.suite.model import ANY_TOOL, ExpectedCall
@@ -55,10 +56,6 @@ def judge(
 _PEER_CRITICS = (Equals, Similar, Near, DateTime)
 
 _OF_ANOTHER_TOOL = CheckVerdict(0.0, False, "not judged, because another tool was called")
-
-
-NO_OBJECT = "the arguments are no JSON object"
-"""The outcome of a call that meets no expectation, whatever is expected of its arguments."""
 
 
 class CriticPairing:

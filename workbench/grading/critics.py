@@ -14,10 +14,10 @@ from functools import reduce
 from workbench.checks.evaluate import EMPTY_CONTEXT, CheckContext
 from workbench.grading.candidates import NOT_ALL_COMPARED
 from workbench.grading.criteria import CallCritics, critics_of
-from workbench.grading.critic_pairing import NO_OBJECT, CriticPairing
+from workbench.grading.critic_pairing import CriticPairing
 from workbench.grading.findings import findings
 from workbench.grading.grade import CallPairing, Grade, Verdict
-from workbench.grading.scoring import ROUNDING_SLACK, verdict_of
+from workbench.grading.scoring import NO_OBJECT, ROUNDING_SLACK, verdict_of
 from workbench.grading.tool_names import ToolRegistry, normalised_name, same_tool
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall
 from workbench.suite.numerals import counted

@@ -14,12 +14,11 @@ from workbench.checks.evaluate import EMPTY_CONTEXT, CheckContext, CheckVerdict,
 from workbench.dataclasses import dataclass
 from workbench.grading.assignment import MOST_PAIRS, best_pairing, large_pairing, pairs_in_turn
 from workbench.grading.candidates import NOT_ALL_COMPARED, Candidates
-from workbench.grading.critic_pairing import NO_OBJECT
 from workbench.grading.findings import argument_issue, extra_call, missing_call
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, Issue, Verdict
 from workbench.grading.matching import paired_in_turn
 from workbench.grading.requirements import missing_keywords
-from workbench.grading.scoring import PASS_SCORE, ROUNDING_SLACK, is_required
+from workbench.grading.scoring import NO_OBJECT, PASS_SCORE, ROUNDING_SLACK, is_required
 from workbench.suite.checks import Check
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall
 from workbench.suite.numerals import decimals
@@ -285,7 +284,9 @@ def _compared(expected: ExpectedCall, record: CallRecord, context: CheckContext)
 def _without_object(expected: ExpectedCall, record: CallRecord, context: CheckContext) -> _Compared:
     """Return the parameter score of a call whose arguments are no JSON object: each expected one earns nothing."""
     verdict = CheckVerdict(0.0, False, NO_OBJECT)
-    found = [(name, check, verdict, _NOTHING) for name, check in (expected.args or {}).items() if not check.optional]
+    found: list[tuple[str, Check | None, CheckVerdict, int | None]] = [
+        (name, check, verdict, _NOTHING) for name, check in (expected.args or {}).items() if not check.optional
+    ]
     return _Compared(0, max(len(found), 1), 0.0, found)
 
 

@@ -11,8 +11,9 @@ from workbench.authoring.form.tables import ABSENT, value_at
 from workbench.suite.model import GRADERS, ComparedBy, Gate, GatePer, RepeatRule
 from workbench.suite.problems import Place
 from workbench.suite.render import Table
-from workbench.suite.settings import Grading, InvalidArguments
+from workbench.suite.settings import Grading
 from workbench.suite.settings import Limits as LimitsInForce
+from workbench.suite.tables import InvalidArguments
 
 UNIT = Limits(0, 1)
 GATE_PER: tuple[str, ...] = get_args(GatePer)
