@@ -45,6 +45,7 @@ def parser_of_app(purposes: Mapping[str, str]) -> Parser:
 def add_app_options(parser: argparse.ArgumentParser) -> None:
     """On what the app opens, and how."""
     parser.add_argument("paths", nargs="*", metavar="PATH", help="suite files, folders that hold them, recordings")
+    parser.add_argument("--samples", action="store_true", help="the sample suites that are installed with Workbench")
     add_model_options(parser)
     add_judge_option(parser, "model that judges where a check names none")
     parser.add_argument("--record", type=Path, metavar="DIR", help="record every run into a file of its own")
@@ -86,7 +87,7 @@ class AppOptions:
 def app_options(arguments: argparse.Namespace) -> AppOptions:
     """The app's part of the arguments of a command that may open it."""
     return AppOptions(
-        paths=tuple(arguments.paths),
+        paths=tuple(_paths_of(arguments)),
         models=tuple(arguments.model),
         history=history_of(arguments, arguments.paths),
         record=arguments.record,
@@ -95,6 +96,12 @@ def app_options(arguments: argparse.Namespace) -> AppOptions:
         only_ascii=getattr(arguments, "ascii", False),
         read_only=getattr(arguments, "read_only", False),
     )
+
+
+def _paths_of(arguments: argparse.Namespace) -> list[str]:
+    from workbench.config.resources import bundled
+
+    return [*arguments.paths, *([str(bundled("sample_suites"))] if arguments.samples else [])]
 
 
 def show_app(options: AppOptions, program: Program, *, begin: Begin | None = None, left: WhenLeft | None = None) -> int:
