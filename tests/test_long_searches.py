@@ -53,7 +53,9 @@ def test_ctrl_c_ends_a_long_search_of_a_command(installed: Path, tmp_path: Path,
 
 
 def test_without_a_terminal_a_long_search_writes_one_line(installed: Path, tmp_path: Path) -> None:
-    said = Program(tmp_path).run("validate", str(installed), first=LONG.replace("CONDITION", "time.monotonic() < begun + 1.5"))
+    said = Program(tmp_path).run(
+        "validate", str(installed), first=LONG.replace("CONDITION", "time.monotonic() < begun + 1.5")
+    )
     assert said.returncode == OK
     assert said.stderr.count(f"found, searching {installed} (Ctrl+C stops the search)\n") == 1
 

@@ -162,7 +162,7 @@ def loaded(suites: SuitePath | LoadedSuite | Iterable[SuitePath | LoadedSuite]) 
 
 def holds_packages(folder: Path) -> bool:
     """Return whether a folder holds installed packages, whose suites are not the user's."""
-    return is_installed(folder.name, os.listdir(folder))
+    return is_installed(folder.name, {entry.name for entry in folder.iterdir()})
 
 
 def _read(path: SuitePath) -> Iterator[SuiteFile]:

@@ -15,7 +15,7 @@ from urllib.parse import SplitResult, urlsplit
 from workbench.cli.app import add_app_options
 from workbench.cli.app import execute as open_app
 from workbench.cli.model_options import model_options
-from workbench.cli.parser import history_to_read, natural, number_from
+from workbench.cli.parser import history_to_read, natural, number_from, paths_of
 from workbench.evaluation.exit_codes import OK, USAGE
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ def _may_be_shown(arguments: argparse.Namespace, models: ModelOptions) -> bool:
     from workbench.suite.numerals import counted
 
     program = program_in(user_folders(), os.environ, models)
-    paths: Sequence[Path] = [Path(path) for path in arguments.paths]
+    paths: Sequence[Path] = [Path(path) for path in paths_of(arguments)]
     try:
         if arguments.attach is not None:
             history = history_to_read(arguments, arguments.paths)

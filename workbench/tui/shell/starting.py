@@ -123,9 +123,7 @@ class Starting:
             chosen = last_models(app.memory, workspace, models)
         return (workspace, chosen, *services.breakpoints.find(workspace.roots[0]))
 
-    def _opened(
-        self, search: Search, workspace: Workspace, models: tuple[str, ...], breakpoints: Breakpoints
-    ) -> None:
+    def _opened(self, search: Search, workspace: Workspace, models: tuple[str, ...], breakpoints: Breakpoints) -> None:
         app, services = self._app, self._app.services
         services.selection.models = models
         if self._begin is not None:
