@@ -22,35 +22,36 @@ class Searches:
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
         self._shown: Search | None = None
+        self._notice = ""
 
     async def run(self, search: Search, find: Callable[[], Found]) -> Found:
         """Return what `find`, which uses a search, returns in a thread."""
         showing = asyncio.create_task(self._show(search))
         try:
-            return await asyncio.to_thread(find)
+            found = await asyncio.to_thread(find)
         except asyncio.CancelledError:
             search.stop()  # otherwise the end of the app would wait for the thread
             raise
         finally:
             showing.cancel()
+        self._stage.end_notice(self._notice)
+        return found
 
     def stop(self) -> bool:
-        """Stop the search that is shown. Returns whether there was one."""
-        if self._shown is None:
+        """Stop the search that is shown. Returns whether there was one: what it found may already be read."""
+        if self._shown is None or self._shown.folder is None:
             return False
         self._shown.stop()
         return True
 
     async def _show(self, search: Search) -> None:
-        text = ""
         await asyncio.sleep(SHOWN_AFTER_S)
         self._shown = search
         try:
             while True:
                 if (message := search.progress_message) is not None:
-                    text = f"{key_for('back')} stops: {message}"
-                    self._stage.announce(text, "muted", gently=True)
+                    self._notice = f"{key_for('back')} stops: {message}"
+                    self._stage.announce(self._notice, "muted", gently=True)
                 await asyncio.sleep(_SHOWN_EVERY_S)
         finally:
             self._shown = None
-            self._stage.end_notice(text)
