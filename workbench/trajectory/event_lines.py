@@ -33,7 +33,14 @@ from workbench.trajectory.events import (
     StepStarted,
     TextDelta,
 )
-from workbench.trajectory.typed_json import compact_json, escape_lone_surrogates, parsed_json, reader_of, stored_name
+from workbench.trajectory.typed_json import (
+    Milliseconds,
+    compact_json,
+    escape_lone_surrogates,
+    parsed_json,
+    reader_of,
+    stored_name,
+)
 
 EVENT_NAMES: dict[type[EventPayload], str] = {
     RunStarted: "run_started",
@@ -138,4 +145,4 @@ _DELTAS: dict[type[EventPayload], Callable[[Any], str]] = {
     ReasoningDelta: _answer_delta,
     CallArgumentsDelta: _arguments_delta,
 }
-_RUN, _SEQ, _MS = reader_of(str), reader_of(int), reader_of(float)
+_RUN, _SEQ, _MS = reader_of(str), reader_of(int), reader_of(Milliseconds)
