@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import copy
 import json
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from tests.trajectory.scripts import stamped
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, Issue, Metric, RedactedPlace, StepGrade
 from workbench.grading.judgements import Judgement
 from workbench.grading.result_json import Outcome, outcome_to_json
@@ -39,8 +38,7 @@ from workbench.trajectory.events import (
     TextDelta,
 )
 from workbench.trajectory.messages import Message, ToolCall, ToolDefinition, Usage
-from workbench.trajectory.recording import SUFFIX, Header, RecordedSuite, header_line, result_line
-from tests.trajectory.scripts import stamped
+from workbench.trajectory.recording import Header, RecordedSuite, header_line, result_line
 
 JUNK: tuple[Any, ...] = (
     None,
@@ -171,20 +169,33 @@ _OUTCOME = Outcome(
 
 def recording_lines() -> list[Any]:
     """The lines of a whole recording, as values of JSON."""
-    header = Header("0.1.0", "run", "2026-11-22T20:31:49.000+00:00", RecordedSuite("w.toml", "abc", SUITE), "oslo", "m-1", 0, "critics")
-    texts = [header_line(header), *map(event_to_line, stamped(EVERYTHING)), result_line("run", outcome_to_json(_OUTCOME))]
+    header = Header(
+        "0.1.0",
+        "run",
+        "2026-11-22T20:31:49.000+00:00",
+        RecordedSuite("w.toml", "abc", SUITE),
+        "oslo",
+        "m-1",
+        0,
+        "critics",
+    )
+    texts = [
+        header_line(header),
+        *map(event_to_line, stamped(EVERYTHING)),
+        result_line("run", outcome_to_json(_OUTCOME)),
+    ]
     return [json.loads(text) for text in texts]
 
 
-def with_junk(value: Any) -> Iterator[tuple[str, Any]]:
-    """Yields a value of JSON with junk in the place of each value in it, one at a time, and that place."""
+def with_junk(value: Any, junk: Sequence[Any] = JUNK, only: tuple[type, ...] = (object,)) -> Iterator[tuple[str, Any]]:
+    """Yields a value of JSON with junk in the place of each value in it, one at a time, and that place; with `only`,
+    in the place of values of these types."""
     for place, holder, key in _places(value, ""):
         kept = holder[key]
-        for junk in JUNK:
-            if type(junk) is type(kept) and junk == kept:
-                continue
-            holder[key] = junk
-            yield place, value
+        for each in junk if isinstance(kept, only) and not (isinstance(kept, bool) and object not in only) else ():
+            if type(each) is not type(kept) or each != kept:
+                holder[key] = each
+                yield place, value
         holder[key] = kept
 
 

@@ -207,7 +207,7 @@ class OpenSuites:
         for follower in self._followers:
             try:
                 follower(change)
-            except Exception as error:  # whatever it is, the others follow
+            except Exception as error:  # noqa: BLE001 (whatever it is, the others follow)
                 self.on_error(error)
 
 

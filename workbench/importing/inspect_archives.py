@@ -31,7 +31,7 @@ def log_of_archive(path: Path, content: bytes) -> JsonValue:
             names = sorted(name for name in parts if name.startswith("samples/") and name.endswith(".json"))
             samples = [parts[name] for name in names]
             if sum(part.file_size for part in (head, *samples)) > FILE_BYTES_MAX:
-                raise RefusedError(f"{path} unpacks to more than {FILE_BYTES_MAX >> 20} MB: import a log of fewer samples")
+                raise RefusedError(f"{path} unpacks to more than {FILE_BYTES_MAX >> 20} MB: import fewer samples")
             log = few.parsed(_unpacked(archive, head))
             return (log if isinstance(log, dict) else {}) | {
                 "samples": [few.parsed(_unpacked(archive, part)) for part in samples]

@@ -27,7 +27,7 @@ YAML_NUMBER_CHARACTERS_MAX = 1_000
 """YAML has numbers to the base of 60, which take the square of their length to read."""
 
 MOST_VALUES = 5_000_000
-"""Values in one file. Aliases of YAML may stand for far more than a file seems to hold, and three bytes of JSON may take
+"""Values in one file. Aliases of YAML may stand for far more than a file seems to hold, and three bytes of JSON take
 seventy of memory."""
 
 MOST_LEVELS = 100
@@ -162,13 +162,12 @@ def read_source(path: Path, fields: dict[str, str] | None = None) -> Source:
     try:
         if path.exists() and not path.is_file():
             raise RefusedError(f"{path} cannot be read: it is a {'folder' if path.is_dir() else 'special file'}")
-        with path.open("rb") as file:
-            content = file.read(FILE_BYTES_MAX + 1)
+        if path.stat().st_size > FILE_BYTES_MAX:
+            raise RefusedError(f"{path} is larger than {FILE_BYTES_MAX >> 20} MB: import a part of it")
+        content = path.read_bytes()
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise RefusedError(f"{path} cannot be read: {reason}") from error
-    if len(content) > FILE_BYTES_MAX:
-        raise RefusedError(f"{path} is larger than {FILE_BYTES_MAX >> 20} MB: import a part of it")
     return source_of(path, content, fields)
 
 
@@ -221,7 +220,7 @@ def source_of(path: Path, content: bytes, fields: dict[str, str] | None = None) 
 
 
 class FewValues:
-    """Parses texts of JSON that together hold no more values than one file may; more are not even begun to be parsed."""
+    """Parses texts of JSON that together hold no more values than one file may. One with more is not parsed."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

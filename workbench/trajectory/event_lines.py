@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import fields
 from json.encoder import encode_basestring
-from typing import Any
+from typing import Any, NamedTuple
 
 from workbench.trajectory.events import (
     CallArgumentsDelta,
@@ -123,7 +123,7 @@ def event_from_json(data: object) -> Event:
         raise EventLineError(f"this version knows no event {name!r:.80}")
     try:
         payload = reader_of(cls)(data)
-        return Event(_RUN(data.get("run")), _SEQ(data.get("seq")), _MS(data.get("ms")), payload)
+        return Event(*_ENVELOPE(data), payload)
     except ValueError as error:
         raise EventLineError(f"no whole {name}: {error}") from error
 
@@ -145,4 +145,12 @@ _DELTAS: dict[type[EventPayload], Callable[[Any], str]] = {
     ReasoningDelta: _answer_delta,
     CallArgumentsDelta: _arguments_delta,
 }
-_RUN, _SEQ, _MS = reader_of(str), reader_of(int), reader_of(Milliseconds)
+
+
+class _Envelope(NamedTuple):
+    run: str
+    seq: int
+    ms: Milliseconds
+
+
+_ENVELOPE = reader_of(_Envelope)

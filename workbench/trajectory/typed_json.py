@@ -78,8 +78,8 @@ def parsed_json(text: str) -> Any:
 
 def reader_of(hint: Any) -> Reader:
     """Returns a reader that converts a JSON value to a type: a data class, a named tuple, `str`, `int`, `float`,
-    `bool`, a `Literal`, a homogeneous tuple, a tuple of a fixed length, a mapping from names to any JSON value, any JSON
-    value, or one of these or `None`. A number may be `Annotated` with `Most`.
+    `bool`, a `Literal`, a homogeneous tuple of any or of a fixed length, a mapping from names to any JSON value, any
+    JSON value, or one of these or `None`. A number may be `Annotated` with `Most`.
 
     The reader raises ValueError when the value does not fit. Keys that a data class does not have are ignored.
     """
@@ -158,7 +158,8 @@ def _needed(field: Field[Any]) -> bool:
 
 
 def _record(cls: Any, keys: Mapping[str, str], needed: Sequence[str]) -> Reader:
-    readers = [(name, keys.get(name, name), reader_of(hint)) for name, hint in get_type_hints(cls, include_extras=True).items()]
+    hints = get_type_hints(cls, include_extras=True)
+    readers = [(name, keys.get(name, name), reader_of(hint)) for name, hint in hints.items()]
 
     def read(value: Any) -> Any:
         if type(value) is not dict:
