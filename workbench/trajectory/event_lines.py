@@ -123,7 +123,8 @@ def event_from_json(data: object) -> Event:
         raise EventLineError(f"this version knows no event {name!r:.80}")
     try:
         payload = reader_of(cls)(data)
-        return Event(*_ENVELOPE(data), payload)
+        run_id, sequence, time_ms = _ENVELOPE(data)
+        return Event(run_id, sequence, time_ms, payload)
     except ValueError as error:
         raise EventLineError(f"no whole {name}: {error}") from error
 
