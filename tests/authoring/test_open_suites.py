@@ -119,3 +119,19 @@ def test_reading_again_keeps_what_was_edited_and_returns_what_is_in_conflict() -
     assert 'name = "a, typed"' in a.document.text
     assert b.file.suite is not None
     assert b.file.suite.name == "theirs"
+
+
+def test_a_follower_that_fails_stops_no_other() -> None:
+    followed = Followed()
+    followed.news()
+    failed: list[Exception] = []
+    followed.open_suites.on_error = failed.append
+
+    def fails(_change: SuitesChanged) -> None:
+        raise LookupError("of the journal")
+
+    followed.open_suites.follow(fails)
+    followed.follow("last")
+    followed.open_suites.change(followed.a, typed(followed.a), "Renamed")
+    assert [name for name, _ in followed.told] == [*NAMES, "last"]
+    assert [str(error) for error in failed] == ["of the journal"]

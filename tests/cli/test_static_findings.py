@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
+import unicodedata
+from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
 import pytest
 from hypothesis import given
@@ -132,3 +135,66 @@ def test_any_text_is_written_and_read_back(text: str) -> None:
     assert [each["location"]["lines"]["begin"] for each in read] == [3] * 12
     lines = list(annotations_of(findings))
     assert len(lines) == 10 and all(line.startswith("::error ") and line.count("\n") == 1 for line in lines)
+
+
+NAMES = (
+    "line\nbreak",
+    "x\r::error file=y,line=1::forged",
+    "%0A::error::forged",
+    "a,line=9,title=b::c",
+    "##[error]gone",
+    "\x1b]0;title\x07\x85\u2028",
+    "\u202egpj.exe\u2066",
+    "C:drive",
+    "a?b#c&d=e",
+    "..%2F..%2Fup",
+    "not text \udcff",
+    "[x](javascript:y)<b>&amp;\"'",
+)
+"""Of files and cases."""
+
+
+@pytest.mark.parametrize("name", NAMES, ids=range(len(NAMES)))
+def test_no_name_of_a_file_or_case_is_more_than_a_name(program: Program, name: str) -> None:
+    (program.folder / ".git").mkdir()
+    case = "".join(f"\\U{ord(char):08x}" for char in name if not 0xD800 <= ord(char) < 0xE000)
+    file = program.write(f"suites/{name}.toml", f'format = 1\nname = "S"\n[[cases]]\nname = "{case}"\nodd = "{case}"\n')
+    job = Program(program.folder, {"GITHUB_ACTIONS": "true"})
+    done = job.run("validate", "suites", "--report", "x.codequality.json", "--report", "x.sarif")
+    assert done.returncode == 2 and "Traceback" not in done.stderr
+    for uri in _uris(program.folder / "x.sarif"):
+        assert re.fullmatch(r"suites/(?:[\w.~/-]|%[0-9A-F]{2})+", uri, re.ASCII)
+        assert (program.folder / unquote(uri)) == file or "\udcff" in name
+    for each in json.loads((program.folder / "x.codequality.json").read_text("utf-8")):
+        for text in (each["location"]["path"], each["description"]):
+            assert not {unicodedata.category(char) for char in text} & {"Cc", "Cf", "Cs", "Zl", "Zp"}
+    annotations = commands_in(done.stdout + done.stderr)
+    assert annotations and all(each.startswith("::error file=suites/") for each in annotations)
+    for each in annotations:
+        given = properties(each)
+        assert set(given) == {"file", "line", "endLine", "title"}
+        assert (given["title"], given["line"].isdigit()) == ("suite-error", True)
+
+
+def test_a_suite_outside_of_the_repository_is_at_no_place_in_it(program: Program) -> None:
+    (program.folder / "repository" / ".git").mkdir(parents=True)
+    outside = program.write("outside/broken.toml", BROKEN)
+    inside = Program(program.folder / "repository", {"GITHUB_ACTIONS": "true"})
+    done = inside.run("validate", "../outside", "--report", "x.codequality.json", "--report", "x.sarif")
+    assert set(_uris(inside.folder / "x.sarif")) == {outside.as_uri()}
+    found = json.loads((inside.folder / "x.codequality.json").read_text("utf-8"))
+    assert {each["location"]["path"] for each in found} == {"outside/broken.toml"}
+    annotations = commands_in(done.stdout + done.stderr)
+    assert annotations and all("file" not in properties(each) for each in annotations)
+
+
+def _uris(log: Path) -> list[str]:
+    """The places in SARIF. A whole URI has no base."""
+    (run,) = json.loads(log.read_text("utf-8"))["runs"]
+    places = [
+        location["physicalLocation"]["artifactLocation"] for each in run["results"] for location in each["locations"]
+    ]
+    assert places
+    for each in places:
+        assert ("uriBaseId" in each) == (not urlsplit(each["uri"]).scheme)
+    return [each["uri"] for each in places]

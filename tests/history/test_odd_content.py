@@ -8,6 +8,7 @@ import sqlite3
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import pytest
 
 from tests.cli.program import Program
 from tests.history.batches import SUITE, run_kept
+from tests.junk import recording_lines, with_junk
 from workbench.batches.recorded import result_of_recording
 from workbench.grading.result_json import outcome_from_json
 from workbench.history import packing
@@ -106,6 +108,36 @@ def test_what_no_column_can_hold_is_damage_and_nothing_else(history: Path, tmp_p
                 said.add((table, name))
                 assert str(changed) in str(error) or "never finished" in str(error)
     assert {("batches", "settings"), ("runs", "score"), ("runs", "latency_ms"), ("suites", "path")} <= said
+
+
+@pytest.mark.parametrize("column", ["events", "outcome", "settings", "regrade"])
+def test_what_no_packed_value_can_be_is_damage_and_nothing_else(history: Path, tmp_path: Path, column: str) -> None:
+    _, *events, last = recording_lines()
+    sound, outcome = history.read_bytes(), last["result"]
+    of_all = {"events": events, "settings": SETTINGS}.get(column, outcome)
+    statement = {
+        "events": "UPDATE details SET events = ?, outcome = ?, tools = NULL, sample = NULL",
+        "outcome": "UPDATE details SET events = ?, outcome = ?, tools = NULL, sample = NULL",
+        "settings": "UPDATE batches SET settings = ?",
+        "regrade": "UPDATE regrades SET outcome = ?",
+    }[column]
+    read = 0
+    for number, (_, value) in enumerate(islice(with_junk(copy.deepcopy(of_all)), 0, None, 47)):
+        of_events, of_outcome = (value, outcome) if column == "events" else (events, value)
+        packed = [
+            zlib.compress("\n".join(map(json.dumps, of_events)).encode()),
+            zlib.compress(json.dumps(of_outcome).encode()),
+        ]
+        values = {"settings": [json.dumps(value)], "regrade": packed[1:]}.get(column, packed)
+        changed = tmp_path / f"{number}.sqlite3"
+        changed.write_bytes(sound)
+        written(changed, statement, *values)
+        try:
+            all_read(changed)
+            read += 1
+        except HistoryError as error:
+            assert str(changed) in str(error)
+    assert read
 
 
 @pytest.mark.parametrize("column", ["events", "outcome"])

@@ -56,6 +56,8 @@ class OpenSuites:
         self.workspace = Workspace((), ())
         self.moved = ""
         """A description of the grades that the last change moved, set by the follower that regrades runs."""
+        self.on_error: Callable[[Exception], object] = _raise
+        """Called with what a follower raises, before the next one is called."""
         self._checked = checked
         self._followers: tuple[Follower, ...] = ()
 
@@ -203,7 +205,14 @@ class OpenSuites:
         self.moved = ""
         change = SuitesChanged(how, tuple(suites), self.suites, self.workspace, first, index, case)
         for follower in self._followers:
-            follower(change)
+            try:
+                follower(change)
+            except Exception as error:  # noqa: BLE001 (whatever it is, the others follow)
+                self.on_error(error)
+
+
+def _raise(error: Exception) -> None:
+    raise error
 
 
 def _in_order(suites: list[OpenSuite], placed: int) -> list[OpenSuite]:

@@ -14,7 +14,7 @@ from workbench.providers.wire.assembly import read_arguments
 from workbench.suite.problems import code, did_you_mean
 from workbench.suite.tables import Frozen, Items, NonEmpty
 from workbench.trajectory.messages import ToolCall, Usage
-from workbench.trajectory.typed_json import json_text
+from workbench.trajectory.typed_json import MILLISECONDS_MAX, TOKENS_MAX, json_text
 
 _Document = TypeVar("_Document", bound=BaseModel)
 
@@ -46,10 +46,10 @@ class CallDocument(Frozen):
 class UsageDocument(Frozen):
     """The tokens of a run. `input_tokens` includes cached ones, `output_tokens` those of reasoning."""
 
-    input_tokens: Annotated[int, Field(ge=0)] = 0
-    output_tokens: Annotated[int, Field(ge=0)] = 0
-    cached_input_tokens: Annotated[int, Field(ge=0)] = 0
-    reasoning_tokens: Annotated[int, Field(ge=0)] = 0
+    input_tokens: Annotated[int, Field(ge=0, le=TOKENS_MAX)] = 0
+    output_tokens: Annotated[int, Field(ge=0, le=TOKENS_MAX)] = 0
+    cached_input_tokens: Annotated[int, Field(ge=0, le=TOKENS_MAX)] = 0
+    reasoning_tokens: Annotated[int, Field(ge=0, le=TOKENS_MAX)] = 0
 
 
 _CALL, _CALLS = "(call)", "(calls)"
@@ -72,7 +72,7 @@ class RunDocument(Frozen):
     answer: str | None = None
     error: NonEmpty | None = None
     usage: UsageDocument | None = None
-    latency_ms: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    latency_ms: Annotated[float, Field(ge=0, le=MILLISECONDS_MAX)] | None = None
 
     @property
     def told(self) -> Told:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from datetime import datetime, timedelta
@@ -149,7 +150,7 @@ def exported_run(recording: Recording, secrets: Secrets, result: RunResult | Non
     """Returns a recorded run as it may leave; `result` is what it came to where that is known better than by the
     recording. Raises RecordingError for a recording whose result cannot be read."""
     header = recording.header
-    result = result_of_recording(recording) if result is None else result
+    result = _with_finite_scores(result_of_recording(recording) if result is None else result)
     requests, answers = _times(recording.events)
     case = case_in(header)
     expected = expected_lines(case, result.grade) if case is not None else ()
@@ -161,6 +162,16 @@ def exported_run(recording: Recording, secrets: Secrets, result: RunResult | Non
         answers,
         recording.events[-1].time_ms if recording.events else 0.0,
     )
+
+
+def _with_finite_scores(result: RunResult) -> RunResult:
+    """Returns a run with the largest numbers in place of infinite scores, which JSON lacks."""
+    most = sys.float_info.max
+    grades = [
+        grade._replace(score=max(-most, min(grade.score, most))) if grade.score is not None else grade
+        for grade in result.grades
+    ]
+    return replace(result, grades=tuple(grades))
 
 
 @lru_cache(maxsize=64)

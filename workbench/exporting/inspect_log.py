@@ -89,7 +89,7 @@ def _head(log: _Log) -> Json:
             "scorer": grader,
             "scored_samples": len(values),
             "params": {},
-            "metrics": {"mean": {"name": "mean", "value": sum(values) / len(values), "params": {}}},
+            "metrics": {"mean": {"name": "mean", "value": sum(value / len(values) for value in values), "params": {}}},
         }
         for grader, values in log.scores.items()
     ]

@@ -18,7 +18,7 @@ from workbench.engine.retries import DEFAULT_RETRIES, RetryPolicy
 from workbench.exporting.exported import ExportedRun
 from workbench.exporting.forms import ExportError
 from workbench.exporting.otlp import Json, resource_spans
-from workbench.providers.http.clients import Client, tls_context
+from workbench.providers.http.clients import Client, beginning_of, tls_context
 from workbench.providers.http.errors import Refused, words_of
 from workbench.providers.http.statuses import asked_wait_s, shown_url
 from workbench.providers.http.transport import causes_of, proxy_for
@@ -33,6 +33,8 @@ _PATH = "/v1/traces"
 _RUNS_AT_ONCE = 32
 _REQUEST_MAX_BYTES = 4 << 20
 """Collectors accept 20 MiB or so unless they are told otherwise."""
+_ANSWER_MAX_BYTES = 1 << 20
+"""It says in a few words what was rejected."""
 _ANSWER_TIMEOUT_S = 30.0
 _RETRYABLE = (429, 502, 503, 504)
 
@@ -143,7 +145,7 @@ async def _deliver(client: Client, body: bytes, collector: Collector) -> None:
     while True:
         try:
             async with await client.post("", body, _ANSWER_TIMEOUT_S) as response:
-                _must_be_whole(await response.read(), collector)
+                _must_be_whole(await beginning_of(response, _ANSWER_MAX_BYTES), collector)
                 return
         except client.errors as error:
             refused = error if isinstance(error, Refused) else None

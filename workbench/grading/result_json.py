@@ -109,8 +109,14 @@ def outcome_from_json(data: Mapping[str, JsonValue]) -> Outcome:
         if grade.grader not in GRADERS:
             raise ValueError(f"a grade is by {grade.grader!r}, which is not one of {', '.join(GRADERS)}")
         for quantities in (grade.numbers, *(pairing.parts for pairing in grade.pairings)):
-            if not all(type(value) in (int, float) for value in quantities.values()):
-                raise ValueError(f"a quantity of the grade by {grade.grader} is not a number")
+            for name, value in quantities.items():
+                try:
+                    _NUMBER(value)
+                except ValueError as error:
+                    raise ValueError(f"the quantity {name!r} of the grade by {grade.grader} {error}") from None
+    for scale in (rated.scale for rated in (*outcome.judgements, *outcome.metrics) if rated.scale is not None):
+        if not scale[0] < scale[1]:
+            raise ValueError(f"a scale must rise, and {scale[0]} to {scale[1]} does not")
     scores = [grade.score for grade in outcome.grades] + [step.score for step in outcome.steps]
     if any(map(_is_infinite, (outcome.score, *scores))):
         return replace(
@@ -137,6 +143,7 @@ _HOLDERS = {Grade: ("pairings", "issues"), CallPairing: ("arguments",), StepGrad
 )
 """The fields of named tuples that hold others."""
 
+_NUMBER = reader_of(float)
 _AS_IT_IS = frozenset({str, int, bool, NoneType})
 _LARGEST = sys.float_info.max
 

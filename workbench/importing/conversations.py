@@ -21,7 +21,7 @@ from workbench.suite.settings import Limits
 from workbench.tools.answer import ToolAnswer
 from workbench.trajectory.events import CallFinished
 from workbench.trajectory.messages import JsonValue, Message, ToolCall, Usage
-from workbench.trajectory.typed_json import json_text
+from workbench.trajectory.typed_json import MILLISECONDS_MAX, json_text
 
 _LONGEST_NAME = 60
 
@@ -184,7 +184,7 @@ def rounds_of(conversation: Conversation, first: int, end: int) -> tuple[ToldRou
     for index in range(first, end):
         message = conversation.messages[index]
         if message.role == "assistant":
-            latency_ms = conversation.latency_ms.get(index, 0.0)
+            latency_ms = min(conversation.latency_ms.get(index, 0.0), MILLISECONDS_MAX)
             reasoning = conversation.reasoning.get(index, "")
             usage = conversation.usage.get(index)
             first_ms = conversation.first_token_ms.get(index)

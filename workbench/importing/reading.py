@@ -8,15 +8,27 @@ import math
 from datetime import date, time
 from functools import cached_property
 from io import StringIO
+from itertools import islice
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from workbench.dataclasses import dataclass
+from workbench.late_patterns import late_pattern
 from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.typed_json import parsed_json
 
+FILE_BYTES_MAX = 256 << 20
+"""Of a file, and of all that is unpacked from an archive. Each byte may take four of memory as a text."""
+
+YAML_BYTES_MAX = 4 << 20
+"""The parser of YAML keeps several hundred bytes for each value until all of them are read."""
+
+YAML_NUMBER_CHARACTERS_MAX = 1_000
+"""YAML has numbers to the base of 60, which take the square of their length to read."""
+
 MOST_VALUES = 5_000_000
-"""Values in one file. Aliases of YAML may stand for far more than a file seems to hold."""
+"""Values in one file. Aliases of YAML may stand for far more than a file seems to hold, and three bytes of JSON take
+seventy of memory."""
 
 MOST_LEVELS = 100
 
@@ -150,6 +162,8 @@ def read_source(path: Path, fields: dict[str, str] | None = None) -> Source:
     try:
         if path.exists() and not path.is_file():
             raise RefusedError(f"{path} cannot be read: it is a {'folder' if path.is_dir() else 'special file'}")
+        if path.stat().st_size > FILE_BYTES_MAX:
+            raise RefusedError(f"{path} is larger than {FILE_BYTES_MAX >> 20} MB: import a part of it")
         content = path.read_bytes()
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
@@ -163,7 +177,7 @@ def source_of(path: Path, content: bytes, fields: dict[str, str] | None = None) 
         from workbench.importing.inspect_archives import log_of_archive  # on use: no other form is an archive
 
         try:
-            return Source(path, "json", Node(_checked(log_of_archive(path.name, content))), fields)
+            return Source(path, "json", Node(_checked(log_of_archive(path, content))), fields)
         except ValueError as error:
             raise RefusedError(str(error)) from error
     try:
@@ -181,8 +195,9 @@ def source_of(path: Path, content: bytes, fields: dict[str, str] | None = None) 
         case ".csv" | ".tsv":
             rows, numbers, columns = _rows(text, "\t" if path.suffix.lower() == ".tsv" else ",")
             return Source(path, "csv", Node(rows), fields, line_numbers=numbers, columns=columns)
+    few = FewValues(path)
     try:
-        value = _checked(parsed_json(text))
+        value = _checked(few.parsed(text))
         if path.suffix.lower() in (".jsonl", ".ndjson"):  # of one line
             return Source(path, "lines", Node([value]), fields, line_numbers=(1,))
         return Source(path, "json", Node(value), fields)
@@ -192,15 +207,38 @@ def source_of(path: Path, content: bytes, fields: dict[str, str] | None = None) 
             raise RefusedError(f"is not JSON: {error.msg}", f"line {error.lineno}") from error
     except ValueError as error:
         raise RefusedError(f"is not JSON: {error}") from error
+    few = FewValues(path)
     values: list[JsonValue] = []
     for at, each in lines:
         try:
-            values.append(_checked(parsed_json(each)))
+            values.append(_checked(few.parsed(each)))
         except ValueError as problem:
             # Where already the first line is no JSON, the file is meant as one value.
             place = f"line {at if values else _error_line(text)}"
             raise RefusedError(f"is not JSON: {problem}", place) from problem
     return Source(path, "lines", Node(values), fields, line_numbers=tuple(number for number, _ in lines))
+
+
+class FewValues:
+    """Parses texts of JSON that together hold no more values than one file may. One with more is not parsed."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._left = _TOKENS_OF_A_VALUE * MOST_VALUES
+
+    def parsed(self, text: str) -> JsonValue:
+        """Returns the value of a text. Raises RefusedError for too many, ValueError for no JSON."""
+        without_escapes = text.replace("\\\\", "").replace('\\"', "")
+        self._left -= sum(1 for _ in islice(_TOKEN.finditer(without_escapes), self._left + 1))
+        if self._left < 0:
+            raise RefusedError(f"{self._path} holds more than {MOST_VALUES:,} values: import a part of it")
+        value: JsonValue = parsed_json(text)
+        return value
+
+
+_TOKENS_OF_A_VALUE = 3
+"""A key, the text that is its value, and the comma behind it."""
+_TOKEN = late_pattern(r'[\[{,]|"[^"]*+(?:"|\Z)')
 
 
 def _error_line(text: str) -> int:
@@ -220,9 +258,13 @@ def _rows(text: str, delimiter: str) -> tuple[JsonValue, tuple[int, ...], tuple[
         head = [name.strip() for name in next(reader)]
         rows: list[JsonValue] = []
         numbers: list[int] = []
+        count = len(head)
         for row in reader:
             if not row:
                 continue
+            count += len(row)
+            if count > MOST_VALUES:
+                raise RefusedError(f"holds more than {MOST_VALUES:,} values: import a part of it")
             if len(row) > len(head):
                 raise RefusedError(
                     f"has {len(row)} values, and the first line names {len(head)}", f"line {reader.line_num}"
@@ -237,9 +279,19 @@ def _rows(text: str, delimiter: str) -> tuple[JsonValue, tuple[int, ...], tuple[
 def _yaml(text: str) -> JsonValue:
     import yaml  # on use: only YAML files need it
 
+    if len(text) > YAML_BYTES_MAX:
+        raise RefusedError(f"is YAML of more than {YAML_BYTES_MAX >> 20} MB: write it as JSON")
+    base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+    class Loader(base):  # type: ignore[misc]
+        def construct_scalar(self, node: Any) -> Any:
+            if node.tag.endswith((":int", ":float")) and len(node.value) > YAML_NUMBER_CHARACTERS_MAX:
+                raise ValueError(f"a number has more than {YAML_NUMBER_CHARACTERS_MAX:,} characters")
+            return super().construct_scalar(node)
+
     try:
-        value = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        value = yaml.load(text, Loader=Loader)
+    except Exception as error:  # a value that is not what its tag says raises errors of any kind
         mark = getattr(error, "problem_mark", None)
         why = getattr(error, "problem", None) or str(error)
         raise RefusedError(f"is not YAML: {why}", f"line {mark.line + 1}" if mark is not None else "") from error

@@ -21,6 +21,7 @@ from workbench.suite.model import Case
 from workbench.tools.listings import definitions_for
 from workbench.trajectory.events import Event, EventPayload, FinishReason, ResponseFinished, RunFinished
 from workbench.trajectory.fold import fold
+from workbench.trajectory.typed_json import MILLISECONDS_MAX
 
 
 def run_of(file: SuiteFile, case: Case, run: ImportedRun, repeat: int) -> tuple[PlannedRun, list[Event], RunResult]:
@@ -30,7 +31,7 @@ def run_of(file: SuiteFile, case: Case, run: ImportedRun, repeat: int) -> tuple[
     time_ms = 0.0
     for payload in _payloads(planned, run):
         if isinstance(payload, ResponseFinished):
-            time_ms += payload.latency_ms
+            time_ms = min(time_ms + payload.latency_ms, MILLISECONDS_MAX)
         events.append(Event(planned.run_id, len(events), time_ms, payload))
     return planned, events, graded_anew(result_of(planned, "error", fold(events)), planned, CheckContext())
 

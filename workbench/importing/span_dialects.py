@@ -9,7 +9,7 @@ from re import Match
 from workbench.importing.reading import Node, RefusedError
 from workbench.late_patterns import late_pattern
 from workbench.trajectory.messages import JsonValue, Usage
-from workbench.trajectory.typed_json import json_text, parsed_json
+from workbench.trajectory.typed_json import TOKENS_MAX, json_text, parsed_json
 
 _MESSAGE = late_pattern(r"llm\.(input|output)_messages\.(\d{1,6})\.message\.(.+)")
 _PROMPT = late_pattern(r"gen_ai\.(prompt|completion)\.(\d{1,6})\.(.+)")
@@ -96,7 +96,7 @@ def usage_of(span: Attributes) -> Usage | None:
     counts: dict[str, int] = {}
     for name, keys in _TOKENS.items():
         value = next((number for key in keys if (number := whole_number(span.values.get(key))) is not None), None)
-        if value is not None:
+        if value is not None and value <= TOKENS_MAX:
             counts[name] = value
     return Usage(**counts) if counts else None
 

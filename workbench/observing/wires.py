@@ -31,6 +31,9 @@ _PATHS: Mapping[str, Provider] = {
     "/messages": "anthropic",
 }
 _LARGEST_ERROR_BYTES = 64 * 1024
+_UNPACKED_BYTES_MAX = 64 << 20
+"""Of what comes at once: a megabyte can expand to a gigabyte."""
+
 READABLE_ENCODINGS = ("gzip", "deflate", "identity")
 """The compressions of answers that can be read here. A program that accepts others is answered in one of these."""
 
@@ -94,7 +97,7 @@ class Decompressed:
         self._encoding = encoding.strip().lower() or "identity"
         if self._encoding not in (*READABLE_ENCODINGS, "x-gzip"):
             raise ValueError(f"is compressed as {self._encoding}, which is not read here")
-        self._unpack: Callable[[bytes], bytes] | None = None
+        self._unpack: Callable[[bytes, int], bytes] | None = None
 
     def feed(self, chunk: bytes) -> bytes:
         if self._encoding == "identity" or not chunk:
@@ -104,9 +107,12 @@ class Decompressed:
             is_bare = self._encoding == "deflate" and chunk[0] & 15 != 8
             self._unpack = zlib.decompressobj(-zlib.MAX_WBITS if is_bare else zlib.MAX_WBITS | 32).decompress
         try:
-            return self._unpack(chunk)
+            unpacked = self._unpack(chunk, _UNPACKED_BYTES_MAX + 1)
         except zlib.error as error:
             raise ValueError(f"is not compressed as {self._encoding}, as it says: {error}") from None
+        if len(unpacked) > _UNPACKED_BYTES_MAX:
+            raise ValueError(f"unpacks to more than {_UNPACKED_BYTES_MAX >> 20} MiB")
+        return unpacked
 
 
 @dataclass(eq=False)

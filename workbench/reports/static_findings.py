@@ -7,6 +7,7 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from workbench.analysis.audit.finding import AuditFinding
@@ -14,7 +15,7 @@ from workbench.analysis.tool_lint import LintFinding, ToolName
 from workbench.reports.tools import SuiteTools
 from workbench.reports.visible import one_line
 from workbench.reports.workflow_commands import command
-from workbench.suite.disk import from_repository
+from workbench.suite.disk import from_repository, is_outside, resolved
 from workbench.suite.loading import SuiteFile
 from workbench.suite.numerals import counted
 from workbench.suite.problems import Place, Problem, written
@@ -131,7 +132,7 @@ def code_quality(findings: Sequence[StaticFinding]) -> Iterator[str]:
             "check_name": finding.rule,
             "fingerprint": fingerprint,
             "severity": _SEVERITIES[finding.level],
-            "location": {"path": finding.path, "lines": {"begin": finding.line}},
+            "location": {"path": one_line(_below(finding.path)), "lines": {"begin": finding.line}},
         }
         for finding, fingerprint in _with_fingerprints(findings)
     ]
@@ -155,7 +156,7 @@ def sarif(findings: Sequence[StaticFinding]) -> Iterator[str]:
 
 
 def _sarif_result(finding: StaticFinding, fingerprint: str, rules: Sequence[str]) -> dict[str, Any]:
-    artifact = {"uri": _uri(finding.path), "uriBaseId": "%SRCROOT%"}
+    artifact = _artifact(finding.path)
     place = {"artifactLocation": artifact, "region": {"startLine": finding.line}}
     return {
         "ruleId": finding.rule,
@@ -167,10 +168,18 @@ def _sarif_result(finding: StaticFinding, fingerprint: str, rules: Sequence[str]
     }
 
 
-def _uri(path: str) -> str:
+def _artifact(path: str) -> dict[str, str]:
+    """Returns the place of a file: below the repository, or anywhere."""
     from urllib.parse import quote  # on use: few reports are SARIF
 
-    return quote(path, errors="replace")
+    if is_outside(path):
+        return {"uri": f"file://{quote(resolved(Path(path)).as_posix(), errors='replace')}"}
+    return {"uri": quote(path, errors="replace"), "uriBaseId": "%SRCROOT%"}
+
+
+def _below(path: str) -> str:
+    """Returns a path that does not lead out of the repository: Code Quality has no other."""
+    return re.sub(r"^(?:\.\./|/)+", "", path)
 
 
 def annotations_of(findings: Sequence[StaticFinding]) -> Iterator[str]:

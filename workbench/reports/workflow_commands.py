@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import re
 
+from workbench.reports.visible import one_line
+from workbench.suite.disk import is_outside
+
 _OLD_COMMAND = re.compile(r"##(?=\[)")
 _COMMAND = re.compile(r"(^|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029])(\s*):(?=:)")
 
@@ -25,8 +28,10 @@ def inert_json(text: str) -> str:
 
 
 def command(level: str, message: str, *, title: str, file: str | None = None, line: int | None = None) -> str:
-    """Returns an annotation as a line: `level` is error, warning or notice; without a `line` it is one of no file."""
-    place = {"file": file, "line": line, "endLine": line} if file is not None and line is not None else {}
+    """Returns an annotation as a line: `level` is error, warning or notice; without a `line`, or for a file outside of
+    the repository, it is one of no file."""
+    is_placed = file is not None and line is not None and not is_outside(file)
+    place = {"file": one_line(file or ""), "line": line, "endLine": line} if is_placed else {}
     properties = {**place, "title": title}
     written = ",".join(f"{name}={_property(str(value))}" for name, value in properties.items())
     return f"::{level} {written}::{_data(message)}\n"

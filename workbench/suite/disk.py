@@ -50,6 +50,11 @@ def from_repository(path: str) -> str:
     return from_here(path) if root is None else _from(path, root)
 
 
+def is_outside(path: str) -> bool:
+    """Returns whether a path of `from_repository` leads out of the folder that it is relative to."""
+    return path.startswith(("../", "/")) or Path(path).is_absolute()
+
+
 @lru_cache(maxsize=1024)
 def repository_of(folder: Path) -> Path | None:
     """Returns the root of the Git repository that an absolute folder is in, `None` where there is none."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import fields
 from json.encoder import encode_basestring
-from typing import Any
+from typing import Any, NamedTuple
 
 from workbench.trajectory.events import (
     CallArgumentsDelta,
@@ -33,7 +33,14 @@ from workbench.trajectory.events import (
     StepStarted,
     TextDelta,
 )
-from workbench.trajectory.typed_json import compact_json, escape_lone_surrogates, parsed_json, reader_of, stored_name
+from workbench.trajectory.typed_json import (
+    Milliseconds,
+    compact_json,
+    escape_lone_surrogates,
+    parsed_json,
+    reader_of,
+    stored_name,
+)
 
 EVENT_NAMES: dict[type[EventPayload], str] = {
     RunStarted: "run_started",
@@ -116,7 +123,8 @@ def event_from_json(data: object) -> Event:
         raise EventLineError(f"this version knows no event {name!r:.80}")
     try:
         payload = reader_of(cls)(data)
-        return Event(_RUN(data.get("run")), _SEQ(data.get("seq")), _MS(data.get("ms")), payload)
+        run_id, sequence, time_ms = _ENVELOPE(data)
+        return Event(run_id, sequence, time_ms, payload)
     except ValueError as error:
         raise EventLineError(f"no whole {name}: {error}") from error
 
@@ -138,4 +146,12 @@ _DELTAS: dict[type[EventPayload], Callable[[Any], str]] = {
     ReasoningDelta: _answer_delta,
     CallArgumentsDelta: _arguments_delta,
 }
-_RUN, _SEQ, _MS = reader_of(str), reader_of(int), reader_of(float)
+
+
+class _Envelope(NamedTuple):
+    run: str
+    seq: int
+    ms: Milliseconds
+
+
+_ENVELOPE = reader_of(_Envelope)

@@ -12,6 +12,7 @@ from typing import Literal
 
 from workbench.dataclasses import dataclass
 from workbench.trajectory.messages import JsonValue, Message, ResultSource, ToolDefinition, Usage
+from workbench.trajectory.typed_json import Milliseconds
 
 StopReason = Literal["answered", "tool calls", "truncated", "refused"]
 """Why a model ended an answer, in the same words for every provider."""
@@ -97,7 +98,7 @@ class RetryScheduled:
 
     round: int
     attempt: int
-    wait_ms: float
+    wait_ms: Milliseconds
     reason: str
 
 
@@ -151,8 +152,8 @@ class ResponseFinished:
     round: int
     stop_reason: StopReason
     usage: Usage | None
-    first_token_ms: float | None
-    latency_ms: float
+    first_token_ms: Milliseconds | None
+    latency_ms: Milliseconds
     provider_state: JsonValue = field(default=None, metadata={"stored": "carry"})
     """See `Message.provider_state`."""
 
@@ -172,7 +173,7 @@ class Paused:
 class Resumed:
     """The run continues after `held_ms` milliseconds."""
 
-    held_ms: float
+    held_ms: Milliseconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +251,7 @@ class ResultReceived:
     content: str
     is_error: bool
     source: ResultSource
-    latency_ms: float
+    latency_ms: Milliseconds
     code: int | None = None
 
 
@@ -297,5 +298,5 @@ class Event:
 
     run_id: str
     sequence: int
-    time_ms: float
+    time_ms: Milliseconds
     payload: EventPayload

@@ -7,6 +7,7 @@ from dataclasses import field
 from typing import Literal
 
 from workbench.dataclasses import dataclass
+from workbench.trajectory.typed_json import Tokens
 
 JsonValue = None | bool | int | float | str | list["JsonValue"] | dict[str, "JsonValue"]
 
@@ -67,10 +68,10 @@ class Usage:
     (`reasoning_tokens`).
     """
 
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cached_input_tokens: int = 0
-    reasoning_tokens: int = 0
+    input_tokens: Tokens = 0
+    output_tokens: Tokens = 0
+    cached_input_tokens: Tokens = 0
+    reasoning_tokens: Tokens = 0
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(

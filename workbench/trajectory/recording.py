@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO
 
@@ -19,6 +21,9 @@ from workbench.trajectory.trajectory import Trajectory
 from workbench.trajectory.typed_json import compact_json, parsed_json, reader_of
 
 VERSION = 1
+
+_FIRST_YEAR, _LAST_YEAR = 1970, 9000
+"""Of runs."""
 
 SUFFIX = ".run.jsonl"
 """The end of a recording's file name."""
@@ -36,8 +41,8 @@ class RecordedSuite:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """Identifies the recorded run. `program` is the version that made it, `started_at` an ISO 8601 time, `repeat`
-    counts from 0. `by` is the deciding grader where it differs from that of the case."""
+    """Identifies the recorded run. `program` is the version that made it, `started_at` an ISO 8601 time, empty where
+    nobody knows, `repeat` counts from 0. `by` is the deciding grader where it differs from that of the case."""
 
     program: str
     run: str
@@ -181,7 +186,7 @@ class _Reading:
             header: Header = reader_of(Header)(data)
         except ValueError as error:
             raise self._error(1, f"no whole header: {error}") from error
-        return header
+        return replace(header, started_at=_known_time(header.started_at))
 
     def _read_result(self, number: int, data: dict[str, object]) -> Mapping[str, JsonValue]:
         try:
@@ -200,3 +205,15 @@ class _Reading:
 
     def _error(self, number: int, message: str) -> RecordingError:
         return RecordingError(f"{self._path}:{number}: {message}")
+
+
+def _known_time(text: str) -> str:
+    """Returns an ISO 8601 time with its zone, empty where a text is none. Every time zone has one of these years, and
+    what may be added to it."""
+    try:
+        at = datetime.fromisoformat(text)
+        if not _FIRST_YEAR <= at.year <= _LAST_YEAR:
+            return ""
+        return text if at.tzinfo is not None else at.astimezone().isoformat()
+    except (ValueError, OverflowError):
+        return ""

@@ -4,13 +4,29 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, Field, fields, is_dataclass
 from functools import cache
 from types import NoneType, UnionType
-from typing import Any, Literal, NoReturn, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, NamedTuple, NoReturn, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 from workbench.late_patterns import late_pattern
+
+
+class Most(NamedTuple):
+    """Bounds a number in both directions: `Annotated[float, Most(5.0)]`."""
+
+    size: float
+
+
+MILLISECONDS_MAX = 1e12
+"""31 years: calendars have any run that took so long."""
+TOKENS_MAX = 10**15
+"""SQLite and protobuf have 64 bits for the sums of such counts."""
+
+Milliseconds: TypeAlias = Annotated[float, Most(MILLISECONDS_MAX)]
+Tokens: TypeAlias = Annotated[int, Most(TOKENS_MAX)]
 
 _LONE_SURROGATE = late_pattern("[\ud800-\udfff]")
 
@@ -62,8 +78,8 @@ def parsed_json(text: str) -> Any:
 
 def reader_of(hint: Any) -> Reader:
     """Returns a reader that converts a JSON value to a type: a data class, a named tuple, `str`, `int`, `float`,
-    `bool`, a `Literal`, a homogeneous tuple, a mapping from names to any JSON value, any JSON value, or one of these or
-    `None`.
+    `bool`, a `Literal`, a homogeneous tuple of any or of a fixed length, a mapping from names to any JSON value, any
+    JSON value, or one of these or `None`. A number may be `Annotated` with `Most`.
 
     The reader raises ValueError when the value does not fit. Keys that a data class does not have are ignored.
     """
@@ -80,13 +96,15 @@ def _reader_of(hint: Any) -> Reader:
         return _record(hint, {}, [name for name in hint._fields if name not in hint._field_defaults])
     if origin is Literal:
         return _one_of(arguments)
+    if origin is Annotated:
+        return _of_type(_TYPES[arguments[0]], arguments[1].size)
     if origin is tuple:
-        return _sequence(reader_of(arguments[0]))
+        return _sequence(reader_of(arguments[0]), None if arguments[-1] is Ellipsis else len(arguments))
     if origin in (Union, UnionType):
         inner = [argument for argument in arguments if argument is not NoneType]
         # A union of several types is any JSON value; no other is used.
         return _optional(reader_of(inner[0])) if len(inner) == 1 else lambda value: value
-    return _of_type(_TYPES[origin or hint])
+    return _of_type(_TYPES[origin or hint], _LARGEST.get(hint))
 
 
 _TYPES: dict[Any, tuple[tuple[type, ...], str]] = {
@@ -96,14 +114,18 @@ _TYPES: dict[Any, tuple[tuple[type, ...], str]] = {
     bool: ((bool,), "true or false"),
     Mapping: ((dict,), "an object"),
 }
+_LARGEST: dict[Any, float] = {int: 2**63 - 1, float: sys.float_info.max}
+"""JSON has integers of any size: those of other programs have 64 bits, and a larger number than this is no float."""
 
 
-def _of_type(wanted: tuple[tuple[type, ...], str]) -> Reader:
+def _of_type(wanted: tuple[tuple[type, ...], str], most: float | None = None) -> Reader:
     types, expected = wanted
 
     def read(value: Any) -> Any:
         if type(value) not in types:
             raise ValueError(f"must be {expected}")
+        if most is not None and abs(value) > most:
+            raise ValueError(f"must be {expected} of at most {most:.0e}")
         return value
 
     return read
@@ -122,10 +144,10 @@ def _optional(inner: Reader) -> Reader:
     return lambda value: None if value is None else inner(value)
 
 
-def _sequence(inner: Reader) -> Reader:
+def _sequence(inner: Reader, length: int | None) -> Reader:
     def read(value: Any) -> Any:
-        if type(value) is not list:
-            raise ValueError("must be a list")
+        if type(value) is not list or length not in (None, len(value)):
+            raise ValueError("must be a list" if length is None else f"must be a list of {length}")
         return tuple(map(inner, value))
 
     return read
@@ -136,7 +158,8 @@ def _needed(field: Field[Any]) -> bool:
 
 
 def _record(cls: Any, keys: Mapping[str, str], needed: Sequence[str]) -> Reader:
-    readers = [(name, keys.get(name, name), reader_of(hint)) for name, hint in get_type_hints(cls).items()]
+    hints = get_type_hints(cls, include_extras=True)
+    readers = [(name, keys.get(name, name), reader_of(hint)) for name, hint in hints.items()]
 
     def read(value: Any) -> Any:
         if type(value) is not dict:

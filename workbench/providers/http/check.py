@@ -14,6 +14,7 @@ from workbench.providers.http.clients import Client
 from workbench.providers.http.errors import EndpointErrors, Refused
 from workbench.providers.http.statuses import base_url_hint, shown_url
 from workbench.providers.http.transport import causes_of
+from workbench.providers.model import ModelError
 
 CHECK_READ_TIMEOUT_S = 20.0
 CHECK_TIMEOUT_S = 60.0
@@ -47,6 +48,8 @@ async def check(spec: ModelSpec, client: Client, errors: EndpointErrors) -> Chec
             began = perf_counter()
             checked = await _check(spec, client, errors)
             return replace(checked, took_ms=(perf_counter() - began) * 1000) if checked.ok else checked
+    except ModelError as error:
+        return CheckResult(False, str(error))
     except TimeoutError:
         sentence = f"did not finish within {CHECK_TIMEOUT_S:g} s: look at base_url and at what the server does"
         return CheckResult(False, str(errors.error(sentence)))

@@ -20,7 +20,9 @@ from urllib.parse import urlsplit
 from workbench.config.models import OWN_URLS, ModelSpec
 from workbench.dataclasses import dataclass
 from workbench.providers.http.errors import EndpointErrors, Refused
+from workbench.providers.http.statuses import shown_url
 from workbench.providers.http.transport import CONNECT_TIMEOUT_S, proxy_for
+from workbench.providers.model import ModelError
 from workbench.version import __version__
 
 if TYPE_CHECKING:
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
 KEEP_ALIVE_S = 30.0
 LARGEST_BUFFERED_BYTES = 32 * 1024
 LARGEST_ERROR_BYTES = 64 * 1024
+LARGEST_LISTING_BYTES = 16 << 20
+"""Of all that is no model's answer: a listing of ten thousand models has a tenth of it."""
 LARGEST_HEADER_BYTES = 64 * 1024
 ERROR_BODY_TIMEOUT_S = 5.0
 
@@ -65,9 +69,13 @@ class Client:
         )
 
     async def get(self, path: str, read_timeout_s: float) -> bytes:
-        """Returns the body at a path. Raises as `post`."""
+        """Returns the body at a path. Raises as `post`, and ModelError for one that is too large."""
         async with await self._ask("GET", path, read_timeout_s) as response:
-            return await response.read()
+            body = await beginning_of(response, LARGEST_LISTING_BYTES)
+        if len(body) > LARGEST_LISTING_BYTES:
+            place = shown_url(str(self.base_url))
+            raise ModelError(f"{place} answers with more than {LARGEST_LISTING_BYTES >> 20} MiB: correct base_url")
+        return body
 
     async def _ask(
         self, method: str, path: str, read_timeout_s: float, body: bytes | None = None
@@ -208,6 +216,14 @@ def tls_context() -> ssl.SSLContext:
     context = httpx2.create_ssl_context()
     context.set_alpn_protocols(["http/1.1"])
     return context
+
+
+async def beginning_of(response: aiohttp.ClientResponse, most: int) -> bytes:
+    """Returns the body of a response, or its beginning of more than so many bytes, however it is compressed."""
+    body = bytearray()
+    while len(body) <= most and (chunk := await response.content.readany()):
+        body += chunk
+    return bytes(body)
 
 
 async def _refusal(response: aiohttp.ClientResponse) -> Refused:

@@ -5,6 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from workbench.trajectory.messages import Usage
+from workbench.trajectory.typed_json import TOKENS_MAX
+
+_NUMBER_MAX = TOKENS_MAX // 3
+"""Three of them are added up."""
 
 
 class UsageCount:
@@ -47,4 +51,4 @@ class UsageCount:
         value: Any = self._fields
         for name in path:
             value = value.get(name) if isinstance(value, dict) else None
-        return int(value) if isinstance(value, int | float) and 0 <= value < 2**63 else 0
+        return int(value) if isinstance(value, int | float) and 0 <= value <= _NUMBER_MAX else 0

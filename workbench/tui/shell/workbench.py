@@ -130,6 +130,7 @@ class Workbench(PaintedApp):
             handled=lambda: self.containment.handled,
         )
         self.containment = Containment(self)
+        self.open_suites.on_error = self.containment.happened
 
     def get_default_screen(self) -> Screen[None]:
         return self.main

@@ -1,0 +1,47 @@
+"""A body that is small on the wire and unpacks to hundreds of megabytes is read up to a limit and no further."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.bombs import gzipped
+from tests.providers.http.asking import ask
+from tests.providers.http.test_answers import spec_of
+from tests.providers.http.test_check import check
+from tests.providers.server import APIS, Answer, Api, serve
+from workbench.observing.wires import Decompressed
+from workbench.providers.model import ModelError
+
+BOMB = gzipped(b'{"data":"', b"x")
+
+
+def answer(kind: str, status: int = 200, body: bytes = BOMB) -> Answer:
+    return Answer((body,), status, {"content-type": kind, "content-encoding": "gzip"}, "length")
+
+
+@pytest.mark.parametrize("api", APIS[:1])
+@pytest.mark.parametrize(
+    ("sent", "why"),
+    [
+        (answer("application/json"), "the model sent too much: more than 32 MiB for one answer"),
+        (
+            answer("text/event-stream", body=gzipped(b"data: ", b"x")),
+            "the model sent too much: a single event of more than 32 MiB",
+        ),
+        (answer("application/json", 400), "400"),
+    ],
+)
+async def test_an_answer_that_unpacks_to_too_much_ends_at_the_limit(api: Api, sent: Answer, why: str) -> None:
+    with serve(sent) as server, pytest.raises(ModelError, match=why):
+        await ask(spec_of(server, api))
+
+
+async def test_a_listing_that_unpacks_to_too_much_ends_at_the_limit() -> None:
+    with serve(models=answer("application/json")) as server:
+        checked = await check(spec_of(server, APIS[0]))
+        assert checked.sentence.endswith("answers with more than 16 MiB: correct base_url")
+
+
+def test_what_the_proxy_reads_of_an_answer_ends_at_the_limit() -> None:
+    with pytest.raises(ValueError, match="unpacks to more than 64 MiB"):
+        Decompressed("gzip").feed(BOMB)
