@@ -26,6 +26,7 @@ from workbench.grading.packed import pickled
 from workbench.history.records import ResumedBy
 from workbench.reports.forms import forms_of
 from workbench.suite.numerals import counted
+from workbench.tools.watched_start import MARK
 
 if TYPE_CHECKING:
     from workbench.evaluation.baseline import Baseline
@@ -126,6 +127,8 @@ def _handed_over(job: Job, approval: Approval) -> Begun | Refused:
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,  # of its beginning only: then it has a place of its own for what it says
                 pass_fds=[theirs.fileno()],
+                # Without the mark of a Workbench that started this one as a server, or it would end with that.
+                env={name: value for name, value in os.environ.items() if name != MARK},
                 start_new_session=True,
             )
         plan = replace(job.plan, specs=None)
