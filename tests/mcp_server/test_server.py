@@ -254,6 +254,7 @@ async def test_an_allowed_model_is_asked_and_its_key_is_in_no_answer(project: Pa
 
 
 def test_ctrl_c_ends_it_while_a_client_is_there(project: Path) -> None:
+    (project / "mcp.py").write_text("raise SystemExit('a module of the folder was imported')")
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "client", "version": "1"}}
     request = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}
     homes = {f"XDG_{kind}_HOME": str(project / ".home") for kind in ("STATE", "CONFIG", "DATA", "CACHE")}

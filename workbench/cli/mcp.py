@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import signal
+import sys
 from pathlib import Path
 
 from workbench.cli.model_options import add_judge_option, add_models_option
@@ -38,6 +39,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Serve until the client is gone; returns an exit code."""
+    if sys.path and sys.path[0] in ("", str(Path.cwd())):
+        del sys.path[0]  # `python -m` puts it there: what a client writes into its folder must not be imported
     from workbench.cli.door import begin_program, warn
 
     begin_program()  # with its log, so that the SDK says nothing on standard error

@@ -284,7 +284,7 @@ def new_mark() -> str:
 def left_behind(process: asyncio.subprocess.Process, mark: str) -> Iterator[tuple[int, str]]:
     """Kill what a command started outside of its group, which has been killed, and return ids and command lines."""
     for pid, command in end_marked(mark.encode(), process.pid):
-        yield pid, command.decode("utf-8", "replace")[:MAX_LOGGED_LINE_CHARACTERS]
+        yield pid, command.decode("utf-8", "replace")
 
 
 def signal_group(process: asyncio.subprocess.Process, *, hard: bool) -> None:
