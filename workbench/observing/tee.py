@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from time import time
+from time import monotonic, time
 from types import FrameType
 
 from workbench.config.secrets import Secrets
@@ -39,7 +39,8 @@ class ServerLogWriter:
         self._secrets = secrets
         self._complain = complain
         self._lock = threading.Lock()
-        self._asked: dict[str, tuple[float, dict[str, JsonValue]]] = {}
+        self._asked: dict[str, tuple[float, float, dict[str, JsonValue]]] = {}
+        """Requests by their ids: the time of day, the time of the monotonic clock, the message."""
         self._file: int | None = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
 
     def started(self, command: Sequence[str]) -> None:
@@ -66,11 +67,11 @@ class ServerLogWriter:
         asked_as = json_text(message.get("id"))
         if by_client:
             if message.get("method") in ("tools/list", "tools/call"):
-                self._asked[asked_as] = (now_s, message)
+                self._asked[asked_as] = (now_s, monotonic(), message)
             return
         if "method" in message or asked_as not in self._asked:
             return
-        began_s, asked = self._asked.pop(asked_as)
+        at_s, began_s, asked = self._asked.pop(asked_as)
         params, result = asked.get("params"), message.get("result")
         if asked["method"] == "tools/list":
             if isinstance(result, dict) and isinstance(result.get("tools"), list):
@@ -82,8 +83,8 @@ class ServerLogWriter:
         self._write(
             {
                 "seen": "call",
-                "at": _iso(began_s),
-                "ms": round((now_s - began_s) * 1000, 3),
+                "at": _iso(at_s),
+                "ms": round((monotonic() - began_s) * 1000, 3),
                 "tool": params.get("name"),
                 "arguments": params.get("arguments") or {},
                 **({"result": result} if result is not None else {"error": words or "The server refused the call."}),
