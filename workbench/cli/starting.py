@@ -52,6 +52,10 @@ if TYPE_CHECKING:
 _USUAL_SAMPLE = "generic_tool"
 
 
+class _NothingAskedError(Exception):
+    """Neither servers nor a sample are named."""
+
+
 class RefusedError(Exception):
     """Nothing was written; the message says why and what to do."""
 
@@ -95,6 +99,17 @@ def start_suite(options: StartOptions) -> int:
     except (RefusedError, ClientConfigError, ConfigError, SavingError) as error:
         warn(str(error), program.secrets)
         return USAGE
+    except _NothingAskedError:
+        write(f"{_WHAT_FOR}\n", sys.stderr)
+        return USAGE
+
+
+_WHAT_FOR = f"""\
+nothing was written: say what the suite is for
+  workbench init --command "uvx mcp-server-time"  a suite with a case for each tool of this MCP server
+  workbench init --example                        a copy of the sample {_USUAL_SAMPLE}.toml
+Beside the suite come {SCHEMA_NAME} for editors and, where there is none, a {SETTINGS_NAME}.
+'workbench init --help' lists other servers, other samples and the CI jobs"""
 
 
 def _check(options: StartOptions) -> None:
@@ -118,6 +133,8 @@ def _check(options: StartOptions) -> None:
         raise RefusedError("--draft-check, --repeats and --yes are about drafts: give --draft MODEL too")
     if options.draft is not None and not options.yes and not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise RefusedError("nothing was asked: --draft costs what the model costs; give --yes, or use a terminal")
+    if not options.of_servers and options.example is None and options.add_to is None:
+        raise _NothingAskedError
     if options.output is not None:
         if options.output.suffix != ".toml":
             raise RefusedError(f"a suite is a TOML file: end the name {options.output} with .toml")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("paths", nargs="+", metavar="PATH", help="suite files, or folders that hold them")
+    parser.add_argument("paths", nargs="+", metavar="PATH", help="suite files, or folders that hold them; a workbench.toml")
     parser.add_argument(
         "--audit",
         action="store_true",
@@ -43,12 +43,14 @@ def execute(arguments: argparse.Namespace) -> int:
     from workbench.evaluation.suites import NoSuitesError, load_suites
     from workbench.reports.forms import pieces_of
     from workbench.suite.numerals import counted
+    from workbench.suite.project import is_settings
 
     output = output_of(arguments, "validate")
     if output is None or not output.can_write():
         return USAGE
+    only_settings = all(is_settings(Path(path)) for path in arguments.paths)
     try:
-        files = _with_listed_names(load_suites(arguments.paths))
+        files = [] if only_settings else _with_listed_names(load_suites(arguments.paths))
     except NoSuitesError as error:
         warn(str(error))
         return USAGE
@@ -67,6 +69,8 @@ def execute(arguments: argparse.Namespace) -> int:
     valid = len(files) - broken
     found = f" ({counted(cases, 'case')})" if cases else ""
     parts = [f"{valid:,} valid {'suite' if valid == 1 else 'suites'}{found}"]
+    if only_settings and not settings:
+        parts = ["valid settings"]
     parts += [f"{broken:,} with errors"] if broken else []
     parts += [counted(warnings, "warning")] if warnings else []
     audited = list(_audited(files)) if arguments.audit else []

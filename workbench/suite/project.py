@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from workbench.late_patterns import late_pattern
+from workbench.settings_name import SETTINGS_NAME
 from workbench.suite.disk import absolute
 
 _CHUNK_BYTES = 1 << 16
@@ -25,13 +26,19 @@ def find_suites(paths: Iterable[Path]) -> tuple[Path, ...]:
     """Returns the suite files that paths name, in the order of the paths, each once.
 
     A folder is searched recursively and sorted; hidden folders and links to folders are skipped, and so are TOML files
-    that are not suites. Any other path is returned as it is, existing or not.
+    that are not suites, and settings, which `*.toml` names too. Any other path is returned as it is, existing or not.
     """
     found: dict[Path, Path] = {}
     for path in paths:
         for suite in _suites_below(path) if path.is_dir() else (path,):
-            found.setdefault(absolute(suite), suite)
+            if not is_settings(suite):
+                found.setdefault(absolute(suite), suite)
     return tuple(found.values())
+
+
+def is_settings(path: Path) -> bool:
+    """Whether a path is a `workbench.toml` that is no suite."""
+    return path.name == SETTINGS_NAME and path.is_file() and not is_suite(path)
 
 
 def _suites_below(folder: Path) -> Iterator[Path]:
