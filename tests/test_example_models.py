@@ -12,7 +12,7 @@ import pytest
 from workbench.config.example_models import EXAMPLE_MODELS
 
 ROOT = Path(__file__).parents[1]
-NAMES = re.compile(r"\b(?:gpt-\d|chatgpt-|o\d-(?:mini|pro)|claude-(?:[a-z]+-)?\d|gemini-\d)[\w.-]*\w|\bopenai:o\d\b")
+NAMES = re.compile(r"\b(?:gpt-\d|chatgpt-|o\d-(?:mini|pro)|claude-(?:[a-z]+-)?\d|gemini-\d)(?:[\w.-]*\w)?|\bopenai:o\d\b")
 SCANNED = ("action.yml", "README.md", "docs", "workbench", "sample_suites", "benchmarks")
 ENDINGS = {".py", ".md", ".toml", ".yml", ".yaml", ".js", ".html", ".json", ".txt"}
 
@@ -27,7 +27,8 @@ def named(text: str) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    "name", ["gpt-4o-mini", "gpt-5", "gpt-4.1-mini", "o3-mini", "claude-3-5-sonnet", "claude-sonnet-4.5", "gemini-2.5-pro"]
+    "name",
+    ["gpt-4o-mini", "gpt-5", "gpt-4.1-mini", "o3-mini", "claude-3-5-sonnet", "claude-opus-4.5", "gemini-2.5-pro"],
 )
 def test_a_name_is_found_in_text(name: str) -> None:
     assert named(f"--model openai:{name}, or `{name}`.") == {name}

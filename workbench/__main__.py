@@ -1,10 +1,10 @@
 """The program `workbench`, also as `python -m workbench`."""
 
-import sys
-
 from workbench.interrupts import end_at_interrupt
 
 end_at_interrupt()  # before the imports that take longest
+
+import sys  # noqa: E402
 
 from workbench.cli.main import main as run  # noqa: E402
 

@@ -1,34 +1,32 @@
-"""What Ctrl+C does while a command line starts and ends: there is nothing to stop then, and a traceback helps nobody."""
+"""What Ctrl+C does while the program starts and ends, when there is nothing to stop: it ends it without a traceback.
+
+`signal` and `contextlib` are not imported: while they are, nothing could catch an interrupt yet.
+"""
 
 from __future__ import annotations
 
 import os
-import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
-from types import FrameType
-
-from workbench.evaluation.exit_codes import INTERRUPTED
+from _signal import SIGINT, default_int_handler, getsignal, signal  # type: ignore[import-not-found]
 
 
 def end_at_interrupt() -> None:
     """Have Ctrl+C end this process at once, unless the caller ignores it."""
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, _end)
+    if getsignal(SIGINT) is default_int_handler:
+        signal(SIGINT, _end)
 
 
-@contextmanager
-def interrupts_raised() -> Iterator[None]:
-    """Have Ctrl+C raise KeyboardInterrupt for a while, in a process that it would end."""
-    if signal.getsignal(signal.SIGINT) is not _end:
-        yield
-        return
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        end_at_interrupt()
+class InterruptsRaised:
+    """Has Ctrl+C raise KeyboardInterrupt for a while, in a process that it would end."""
+
+    def __enter__(self) -> None:
+        self._ended = getsignal(SIGINT) is _end
+        if self._ended:
+            signal(SIGINT, default_int_handler)
+
+    def __exit__(self, *error: object) -> None:
+        if self._ended:
+            end_at_interrupt()
 
 
-def _end(number: int, frame: FrameType | None) -> None:
-    os._exit(INTERRUPTED)
+def _end(number: int, frame: object) -> None:
+    os._exit(128 + number)

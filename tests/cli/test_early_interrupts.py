@@ -38,7 +38,7 @@ sys.argv[:] = ["workbench", *sys.argv[2:]]
 @pytest.mark.parametrize(
     "at",
     [
-        "workbench.cli.main",  # the first of what takes long
+        "workbench.cli",  # the first of what takes long
         "argparse",
         "workbench.cli.parser",
         "workbench.cli.models",  # the command is known

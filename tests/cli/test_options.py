@@ -261,4 +261,4 @@ def test_help_on_no_command_names_the_near_one(program: Program) -> None:
 def test_a_demand_on_all_cases_is_pointed_to_where_it_goes(program: Program, option: str) -> None:
     done = program.run("grade", "runs", option, "0.9")
     assert done.returncode == 2
-    assert done.stderr.startswith(f"Unknown option {option}. To demand a pass rate of every batch, write min_pass_rate = ")
+    assert done.stderr.startswith(f"Unknown option {option}. To demand a pass rate of every batch, write min_pass_rate")

@@ -15,7 +15,7 @@ from types import ModuleType
 from workbench.cli.app import execute, parser_of_app
 from workbench.cli.parser import Parser, did_you_mean
 from workbench.evaluation.exit_codes import INTERRUPTED, READER_GONE, USAGE
-from workbench.interrupts import interrupts_raised
+from workbench.interrupts import InterruptsRaised
 from workbench.standard_streams import open_closed_streams
 
 COMMANDS = {
@@ -141,7 +141,7 @@ def _run_command(name: str, words: list[str]) -> int:
     options = parser_of(name).parse_args(words)
     _prepare_pydantic()
     module = _module_of(name)
-    with interrupts_raised():
+    with InterruptsRaised():
         code: int = module.execute(options)
     return code
 
@@ -175,7 +175,7 @@ def _open_app(words: list[str]) -> int:
     # Nothing of what is imported is garbage: looking for some would be a tenth of the start. The app turns it on again.
     gc.disable()
     _prepare_pydantic()
-    with interrupts_raised():
+    with InterruptsRaised():
         return execute(arguments)
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("paths", nargs="+", metavar="PATH", help="suite files, or folders that hold them; a workbench.toml")
+    parser.add_argument("paths", nargs="+", metavar="PATH", help="suite files, folders of them, or a workbench.toml")
     parser.add_argument(
         "--audit",
         action="store_true",

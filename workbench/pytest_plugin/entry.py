@@ -29,7 +29,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="run on this model instead of those that the suites name; repeatable",
     )
     group.addoption("--workbench-repeats", type=_from_1, metavar="N", help="how often each case is run")
-    group.addoption("--workbench-concurrency", type=_from_1, metavar="N", help="runs under way at a time on an endpoint")
+    group.addoption(
+        "--workbench-concurrency", type=_from_1, metavar="N", help="runs under way at a time on an endpoint"
+    )
     group.addoption("--workbench-trust", action="store_true", help="approve whatever the suites start and import")
     group.addoption("--workbench-execute", action="store_true", help="really execute tools that are marked read-only")
     group.addoption("--workbench-history", action="store_true", help="record the batch in the project's history")

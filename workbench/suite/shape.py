@@ -293,7 +293,7 @@ def _inner_table_hint(key: str, keys: tuple[str, ...]) -> str:
 
 
 _OTHER_WORDS = {
-    "ordered": ("expected", "expect", "expects", "expected_calls", "expected_tools", "calls", "tool_calls", "trajectory"),
+    "ordered": ("expected", "expect", "expects", "expected_calls", "expected_tools", "calls", "tool_calls"),
     "user": ("input", "prompt", "query", "question", "message", "request"),
     "system": ("system_prompt", "system_message", "instructions"),
 }

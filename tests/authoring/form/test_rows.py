@@ -57,12 +57,13 @@ def test_what_is_not_written_shows_what_holds() -> None:
     assert row_named(source, "system").cells[0].shown == "suite: You are a smart home assistant."
     assert row_named(source, "models").cells[0].shown == "suite: offline, local-llama"
     assert row_named(source_of(SMALL.format(head="", case="")), "id").cells[0].shown == "one"
-    assert row_named(source_of(SMALL.format(head="", case=""), index=None), "gate", "quarantine").cells[0].shown == "none"
+    of_suite = source_of(SMALL.format(head="", case=""), index=None)
+    assert row_named(of_suite, "gate", "quarantine").cells[0].shown == "none"
 
 
 @pytest.mark.parametrize("index", [0, None])
 @pytest.mark.parametrize(
-    "head", ["", '[gate]\nquarantine = []\nmin_score = 0.5\n', 'tags = ["x"]\nmodels = []\nexecute = true\n']
+    "head", ["", "[gate]\nquarantine = []\nmin_score = 0.5\n", 'tags = ["x"]\nmodels = []\nexecute = true\n']
 )
 def test_no_value_is_shown_as_python_writes_it(index: int | None, head: str) -> None:
     text = SMALL.format(head=head, case="")
