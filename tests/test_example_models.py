@@ -12,7 +12,9 @@ import pytest
 from workbench.config.example_models import EXAMPLE_MODELS
 
 ROOT = Path(__file__).parents[1]
-NAMES = re.compile(r"\b(?:gpt-\d|chatgpt-|o\d-(?:mini|pro)|claude-(?:[a-z]+-)?\d|gemini-\d)(?:[\w.-]*\w)?|\bopenai:o\d\b")
+NAMES = re.compile(
+    r"\b(?:gpt-\d|chatgpt-|o\d-(?:mini|pro)|claude-(?:[a-z]+-)?\d|gemini-\d)(?:[\w.-]*\w)?|(?<=openai:)o\d\b"
+)
 SCANNED = ("action.yml", "README.md", "docs", "workbench", "sample_suites", "benchmarks")
 ENDINGS = {".py", ".md", ".toml", ".yml", ".yaml", ".js", ".html", ".json", ".txt"}
 

@@ -52,10 +52,6 @@ if TYPE_CHECKING:
 _USUAL_SAMPLE = "generic_tool"
 
 
-class _NothingAskedError(Exception):
-    """Neither servers nor a sample are named."""
-
-
 class RefusedError(Exception):
     """Nothing was written; the message says why and what to do."""
 
@@ -95,13 +91,15 @@ def start_suite(options: StartOptions) -> int:
         _check(options)
         if options.add_to is not None:
             return _add_to(options.add_to, options, program)
-        return _of_servers(options, program) if options.of_servers else _of_sample(options, program)
+        if options.of_servers:
+            return _of_servers(options, program)
+        if options.example is not None:
+            return _of_sample(options, options.example, program)
     except (RefusedError, ClientConfigError, ConfigError, SavingError) as error:
         warn(str(error), program.secrets)
         return USAGE
-    except _NothingAskedError:
-        write(f"{_WHAT_FOR}\n", sys.stderr)
-        return USAGE
+    write(_WHAT_FOR, sys.stderr)
+    return USAGE
 
 
 _WHAT_FOR = f"""\
@@ -109,7 +107,8 @@ nothing was written: say what the suite is for
   workbench init --command "uvx mcp-server-time"  a suite with a case for each tool of this MCP server
   workbench init --example                        a copy of the sample {_USUAL_SAMPLE}.toml
 Beside the suite come {SCHEMA_NAME} for editors and, where there is none, a {SETTINGS_NAME}.
-'workbench init --help' lists other servers, other samples and the CI jobs"""
+'workbench init --help' lists other servers, other samples and the CI jobs
+"""
 
 
 def _check(options: StartOptions) -> None:
@@ -133,8 +132,6 @@ def _check(options: StartOptions) -> None:
         raise RefusedError("--draft-check, --repeats and --yes are about drafts: give --draft MODEL too")
     if options.draft is not None and not options.yes and not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise RefusedError("nothing was asked: --draft costs what the model costs; give --yes, or use a terminal")
-    if not options.of_servers and options.example is None and options.add_to is None:
-        raise _NothingAskedError
     if options.output is not None:
         if options.output.suffix != ".toml":
             raise RefusedError(f"a suite is a TOML file: end the name {options.output} with .toml")
@@ -282,9 +279,9 @@ def _chosen(tools: Sequence[ToolDefinition], wanted: str | None) -> list[ToolDef
     return [tool for tool in tools if tool.name in names]
 
 
-def _of_sample(options: StartOptions, program: Program) -> int:
+def _of_sample(options: StartOptions, wanted: str, program: Program) -> int:
     samples = {file.stem: file for file in sorted(bundled("sample_suites").glob("*.toml"))}
-    name = (options.example or _USUAL_SAMPLE).removesuffix(".toml")
+    name = (wanted or _USUAL_SAMPLE).removesuffix(".toml")
     if name not in samples:
         hint = did_you_mean(name, samples) or f"there are {', '.join(samples)}"
         raise RefusedError(f"there is no sample {name!r}: {hint}")
