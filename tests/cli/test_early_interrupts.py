@@ -34,6 +34,18 @@ sys.argv[:] = ["workbench", *sys.argv[2:]]
 """Sends the process SIGINT when it imports a module."""
 
 
+def ran(program: Program, code: str, *words: str) -> subprocess.CompletedProcess[str]:
+    """Python that runs to its end as a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-c", code, *words],
+        cwd=program.folder,
+        env=program.environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+    )
+
+
 @pytest.mark.parametrize("entry", ENTRIES)
 @pytest.mark.parametrize(
     "at",
@@ -49,27 +61,13 @@ sys.argv[:] = ["workbench", *sys.argv[2:]]
     ],
 )
 def test_an_interrupted_start_is_silent(program: Program, entry: str, at: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", INTERRUPTED + ENTRIES[entry], at, "models"],
-        cwd=program.folder,
-        env=program.environment,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-    )
+    done = ran(program, INTERRUPTED + ENTRIES[entry], at, "models")
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
 def test_an_interrupt_at_the_very_end_is_silent(program: Program) -> None:
     at_exit = "import atexit, os, signal; atexit.register(lambda: os.kill(os.getpid(), signal.SIGINT)); import sys\n"
-    done = subprocess.run(
-        [sys.executable, "-c", f"{at_exit}sys.argv[:] = ['workbench', 'models']\n{ENTRIES['workbench']}"],
-        cwd=program.folder,
-        env=program.environment,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-    )
+    done = ran(program, f"{at_exit}sys.argv[:] = ['workbench', 'models']\n{ENTRIES['workbench']}")
     assert (done.returncode, done.stderr) == (130, "")
     assert "offline" in done.stdout
 
@@ -77,12 +75,5 @@ def test_an_interrupt_at_the_very_end_is_silent(program: Program) -> None:
 def test_an_interrupt_that_the_caller_ignores_stays_ignored(program: Program) -> None:
     sample = bundled("sample_suites") / "generic_tool.toml"
     ignoring = f"import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\n{INTERRUPTED}"
-    done = subprocess.run(
-        [sys.executable, "-c", ignoring + ENTRIES["workbench"], "workbench.cli.door", "validate", str(sample)],
-        cwd=program.folder,
-        env=program.environment,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-    )
+    done = ran(program, ignoring + ENTRIES["workbench"], "workbench.cli.door", "validate", str(sample))
     assert (done.returncode, done.stderr) == (0, "")
