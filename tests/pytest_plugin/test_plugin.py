@@ -257,11 +257,11 @@ def test_a_report_that_cannot_be_written_is_no_success(project: Path) -> None:
     assert ran.code == 4 and "there is no folder" in ran.output, ran.output
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "with workers"])
 @pytest.mark.parametrize(
     ("given", "said"),
     [
         (("--workbench-model", "gone"), "there is no model 'gone'"),
+        (("--workbench-model", "gone", "-n", "2"), "there is no model 'gone'"),
         (("--workbench-model", "offline", "--workbench-model", "gone"), "there is no model 'gone'"),
         (("--workbench-model", "replay:no-folder"), "no-folder"),
         (("-o", "workbench_models=gone"), "there is no model 'gone'"),
@@ -273,10 +273,8 @@ def test_a_report_that_cannot_be_written_is_no_success(project: Path) -> None:
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
-def test_a_bad_option_is_one_usage_error(
-    project: Path, given: tuple[str, ...], said: str, workers: tuple[str, ...]
-) -> None:
-    ran = session(project, "--workbench", *given, *workers, "-q", "clock.toml")
+def test_a_bad_option_is_one_usage_error(project: Path, given: tuple[str, ...], said: str) -> None:
+    ran = session(project, "--workbench", *given, "-q", "clock.toml")
     assert ran.code == pytest.ExitCode.USAGE_ERROR and ran.output.count(said) == 1, ran.output
     assert "Traceback" not in ran.output and "INTERNALERROR" not in ran.output, ran.output
 
