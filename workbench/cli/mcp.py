@@ -60,6 +60,7 @@ def execute(arguments: argparse.Namespace) -> int:
         warn(str(error))
         return USAGE
     # Ctrl+C ends it at once, as SIGTERM does: the thread that waits for standard input could not be woken.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
     server.run("stdio")
     return OK
