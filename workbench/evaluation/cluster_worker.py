@@ -166,6 +166,8 @@ class Node:
         log_to(program.folders.log, program.secrets, own_alone=not errand.is_ours)
         self._secrets = program.secrets
         self._files = tuple(map(_suite_of, errand.suites))
+        for file in self._files:
+            program.secrets.keep(file.text)
         self._cases = tuple(
             {case.id: case for case in file.suite.cases} if file.suite is not None else {} for file in self._files
         )
