@@ -17,11 +17,8 @@ _AS_WORD_BELOW = 8
 """A shorter value of letters and digits is found only as a word of its own."""
 
 _AFTER_WORD = r"(?![A-Za-z0-9])"
-
-
 _NOTHING = "(?!)"
 _LONE_SURROGATE = late_pattern("[\ud800-\udfff]")
-
 
 Place = tuple[int, int, str]
 """Where a value begins and ends in a text, and what replaces it."""
@@ -93,17 +90,20 @@ class Finder:
         return until, [place for place in places if place[1] <= until]
 
     def _places(self, text: str, begin: int) -> list[Place]:
-        """Returns where values and forms stand, one after the other. A value that makes up a form keeps its name."""
+        """Returns where values and forms stand, one after the other. Where several overlap, all are covered by the one
+        that begins first; of those, by the longest; of equal ones, by the value, whose name says more."""
         found = self._pattern.finditer(text, begin) if self.values else ()
         values = [(match.start(), match.end(), self.replacements[match[0]]) for match in found]
-        forms = sorted(self._forms(text, begin), key=lambda form: (form.first, -form.end))
-        for form in forms:
-            met = [place for place in values if place[0] < form.end and form.first < place[1]]
-            if not any(first <= form.first and form.end <= end for first, end, _ in met):
-                first = min(form.first, *(place[0] for place in met)) if met else form.first
-                end = max(form.end, *(place[1] for place in met)) if met else form.end
-                values = sorted([*(place for place in values if place not in met), (first, end, form.replacement)])
-        return values
+        forms = [form[:3] for form in self._forms(text, begin)]
+        if not forms:
+            return values
+        places: list[Place] = []
+        for place in sorted([*values, *forms], key=lambda place: (place[0], -place[1])):
+            if places and place[0] < places[-1][1]:
+                first, end, replacement = places.pop()
+                place = (first, max(end, place[1]), replacement)
+            places.append(place)
+        return places
 
     def _forms(self, text: str, begin: int = 0) -> Iterator[FormPlace]:
         return (form for form in forms_in(text, begin) if form.what not in self.own)

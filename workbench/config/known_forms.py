@@ -19,7 +19,7 @@ LOOKS_BACK = 6
 """The number of characters before a value that decide whether it begins there."""
 
 _ALNUM, _BASE64 = "[A-Za-z0-9]", "[A-Za-z0-9_-]"
-_MIXED = rf"(?={_BASE64}*[A-Z0-9])"
+_MIXED = rf"(?={_BASE64}{{0,64}}[A-Z0-9])"
 """A name in small letters with hyphens is no token."""
 
 
@@ -42,15 +42,15 @@ _FORMS = (
     _Form("AWS_KEY", ("AKIA", "ASIA"), "[A-Z0-9]{16}(?![A-Za-z0-9])", "[A-Z0-9]"),
     _Form("GOOGLE_KEY", ("AIza",), _BASE64 + "{33,}", _BASE64),
     _Form("SLACK_TOKEN", ("xoxa-", "xoxb-", "xoxe-", "xoxo-", "xoxp-", "xoxr-", "xoxs-", "xapp-"),
-          "(?=[A-Za-z0-9-]*[0-9])[A-Za-z0-9-]{10,}", "[A-Za-z0-9-]"),
+          "(?=[A-Za-z0-9-]{0,64}[0-9])[A-Za-z0-9-]{10,}", "[A-Za-z0-9-]"),
     _Form("GITLAB_TOKEN", ("glpat-",), _MIXED + _BASE64 + "{20,}", _BASE64),
     _Form("NPM_TOKEN", ("npm_",), _ALNUM + "{30,}", _ALNUM),
-    _Form("PYPI_TOKEN", ("pypi-",), rf"(?={_BASE64}*[A-Z])" + _BASE64 + "{40,}", _BASE64),
+    _Form("PYPI_TOKEN", ("pypi-",), rf"(?={_BASE64}{{0,64}}[A-Z])" + _BASE64 + "{40,}", _BASE64),
     _Form("HUGGING_FACE_TOKEN", ("hf_",), _ALNUM + "{30,}", _ALNUM),
     _Form("STRIPE_KEY", ("sk_live_", "rk_live_"), _ALNUM + "{16,}", _ALNUM),
     _Form("GROQ_KEY", ("gsk_",), _ALNUM + "{40,}", _ALNUM),
     _Form("XAI_KEY", ("xai-",), _ALNUM + "{40,}", _ALNUM),
-    _Form("JWT", ("eyJ",), rf"{_BASE64}{{8,}}\.eyJ{_BASE64}{{8,}}\.{_BASE64}{{8,}}", "[A-Za-z0-9_.-]"),
+    _Form("JWT", ("eyJ",), rf"{_BASE64}{{8,2048}}\.eyJ{_BASE64}{{8,16384}}\.{_BASE64}{{8,}}", "[A-Za-z0-9_.-]"),
 )  # fmt: skip
 _PREFIXES = tuple(prefix for form in _FORMS for prefix in form.prefixes)
 _HEADS = {sign: tuple(prefix.split(sign)[0] for prefix in _PREFIXES if sign in prefix) for sign in "_-"}
@@ -78,7 +78,9 @@ _ENCODED_ADDRESS = late_pattern(
     re.IGNORECASE,
 )
 _OPEN_ADDRESS = late_pattern(
-    rf":\\*/?\\*\Z|:\\*/\\*/{_USER}{{0,256}}(?::[^\s/?#]{{0,512}})?\Z|%3A%2F%2F[^\s/?#&]{{0,768}}\Z", re.IGNORECASE
+    rf":\\*/?\\*\Z|:\\*/\\*/{_USER}{{0,256}}(?::[^\s/?#]{{0,512}})?\Z"
+    r"|%(?:3(?:A(?:%(?:2(?:F(?:%(?:2(?:F[^\s/?#&]{0,768})?)?)?)?)?)?)?)?\Z",
+    re.IGNORECASE,
 )
 _PLACEHOLDER = late_pattern(
     r"\$\{[^}]*\}|\$\([^)]*\)|\$[A-Z_][A-Z0-9_]*|\{+[^{}]*\}+|%[A-Za-z0-9_]+%|%s|\*+|[xX]{3,}|\.{3}|…"
@@ -86,6 +88,8 @@ _PLACEHOLDER = late_pattern(
 """Stands in an address where the password belongs, and is none."""
 _BEFORE_WORD = late_pattern(BEFORE_WORD)
 _ESCAPES = late_pattern(r"\\+[nrt]|[\s\\]")
+_LONGEST_OPEN = 4_096
+"""A longer token may leave in pieces: what is searched again with each piece has to end."""
 _OF_WORDS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
 
 
@@ -120,10 +124,10 @@ def open_form_from(text: str) -> int:
     """Return where a secret of a known form may begin that more text would complete or make longer; the text's length
     where none does."""
     found = len(text)
-    word = len(text.rstrip(_OF_WORDS))
+    word = max(len(text.rstrip(_OF_WORDS)), found - _LONGEST_OPEN)
     if word < found and (match := _open_token().search(text, word)) is not None:
         found = match.start()
-    address = max(text.rfind(" "), text.rfind("\n")) + 1
+    address = max(text.rfind(" ") + 1, text.rfind("\n") + 1, len(text) - _LONGEST_OPEN)
     if (":" in text or "%" in text) and (match := _OPEN_ADDRESS.search(text, address)) is not None:
         found = min(found, match.start())
     if "-" in text:

@@ -42,14 +42,16 @@ def places_without_secrets(before: object, after: object, place: Place = ()) -> 
     """Yield what `table_without_secrets` did to a table: each place, and whether it is a check or a text."""
     if before == after:
         return
+    if _is_present(after):
+        yield f"{written_place(place)} holds a secret: checked only for `present = true`"
+        return
     pairs: Iterable[tuple[str | int, object, object]]
     if isinstance(before, dict) and isinstance(after, dict) and len(before) == len(after):
         pairs = ((name, old, new) for name, old, new in zip(after, before.values(), after.values(), strict=True))
     elif isinstance(before, list) and isinstance(after, list):
         pairs = ((index, old, new) for index, (old, new) in enumerate(zip(before, after, strict=True)))
     else:
-        what = "checked only for `present = true`" if _is_present(after) else "replaced"
-        yield f"{written_place(place)} holds a secret: {what}"
+        yield f"{written_place(place)} holds a secret: replaced"
         return
     for step, old, new in pairs:
         yield from places_without_secrets(old, new, (*place, step))
