@@ -354,7 +354,7 @@ async def _said_over_mcp(program: Program) -> str:
         ran = await client.call_tool("run", {"model": "talkative"})
         assert not ran.is_error, ran
         why = await client.call_tool("failures", {})
-        report = await client.read_resource(ran.structured_content["report"])  # type: ignore[index]
+        report = await client.read_resource(ran.structured_content["report"])
         return f"{ran}{why}{report}"
 
 
