@@ -11,11 +11,13 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from time import monotonic, time
 from types import FrameType
 
 from workbench.config.secrets import Secrets
+from workbench.config.typed_keys import KEY_OPTION, looks_like_key
 from workbench.importing.importing import learn_keys
 from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.typed_json import json_text, parsed_json
@@ -108,6 +110,7 @@ class ServerLogWriter:
 def run_tee(command: Sequence[str], to: Path, secrets: Secrets, complain: Callable[[str], object]) -> int:
     """Be a server until it ends; returns its exit code, 128 and the number for a signal that ended it. `complain` takes
     a line for standard error."""
+    _learn_words(command, secrets)
     try:
         log = ServerLogWriter(to, secrets, complain)
     except OSError as error:
@@ -136,6 +139,18 @@ def run_tee(command: Sequence[str], to: Path, secrets: Secrets, complain: Callab
     code = server.wait()
     log.close()
     return code if code >= 0 else 128 - code
+
+
+def _learn_words(command: Sequence[str], secrets: Secrets) -> None:
+    """Make secret what the command gives its server as a key: the server may repeat it."""
+    for option, word in pairwise(command):
+        name, _, value = word.partition("=")
+        if "://" in word:
+            secrets.add_passwords("RECORDED_KEY", word)
+        elif KEY_OPTION.fullmatch(option) or looks_like_key(word):
+            secrets.add("RECORDED_KEY", word)
+        elif value and (KEY_OPTION.fullmatch(name) or looks_like_key(value)):
+            secrets.add("RECORDED_KEY", value)
 
 
 def _pump(source: int, target: int, log: ServerLogWriter, by_client: bool, at_end: Callable[[], object]) -> None:
