@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -18,6 +19,11 @@ settings.register_profile(
 )
 settings.register_profile("ordinary", settings.get_profile("thorough"), max_examples=40)
 settings.load_profile("ordinary")
+
+# A shell starts what is behind `&` with these ignored, which every program that a test starts would inherit.
+for number in (signal.SIGINT, signal.SIGQUIT):
+    if signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
 
 # Without bytecode, each worker would rewrite the asserts of every test file in every run: most of a collection.
 sys.dont_write_bytecode = False

@@ -7,6 +7,7 @@ for it afterwards. What the server writes down proves that it was called with ex
 from __future__ import annotations
 
 import ast
+import asyncio
 import base64
 import gzip
 import json
@@ -15,6 +16,7 @@ import subprocess
 import sys
 import urllib.request
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from html import unescape
 from importlib.util import find_spec
@@ -22,16 +24,20 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
+from mcp import Client, StdioServerParameters
 
+from tests.attaching.batches import TOKEN, ToldBatch
 from tests.cli.program import COMMAND, Program
 from tests.history.unpacking import texts_in
 from tests.providers.server import Answer, Call, Request, Server, document, said
 from tests.tools.conftest import SERVERS
 from tests.tui.apps import Opened, conversation, opened
+from workbench.attaching.viewing import Connection
 from workbench.authoring.accepting.redaction import proposal_without_secrets, table_without_secrets
 from workbench.authoring.accepting.run import accept_run
 from workbench.authoring.from_calls import case_expecting, case_with_mock
 from workbench.config.doors import DOORS
+from workbench.config.folders import Folders
 from workbench.config.secrets import Secrets
 from workbench.exporting.forms import FORMS as EXPORTED
 from workbench.suite.loading import load_suite
@@ -89,6 +95,19 @@ PLANTED = {
     "a password in an address": "planted-url-pw",
     "a plain one in an address": "cache:swordfish@",
 }
+MIXED = "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1eF3hJ5"
+FORMS = {
+    "a password in an address that is said": "postgres://bob:said-pw@db.test/shop",
+    "a GitHub token": f"ghp_{MIXED}",
+    "an OpenAI key": f"sk-proj-{MIXED}",
+    "a JWT": f"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiI0NyJ9.{MIXED}",
+    "a private key": f"-----BEGIN PRIVATE KEY-----\n{MIXED}{MIXED}\n-----END PRIVATE KEY-----",
+}
+"""What nobody has as a value, and what is secret by its form alone."""
+PLANTED |= FORMS | {"a password in an address that is said": "said-pw", "a private key": MIXED + MIXED}
+IN_A_SUITE = "glpat-theUsersOwn4711aBcDe"
+"""A token that the suite itself asks for and expects."""
+
 UNNAMED = {"a plain password", "a short password", "a number", "several lines"}
 """What is secret only where a suite gives it to a server."""
 SAID = " ".join(
@@ -98,6 +117,9 @@ SAID = " ".join(
         *("planted-url-pw", "redis://cache:swordfish@cache.test/0", base64.b64encode(KEY.encode()).decode()),
         base64.b64encode(b"x" + KEY.encode()).decode(),
         base64.urlsafe_b64encode(b"xy" + LONG.encode()).decode(),
+        *FORMS.values(),
+        json.dumps(json.dumps([LONG, *FORMS.values()])),
+        IN_A_SUITE,
     ]
 )
 
@@ -119,7 +141,7 @@ env = { A = "$DB_PASS", B = "$SHORT_PASS", C = "$NUMBER_SETTING", D = "${LONG_SE
 MODE = "postgres" }
 [[cases]]
 name = "Ordinary words"
-user = "Query postgres."
+user = "Query postgres with glpat-theUsersOwn4711aBcDe."
 [[cases.ordered]]
 tool = "query_postgres"
 args = { database = "postgres", note = { present = true }, text = { present = true } }
@@ -235,6 +257,7 @@ def left(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Left]:
         run("call as JSON", *call)
         found.sent = [request.body.decode() for request in server.requests]
         _record_in_front_of(server.url, program)
+        found.add("Python", _said_by_pytest(program), asyncio.run(_said_over_mcp(program)))
     run("validate", "validate", "suites", "--audit")
     run("batch", "history", "show", "1", *[word.replace("report.", "report.shown.") for word in beside], codes=(0, 2))
     run("changes", "history", "diff", "1", "2", "--report", "report.changes.html", codes=(0, 2))
@@ -312,6 +335,48 @@ def _record_in_front_of(url: str, program: Program) -> None:
         proxy.kill()
 
 
+def _said_by_pytest(program: Program) -> str:
+    words = ["-m", "pytest", "--workbench", "--workbench-trust", "-p", "no:cacheprovider", "talkative.toml"]
+    folder, environment = program.folder / "suites", program.environment
+    done = subprocess.run(
+        [sys.executable, *words], cwd=folder, env=environment, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 1, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+async def _said_over_mcp(program: Program) -> str:
+    command, *words = COMMAND
+    words += ["mcp", "talkative.toml", "--model", "talkative", "--trust"]
+    folder = str(program.folder / "suites")
+    server = StdioServerParameters(command=command, args=words, cwd=folder, env=program.environment)
+    async with Client(server) as client:
+        ran = await client.call_tool("run", {"model": "talkative"})
+        assert not ran.is_error, ran
+        why = await client.call_tool("failures", {})
+        report = await client.read_resource(ran.structured_content["report"])
+        return f"{ran}{why}{report}"
+
+
+def test_no_secret_is_told_to_viewers_of_a_batch(tmp_path: Path) -> None:
+    suite = _written(tmp_path / "home.toml", APP_SUITE)
+    folders = Folders(*(tmp_path / name for name in ("state", "log", "config", "data")))
+    said = " ".join([TOKEN, *FORMS.values()])
+    batch = ToldBatch(
+        folders, tmp_path / "h.sqlite3", suite, lambda run: conversation(run, [("set_lights", {said: [said]})], said)
+    )
+    with closing(batch), Connection(batch.telling.known, "watch") as viewer:
+        told = [viewer.receive()]
+        batch.go(0, slice(None))
+        batch.finish(0)
+        while "done" not in told[-1]:
+            told.append(viewer.receive())
+    text = json.dumps(told, ensure_ascii=False)
+    assert "$TOKEN" in text
+    assert "$OPENAI_KEY" in text
+    assert not [name for name, secret in PLANTED.items() if name in FORMS and secret in text]
+
+
 @pytest.mark.parametrize("door", ["logs of tees", "kept conversations"])
 def test_no_secret_is_kept_of_what_programs_say(left: Left, door: str) -> None:
     """No suite says what is secret here: that is what a key is sent as, and what the environment's names say."""
@@ -323,7 +388,10 @@ def test_no_secret_is_kept_of_what_programs_say(left: Left, door: str) -> None:
 
 @pytest.mark.parametrize(
     "door",
-    ["terminal", "report files", "recordings", "history", "server logs", "audit log", "remembered tools", "collectors"],
+    [
+        *("terminal", "report files", "recordings", "history", "server logs", "audit log", "remembered tools"),
+        *("collectors", "Python"),
+    ],
 )
 def test_no_secret_leaves_by_a_door_of_the_command_line(left: Left, door: str) -> None:
     assert door in {each.name for each in DOORS}
@@ -342,7 +410,7 @@ def test_no_secret_leaves_by_a_door_of_the_command_line(left: Left, door: str) -
 
 def test_arguments_arrive_byte_for_byte_and_ordinary_words_change_nothing(left: Left) -> None:
     assert left.called == [["postgres", SAID, NOTE]] * len(left.called)
-    assert len(left.called) == 10
+    assert len(left.called) == 14
     answers = [json.loads(body)["messages"][-1]["content"] for body in left.sent if b'"tool"' in body.encode()]
     assert f"from postgres: {SAID}" in answers
     assert "query_postgres" in left.out["text"]
@@ -378,7 +446,7 @@ async def test_no_secret_is_drawn_copied_or_put_into_a_picture(tmp_path: Path, m
     (tmp_path / "home.toml").write_text(APP_SUITE, encoding="utf-8")
     (tmp_path / ".env").write_text("DOTENV_PASSWORD=planted-dotenv-0815\n", encoding="utf-8")
     variables = {**ENVIRONMENT, "DB_PASSWORD": "correct4horse"}
-    secrets = ("planted-dotenv-0815", "correct4horse", KEY, "planted-url-pw")
+    secrets = ("planted-dotenv-0815", "correct4horse", KEY, "planted-url-pw", FORMS["a GitHub token"])
     said = " ".join(secrets)
     arguments: dict[str, JsonValue] = {"room": "hall", "token": "planted-dotenv-0815", "more": [said], said: 1}
     left: dict[str, str] = {}
@@ -401,7 +469,8 @@ async def test_no_secret_is_drawn_copied_or_put_into_a_picture(tmp_path: Path, m
         assert result.trajectory.calls[0].arguments == arguments
         await app.until(lambda: "too." in app.screen)
         look(app, "the run")
-        assert "I know $DOTENV_PASSWORD $DB_PASSWORD $KEY_VARIABLE $DATABASE_URL too." in left["the run"]
+        assert "I know $DOTENV_PASSWORD $DB_PASSWORD $KEY_VARIABLE $DATABASE_URL" in left["the run"]
+        assert "$GITHUB_TOKEN" in left["the run"]
         app.app.main.announce(f"A notice of {said}")
         app.app.main.sub_title = said
         await app.pilot.pause()

@@ -3,7 +3,7 @@
     import workbench
 
     suite = workbench.load("weather.toml")
-    report = workbench.evaluate(suite, model="openai:gpt-4o-mini", repeats=3)
+    report = workbench.evaluate(suite, model="openai:gpt-6-luna", repeats=3)
     report.assert_passed()
 
 `docs/python.md` is the guide. Everything is imported when it is first used: `import workbench` alone costs nothing.

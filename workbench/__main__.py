@@ -1,7 +1,18 @@
-"""`python -m workbench`."""
+"""The program `workbench`, also as `python -m workbench`."""
 
-import sys
+from workbench.interrupts import end_at_interrupt
 
-from workbench.cli.main import main
+end_at_interrupt()  # before the imports that take longest
 
-sys.exit(main())
+import sys  # noqa: E402
+
+from workbench.cli.main import main as run  # noqa: E402
+
+
+def main() -> int:
+    """Run the command line and return the exit code."""
+    return run()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

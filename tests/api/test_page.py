@@ -16,7 +16,7 @@ from tests.providers.server import Answer, Call, Request, Server, base_url_of, d
 PAGE = (Path(__file__).parents[2] / "docs" / "python.md").read_text(encoding="utf-8")
 FILE = re.compile(r"<!-- file: (\S+) -->\n```toml\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 EXAMPLE = re.compile(r"^```python\n(.*?)^```$(?:\n```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
-MODEL = "openai:gpt-4o-mini"
+MODEL = "openai:gpt-6-luna"
 
 
 def _clever(request: Request) -> Answer:

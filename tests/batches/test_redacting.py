@@ -71,7 +71,7 @@ def test_a_secret_cut_into_letters_becomes_its_name_where_it_begins() -> None:
 
 def test_what_only_began_like_a_secret_is_held_back_until_that_is_clear_and_stays_the_same() -> None:
     door = EventDoor(SuiteParts(secrets_of(KEY)))
-    pieces = [Event("run-1", at, 0.0, TextDelta(1, text)) for at, text in enumerate(("It says sk-", "pl", "enty"))]
+    pieces = [Event("run-1", at, 0.0, TextDelta(1, text)) for at, text in enumerate(("It says sk-", "pl", "enty!"))]
     left = [door.take(event) for event in pieces]
     assert left == [[], [], pieces]
     assert all(event is piece for event, piece in zip(left[2], pieces, strict=True))

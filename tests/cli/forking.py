@@ -235,6 +235,7 @@ class _Forker:
 
 def _become(request: dict[str, Any], streams: Sequence[int]) -> None:
     """Do what `python -m workbench` does, in this process, with the streams as its standard streams."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # the tests may run under nohup
     if len(streams) == 1:
         os.setsid()
         fcntl.ioctl(streams[0], termios.TIOCSCTTY, 0)

@@ -11,6 +11,7 @@ import shlex
 import signal
 from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from workbench.attaching.viewing import Connection
 from workbench.attaching.wire import packed
 from workbench.batches.plan import PlannedRun
 from workbench.config.folders import APP_NAME, Folders
+from workbench.tools.watched_start import MARK, end_marked
 from workbench.trajectory.events import EventPayload, ResultReceived
 
 MODEL = """
@@ -80,10 +82,12 @@ def test_nothing_is_lost_when_the_terminal_goes_and_whatever_viewers_do(program:
     program.write("weather.toml", WEATHER + WRONG)
     with Server(answering(gate)) as server:
         program.write("workbench.toml", MODEL.format(url=server.url))
-        begun = program.ask(*WORDS, "--detach", "--report", "detached.json").end()
+        of_a_server = replace(program, variables={**program.variables, MARK: "of-a-server"})
+        begun = of_a_server.ask(*WORDS, "--detach", "--report", "detached.json").end()
         assert "batch 1 goes on without this terminal: 2 runs, process " in begun, begun
         known = only(program)
         process = os.pidfd_open(known.pid)
+        assert not end_marked(b"of-a-server"), "it outlives a server that began it"
         assert os.getsid(known.pid) == known.pid, "it leads a session of its own"
         os.kill(known.pid, signal.SIGHUP)
         lost, hung_up, interrupted, staying = (program.ask("attach", "1") for _ in range(4))

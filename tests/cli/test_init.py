@@ -60,7 +60,7 @@ def test_a_suite_of_a_command_has_a_case_for_each_tool_and_is_the_same_each_time
 
 
 def test_the_settings_can_be_used_once_their_marks_are_removed(program: Program) -> None:
-    assert program.run("init").returncode == 0
+    assert program.run("init", "--example").returncode == 0
     settings = program.folder / "workbench.toml"
     assert program.run("models").returncode == 0
     settings.write_text(re.sub(r"^# (?=[\[a-z_]+( =|\.))", "", settings.read_text(), flags=re.MULTILINE))
@@ -143,12 +143,38 @@ def test_what_cannot_be_done_is_said_and_nothing_written(program: Program) -> No
         (["--module", "gone.py:mcp"], 2, "there is no file"),
         (["--example", "slak"], 2, "there is no sample 'slak'"),
         (["--tools", "a"], 2, "are for the suite of a server"),
-        (["-o", "x.json"], 2, "a suite is a TOML file"),
-        (["-o", "none/x.toml"], 2, "there is no folder"),
+        ([], 2, "workbench init --example "),
+        (["-o", "x.toml", "--ci", "github", "--force"], 2, "nothing was written: say what the suite is for"),
+        (["--example", "-o", "x.json"], 2, "a suite is a TOML file"),
+        (["--example", "-o", "none/x.toml"], 2, "there is no folder"),
     ):
         done = program.run("init", *words)
         assert (done.returncode, said in done.stderr) == (code, True), done.stderr
     assert list(program.folder.rglob("*.toml")) == []
+    assert not (program.folder / ".github").exists()
+
+
+def test_what_is_written_is_validated_and_run_together(program: Program) -> None:
+    assert program.run("init", "--example").returncode == 0
+    written = sorted(file.name for file in program.folder.glob("*.toml"))
+    assert written == ["generic_tool.toml", "workbench.toml"]
+    for words, said in (
+        (["validate", *written], "1 valid suite (1 case)"),
+        (["validate", "workbench.toml"], "valid settings"),
+        (["run", "."], "1 run: 1 passed"),
+        (["run", *written], "1 run: 1 passed"),
+        (["tools", *written], "my_tool"),
+        (["validate", "."], "1 valid suite (1 case)"),
+    ):
+        done = program.run(*words)
+        assert (done.returncode, done.stderr, said in done.stdout) == (0, "", True), done.stderr
+    alone = program.run("run", "workbench.toml")
+    assert (alone.returncode, "holds settings; name suites" in alone.stderr) == (2, True), alone.stderr
+    program.write("workbench.toml", 'jugde = "local"\n')
+    for words in (["validate", *written], ["validate", "workbench.toml"]):
+        wrong = program.run(*words)
+        assert wrong.returncode == 2
+        assert "workbench.toml:1: jugde is not a setting: did you mean 'judge'?" in wrong.stderr
 
 
 @pytest.mark.parametrize("name", [file.stem for file in sorted(bundled("sample_suites").glob("*.toml"))])

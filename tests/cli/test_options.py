@@ -234,3 +234,31 @@ def test_the_form_of_a_report_follows_the_name_of_its_file(program: Program) -> 
     refused = program.run("history", "export", "1", "out.json", "--format", "json")
     assert refused.returncode == 2
     assert "out.json looks like a file name: give the folder to export into" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "same"),
+    [
+        (["help"], ["--help"]),
+        (["help", "run"], ["run", "--help"]),
+        (["help", "models", "add"], ["models", "add", "--help"]),
+        (["help", "history", "list"], ["history", "list", "--help"]),
+        (["help", "help"], ["help", "--help"]),
+        (["version"], ["--version"]),
+    ],
+)
+def test_help_and_version_are_commands_too(program: Program, words: list[str], same: list[str]) -> None:
+    done, wanted = program.run(*words), program.run(*same)
+    assert (done.returncode, done.stdout, done.stderr) == (0, wanted.stdout, "")
+
+
+def test_help_on_no_command_names_the_near_one(program: Program) -> None:
+    done = program.run("help", "compar")
+    assert (done.returncode, done.stderr) == (2, "Unknown command compar. Did you mean compare?\n")
+
+
+@pytest.mark.parametrize("option", ["--gate", "--min-pass-rate", "--threshold", "--fail-under"])
+def test_a_demand_on_all_cases_is_pointed_to_where_it_goes(program: Program, option: str) -> None:
+    done = program.run("grade", "runs", option, "0.9")
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"Unknown option {option}. To demand a pass rate of every batch, write min_pass_rate")

@@ -181,6 +181,25 @@ def test_a_tee_passes_every_byte_the_exit_code_and_signals(program: Program) -> 
     assert missing.returncode == 127 and b"no-such-server cannot be started" in missing.stderr and not missing.stdout
 
 
+def test_keys_among_the_words_of_the_servers_command_are_not_written_down(program: Program) -> None:
+    answers = "for line in sys.stdin: print(json.dumps({'id': json.loads(line)['id'], 'result': sys.argv}), flush=True)"
+    given = ["--token", "correcthorse", "--api-key=battery9", "postgres://a:s3cret9@db/x", f"ghp_{'aB3' * 12}", "Oslo"]
+    tee = [*COMMAND, "record", "--server", "--to", "seen.jsonl", "--", sys.executable, "-c"]
+    asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "t", "arguments": {}}}
+    done = subprocess.run(
+        [*tee, f"import sys,json\n{answers}", *given],
+        input=json.dumps(asked) + "\n",
+        capture_output=True,
+        text=True,
+        cwd=program.folder,
+        env=program.environment,
+    )
+    assert json.loads(done.stdout)["result"][1:] == given
+    call = json.loads((program.folder / "seen.jsonl").read_text().splitlines()[-1])
+    key = "$RECORDED_KEY"
+    assert call["result"][1:] == ["--token", key, f"--api-key={key}", f"postgres://a:{key}@db/x", key, "Oslo"]
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [

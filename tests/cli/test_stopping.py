@@ -220,6 +220,8 @@ def test_a_gate_that_stays_open_is_decided_by_all_runs(program: Program) -> None
         ),
         (["run", "--until", "decided", "--gate", "0.8", "--worse", "0.9"], "cannot be told apart from 0.9"),
         (["run", "--gate", "0.8"], "--gate is about a batch that stops early: give --until decided too"),
+        (["run", "--gate", "0.8"], "write min_pass_rate = … into [gate] of the suite; --min-score demands"),
+        (["run", "--min-pass-rate", "0.8"], "Unknown option --min-pass-rate. To demand a pass rate of every batch"),
         (["compare", "--looks", "4"], "--looks is about a batch that stops early: give --until decided too"),
         (["run", "--until", "decided", "--gate", "0.8", "--min-score", "1"], "leave out either --min-score or --until"),
     ],

@@ -52,6 +52,50 @@ def audited(program: Program) -> list[dict[str, Any]]:
     return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
 
 
+TASKS = f"""
+import sys
+sys.path.insert(0, {str(SERVERS)!r})
+from plain import PlainServer
+
+server = PlainServer("tasks")
+
+@server.tool()
+def look_up(city: str) -> str:
+    "Look up the weather of a city."
+    return city
+
+@server.tool()
+def research(topic: str) -> str:
+    "Research a topic for a long time."
+    return topic
+
+server._tools["look_up"][0]["execution"] = {{"taskSupport": "optional"}}
+server._tools["research"][0]["execution"] = {{"taskSupport": "required"}}
+server.run()
+"""
+
+
+def test_a_tool_that_demands_tasks_is_named_and_not_offered(program: Program) -> None:
+    program.write("tasks.py", TASKS)
+    program.write(
+        "tasks.toml",
+        'format = 1\nname = "Tasks"\n[[servers]]\nname = "slow"\ncommand = ["python", "tasks.py"]\nprefix = "s_"\n'
+        '[[cases]]\nid = "a"\nname = "A"\nuser = "Hello"\nexpect_no_calls = true\n',
+    )
+    listed = program.run("tools", "tasks.toml", "--trust")
+    assert listed.returncode == 0 and "server slow: 1 tool" in listed.stdout and "s_look_up(" in listed.stdout
+    assert listed.stdout.count("s_research") == 1 == listed.stdout.count("not offered to models")
+    done = program.run("tools", "tasks.toml", "--trust", "--lint")
+    assert done.returncode == 1 and "s_research" in done.stdout and 'taskSupport = "required"' in done.stdout
+    (source,) = json.loads(program.run("tools", "tasks.toml", "--trust", "--format", "json").stdout)["suites"][0][
+        "sources"
+    ]
+    assert [tool["name"] for tool in source["tools"]] == ["s_look_up"] and source["task_tools"] == ["s_research"]
+    ran = program.run("run", "tasks.toml", "--model", "offline", "--trust", "--format", "json")
+    offered = json.loads(ran.stdout)
+    assert "s_research" not in json.dumps(offered) and ran.returncode == 0
+
+
 def test_the_question_speaks_of_servers_and_of_no_model(shop: Program) -> None:
     shop.write("workbench.toml", '[models.local]\nprovider = "openai"\nbase_url = "http://localhost:1/v1"\n')
     asked = shop.run("tools", "shop.toml")

@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 from urllib.parse import quote
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
@@ -39,7 +39,7 @@ def test_a_secret_is_replaced_by_its_variables_name_in_every_form_and_the_longes
 
 @pytest.mark.parametrize("value", ["", "x", "true", "False", "ollama", "lm-studio", "sk-no-key-required", "EMPTY", "/"])
 def test_what_is_no_value_is_no_secret_though_it_is_used_as_a_key(value: str, tmp_path: Path) -> None:
-    assert secrets_of(API_KEY=value, ROOT=str(tmp_path)).finder is None
+    assert secrets_of(API_KEY=value, ROOT=str(tmp_path)).values == ()
 
 
 @pytest.mark.parametrize("value", ["abc", "8080", "production", "correcthorse", "/9j/4AAQSkZJRg", "zz-471", "12 34"])
@@ -52,7 +52,7 @@ def test_a_short_value_of_letters_and_digits_is_a_word_of_its_own() -> None:
     assert secrets.redact("the latest test, tested\\ntest:test \x1b[1mtest") == (
         "the latest $DB_PASS, tested\\n$DB_PASS:$DB_PASS \x1b[1m$DB_PASS"
     )
-    assert secrets_of(STAGE="dev").finder is None, "three characters under a name that says nothing"
+    assert secrets_of(STAGE="dev").values == (), "three characters under a name that says nothing"
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_what_nothing_has_used_is_secret_by_where_it_stands_its_name_and_its_loo
     of_file, of_environment = Secrets(), Secrets()
     of_file.add_from_file(name, value)
     of_environment.guess(name, value)
-    assert (of_file.finder is not None, of_environment.finder is not None) == (in_file, in_environment)
+    assert (of_file.values != (), of_environment.values != ()) == (in_file, in_environment)
 
 
 def test_the_password_in_an_address_is_secret_everywhere_and_a_plain_word_only_behind_its_user() -> None:
@@ -217,3 +217,30 @@ def test_half_a_million_small_strings_take_little_memory() -> None:
     assert peak < 3 * size
     value["items"][250_000] = "sk-3-planted/value+23757"
     assert secrets.redacted(value)["items"][250_000] == "$KEY_3"
+
+
+@given(st.text(min_size=4, max_size=20), st.lists(st.booleans(), max_size=3), st.text('a \\"é\n', max_size=3))
+def test_nothing_of_a_secret_is_readable_in_json_within_json(value: str, levels: list[bool], beside: str) -> None:
+    secrets = secrets_of(API_KEY=value)
+    assume(secrets.values)
+    text, shown = f"{beside}|{value}|{beside}", f"{beside}|$API_KEY|{beside}"
+    for ensure_ascii in levels:
+        text, shown = (json.dumps({"k": each}, ensure_ascii=ensure_ascii) for each in (text, shown))
+    assume(value not in beside and shown.count(value) == 0)
+    assert secrets.redact(text) == shown
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        r"p\"l\\an\/ted\u00e9&<more",
+        r"p\"l\\an/tedé\u0026\u003cmore",
+        quote(r"p\"l\\an/tedé&<more"),
+        quote(r"p\"l\\an/ted\u00e9&<more", safe=""),
+        base64.b64encode(json.dumps('p"l\\an/tedé&<more').encode()).decode(),
+    ],
+)
+def test_a_secret_is_found_in_the_json_of_other_languages_and_encoded(written: str) -> None:
+    shown = secrets_of(API_KEY='p"l\\an/tedé&<more').redact(f"is {written}")
+    assert "$API_KEY" in shown
+    assert len(shown.replace("$API_KEY", "")) < 10

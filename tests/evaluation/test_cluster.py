@@ -49,6 +49,7 @@ from workbench.evaluation.cluster.lanes import Lane, group_of
 from workbench.evaluation.cluster.limits import EndpointLimits
 from workbench.evaluation.cluster.messages import Portion
 from workbench.evaluation.cluster_address import cluster_address
+from workbench.evaluation.cluster_worker import enlist
 from workbench.evaluation.options import OptionsError, RunOptions, Stop
 from workbench.evaluation.plan import ClusterError, Plan
 from workbench.evaluation.planning import plan
@@ -214,6 +215,11 @@ async def test_no_key_travels_limits_hold_over_workers_and_a_pause_is_everybodys
     assert all(run.trajectory.final_answer == f"Rain, $CITY_TOKEN, {OWN_SECRET}." for run in report.results)
     told = str(told_in(tmp_path / "history-cluster.db"))
     assert "Rain, $CITY_TOKEN, $OWN_TOKEN." in told and OWN_SECRET not in told
+
+
+async def test_what_a_worker_cannot_prepare_is_a_reason_and_no_error_which_dask_would_log_with_the_suites() -> None:
+    (why,) = await enlist(b"https://bob:pw@h")
+    assert "Error: " in why and "pw@" not in why
 
 
 @pytest.mark.parametrize("what", ["version", "python", "key", "code", "model", "secret", "folder"])

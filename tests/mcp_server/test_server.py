@@ -111,6 +111,137 @@ async def test_what_was_not_allowed_is_refused_with_the_option_that_allows_it(pr
     assert not (project / "started").exists()
 
 
+OWN_SERVER = """[[servers]]
+name = "own"
+command = ["python", "server.py"]
+env = { TOKEN = "$TOKEN" }
+prefix = "own_"
+
+[[tools]]"""
+TRUSTED = f"""{CLOCK.replace("[[tools]]", OWN_SERVER, 1)}
+[[mocks]]
+tool = "get_time"
+python = "answers:noon"
+"""
+SERVER = """import os
+from mcp.server.mcpserver import MCPServer
+open("token", "w").write(os.environ["TOKEN"])
+server = MCPServer("own")
+@server.tool()
+def look() -> str: return ""
+server.run("stdio")
+"""
+
+
+def settings(server: Server) -> str:
+    return f"""[models.fast]
+provider = "openai"
+model = "m"
+base_url = "{base_url_of(server, "openai")}"
+api_key_env = "FAST_KEY"
+"""
+
+
+async def test_trust_covers_what_stood_there_at_the_start_and_no_edit_of_any_file(project: Path) -> None:
+    secret = "sk-planted-in-a-file-1234567890"
+    with (
+        Server(lambda request: said("openai", text="Fine.")) as server,
+        Server(lambda request: said("openai", text="Mine.")) as evil,
+    ):
+        files = {
+            "clock.toml": TRUSTED,
+            "answers.py": "from .deeper import noon\n",
+            "deeper.py": "def noon(call): return 'noon'\n",
+            "server.py": SERVER,
+            "workbench.toml": settings(server),
+            ".env": f"TOKEN=from-the-start\nFAST_KEY={secret}\n",
+        }
+        for name, content in files.items():
+            (project / name).write_text(content)
+        planted = "open('planted', 'w')\n"
+        other_command = TRUSTED.replace('"server.py"]', '"other.py"]')
+        attacks = {
+            "python other.py": {"clock.toml": other_command, "other.py": planted},
+            "$FAST_KEY": {"clock.toml": TRUSTED.replace('"$TOKEN"', '"$FAST_KEY"')},
+            "answers:": {"clock.toml": TRUSTED.replace("answers:noon", "answers:night")},
+            "other:noon": {"clock.toml": TRUSTED.replace("answers:noon", "other:noon"), "other.py": planted},
+            "changed since it was approved: answers": {"answers.py": planted + files["answers.py"]},
+            "changed since it was approved: deeper": {"deeper.py": planted + files["deeper.py"]},
+            "variables of a .env file that have changed since they were approved: TOKEN": {
+                ".env": files[".env"].replace("from-the-start", "changed-by-the-agent")
+            },
+            "NEW_NAME": {".env": files[".env"] + "NEW_NAME=1\n"},
+            base_url_of(evil, "openai"): {"workbench.toml": settings(evil)},
+            "api_key_env": {"workbench.toml": files["workbench.toml"].replace("FAST_KEY", "TOKEN")},
+            "http://127.0.0.1:9": {
+                "clock.toml": TRUSTED.replace(
+                    "[[tools]]", '[[servers]]\nname = "far"\nurl = "http://127.0.0.1:9"\n\n[[tools]]', 1
+                )
+            },
+            "python new.py": {"sub/new.toml": TRUSTED.replace("server.py", "new.py"), "new.py": planted},
+            f"m at {base_url_of(evil, 'openai')}": {"sub/new.toml": CLOCK, "sub/workbench.toml": settings(evil)},
+            "FAST_KEY": {"sub/new.toml": CLOCK, "sub/.env": "FAST_KEY=of-the-agent"},
+        }
+        async with served(project, "--trust", "--model", "fast") as client:
+
+            async def run() -> Any:
+                return await call(client, "run", model="fast", cases=["small-talk", "time-in-bergen"])
+
+            assert (await run())["models"][0]["errors"] == 0
+            asked, token = len(server.requests), (project / "token").read_text()
+            assert asked and token == "from-the-start"
+            (project / "token").unlink()
+            for named, edits in attacks.items():
+                for name, content in edits.items():
+                    (project / name).parent.mkdir(exist_ok=True)
+                    (project / name).write_text(content)
+                answer = await run()
+                assert isinstance(answer, str) and "start the server again" in answer and named in answer, (
+                    named,
+                    answer,
+                )
+                assert secret not in answer
+                for name in edits:
+                    (project / name).unlink()
+                    if name in files:
+                        (project / name).write_text(files[name])
+            assert not (project / "planted").exists() and not (project / "token").exists()
+            assert not evil.requests and len(server.requests) == asked
+            (project / "clock.toml").write_text(TRUSTED.replace("What time", "Which hour"))  # what runs needs no trust
+            assert (await run())["models"][0]["errors"] == 0
+            (project / "new.toml").write_text(CLOCK.replace("Clock", "New"))
+            assert (await call(client, "run", suites=["new.toml"]))["models"][0]["errors"] == 0
+
+
+async def test_a_mock_that_needs_a_judge_is_refused_without_one(project: Path) -> None:
+    mock = '[[mocks]]\ntool = "get_time"\nwhen = { timezone = { judged = "polite" } }\nresult = "noon"\n'
+    (project / "clock.toml").write_text(f"{CLOCK}\n{mock}")
+    async with served(project) as client:
+        assert "--judge" in await call(client, "run")
+
+
+async def test_an_argument_that_a_tool_lacks_is_refused_and_all_are_described(project: Path) -> None:
+    async with served(project) as client:
+        for tool in (await client.list_tools()).tools:
+            assert tool.input_schema["additionalProperties"] is False
+            assert all(each["description"] for each in tool.input_schema["properties"].values())
+        answer = await call(client, "run", case=["small-talk"])
+        assert "no argument case" in answer and "suites, cases, tags, model, repeats, baseline" in answer
+        assert "it takes none" in await call(client, "failures", run=1)
+
+
+def test_an_unknown_model_is_refused_at_the_start(project: Path) -> None:
+    program, *words = forked_command()
+    done = subprocess.run(
+        [program, *words, "mcp", "--model", "fastt"],
+        cwd=project,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 2 and "there is no model 'fastt'" in done.stderr and not done.stdout
+
+
 async def test_an_allowed_model_is_asked_and_its_key_is_in_no_answer(project: Path) -> None:
     key = "sk-planted-in-the-environment"
     with Server(lambda request: said("openai", text=f"My key is {key}.")) as server:
@@ -123,6 +254,7 @@ async def test_an_allowed_model_is_asked_and_its_key_is_in_no_answer(project: Pa
 
 
 def test_ctrl_c_ends_it_while_a_client_is_there(project: Path) -> None:
+    (project / "mcp.py").write_text("raise SystemExit('a module of the folder was imported')")
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "client", "version": "1"}}
     request = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}
     homes = {f"XDG_{kind}_HOME": str(project / ".home") for kind in ("STATE", "CONFIG", "DATA", "CACHE")}

@@ -269,6 +269,28 @@ def test_a_report_that_cannot_be_written_is_no_success(project: Path) -> None:
     assert ran.code == 4 and "there is no folder" in ran.output, ran.output
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (("--workbench-model", "gone"), "there is no model 'gone'"),
+        (("--workbench-model", "gone", "-n", "2"), "there is no model 'gone'"),
+        (("--workbench-model", "offline", "--workbench-model", "gone"), "there is no model 'gone'"),
+        (("--workbench-model", "replay:no-folder"), "no-folder"),
+        (("-o", "workbench_models=gone"), "there is no model 'gone'"),
+        (("--workbench-repeats", "0"), "write a number from 1, not '0'"),
+        (("--workbench-concurrency", "0"), "write a number from 1, not '0'"),
+        (("--workbench-concurrency", "many"), "write a number from 1, not 'many'"),
+        (("--workbench-errors", "sometimes"), "invalid choice: 'sometimes'"),
+        (("--workbench-report", "page.docx"), "--workbench-report: "),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_a_bad_option_is_one_usage_error(project: Path, given: tuple[str, ...], said: str) -> None:
+    ran = session(project, "--workbench", *given, "-q", "clock.toml")
+    assert ran.code == pytest.ExitCode.USAGE_ERROR and ran.output.count(said) == 1, ran.output
+    assert "Traceback" not in ran.output and "INTERNALERROR" not in ran.output, ran.output
+
+
 def test_the_desk_goes_on_when_somebody_without_the_token_asks(project: Path) -> None:
     suite = workbench.load(project / "clock.toml")
     settings = Settings((), None, 1, False, False, False, (), "error")

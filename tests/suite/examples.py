@@ -18,7 +18,7 @@ format = 1
 name = "Everything"
 description = "One of each"
 system = "You help."
-models = ["offline", "openai:gpt-4o-mini"]
+models = ["offline", "openai:gpt-6-luna"]
 tags = ["demo"]
 execute = false
 

@@ -77,6 +77,9 @@ def test_a_suite_without_format_hears_of_its_other_problems_too() -> None:
     [
         ('format = 1\nname = "x"\nsytem = "y" #!\n' + CASE, "sytem", "unknown key `sytem` in the suite", "`system`"),
         (HEAD + CASE + "tagz = [] #!", "cases[0].tagz", "unknown key `tagz` in a case", "`tags`"),
+        (HEAD + CASE + "expected = [] #!", "cases[0].expected", "unknown key `expected` in a case", "`ordered`"),
+        (HEAD + CASE + "prompt = 'x' #!", "cases[0].prompt", "unknown key `prompt` in a case", "`user`"),
+        ('format = 1\nname = "x"\nsystem_prompt = "y" #!\n' + CASE, "system_prompt", "unknown key", "`system`"),
         (HEAD + CASE + "zzz = 1 #!", "cases[0].zzz", "unknown key", "known keys: `id`"),
         (HEAD + CASE + "[cases.limits]\nmax_round = 1 #!", "cases[0].limits.max_round", "limits", "`max_rounds`"),
         (HEAD + CASE + 'limits = { max_rounds = 1, y = 2 } #!', "cases[0].limits.y", "unknown", "known keys"),

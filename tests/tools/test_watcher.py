@@ -16,6 +16,7 @@ from tests.tools.conftest import OpenServer
 from tests.tools.processes import becomes_true, group_is_gone, is_running, members_of
 from workbench.tools import watched_start
 from workbench.tools.answer import ServerError
+from workbench.tools.program import run_program
 
 WORKBENCH = """
 import asyncio, os, signal, sys
@@ -48,6 +49,13 @@ if os.fork() == 0:  # a child that ignores everything, and so does its own
     os.fork()
     while True:
         signal.pause()
+if os.fork() == 0:  # a child that leaves the group, and so does its own
+    os.setsid()
+    if os.fork() == 0:
+        os.setsid()
+    open(f"escaped-{os.getpid()}", "w").close()
+    while True:
+        signal.pause()
 for line in sys.stdin:
     asked = json.loads(line)
     result = {"tools": []} if asked["method"] == "tools/list" else {
@@ -62,6 +70,11 @@ while True:
 
 
 ROOT = Path(__file__).parents[2]
+
+
+def escaped(folder: Path) -> list[int]:
+    """The processes that left the groups of servers in a folder."""
+    return [int(file.name.partition("-")[2]) for file in folder.glob("escaped-*")]
 
 
 def workbench_with(folder: Path, servers: int, *words: str) -> subprocess.Popen[str]:
@@ -88,9 +101,10 @@ async def test_servers_that_ignore_everything_end_with_workbench(tmp_path: Path)
         [watcher] = [pid for pid in members if "watched_start" in members[pid]]
         assert "stubborn.py" not in members[watcher]
         assert Path(f"/proc/{watcher}/cwd").readlink() == Path("/")
+    await becomes_true(lambda: len(escaped(tmp_path)) == 2 * len(groups))
     running.kill()
     running.wait()
-    await becomes_true(lambda: all(map(group_is_gone, groups)))
+    await becomes_true(lambda: all(map(group_is_gone, groups)) and not any(map(is_running, escaped(tmp_path))))
 
 
 async def test_a_process_that_inherited_everything_from_workbench_keeps_no_server_alive(tmp_path: Path) -> None:
@@ -103,6 +117,42 @@ async def test_a_process_that_inherited_everything_from_workbench_keeps_no_serve
     await becomes_true(lambda: group_is_gone(group))
     assert is_running(child)
     os.kill(child, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("killed", [False, True])
+async def test_what_a_server_started_in_sessions_of_their_own_ends_with_it_and_is_named(
+    open_server: OpenServer, tmp_path: Path, log_file: Path, killed: bool
+) -> None:
+    (tmp_path / "stubborn.py").write_text(STUBBORN)
+    # No server's: a process of this program in a session of its own, as a detached batch or a clipboard's owner is.
+    own = await asyncio.create_subprocess_exec("sleep", "4242", start_new_session=True)
+    try:
+        server = open_server("python", "stubborn.py", folder=tmp_path)
+        await server.start()
+        group = server.pid
+        assert group is not None
+        await becomes_true(lambda: len(escaped(tmp_path)) == 2)
+        if killed:
+            os.kill(group, signal.SIGKILL)
+        await server.close()
+        await becomes_true(lambda: group_is_gone(group) and not any(map(is_running, escaped(tmp_path))))
+        log = log_file.read_text()
+        assert all(f"process {pid} was left behind" in log for pid in escaped(tmp_path))
+        assert log.count("was left behind") == 2 == log.count("stubborn.py\n")
+        assert own.returncode is None and is_running(own.pid)
+    finally:
+        own.kill()
+        await own.wait()
+
+
+async def test_what_a_program_left_behind_in_a_session_of_its_own_ends_with_it(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    script = "setsid sh -c 'echo $$ > escaped-1; exec sleep 4242' & until [ -s escaped-1 ]; do :; done"
+    await run_program(("sh", "-c", script), "", folder=tmp_path, environment={"PATH": os.environ["PATH"]})
+    [pid] = [int((tmp_path / "escaped-1").read_text())]
+    await becomes_true(lambda: not is_running(pid))
+    assert f"process {pid} was left behind by sh" in caplog.text
 
 
 CUT_OFF = """

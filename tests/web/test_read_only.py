@@ -43,20 +43,26 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Program:
     return program
 
 
+@pytest.mark.slow
 def test_no_action_of_the_app_executes_edits_or_writes(program: Program) -> None:
+    history = program.folder / "walked.db"
+    both = ("--model", "offline,offline:gullible", "--repeats", "2", "--history", str(history))
+    assert program.run("compare", "weather.toml", *both).returncode == 0
+    assert program.run("run", "weather.toml", *both).returncode == 1
     before = below(program.folder)
     walked = subprocess.run(
-        [sys.executable, "-m", "tests.web.walking", str(program.folder), str(program.folder / "runs.db")],
+        [sys.executable, "-m", "tests.web.walking", str(history), str(program.folder)],
         cwd=ROOT,
         env=program.environment,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
     )
     assert walked.returncode == 0, walked.stderr + walked.stdout
     came_by = json.loads(walked.stdout)
     assert came_by["done"] == [] and came_by["dirty"] == []
-    assert {"audit", "breakpoints", "compare", "history", "tools"} <= set(came_by["screens"])
+    opened = {"audit", "breakpoints", "compare", "grades", "history", "timeline", "tools", "trajectory"}
+    assert opened <= set(came_by["screens"])
     logged = "".join(log.read_text() for log in program.folder.rglob("workbench.log"))
     assert "refused, since" not in logged, logged
     assert below(program.folder) == before and not (program.folder / "started").exists()

@@ -85,6 +85,7 @@ Rule = Literal[
     "list without items",
     "object without properties",
     "unknown required",
+    "task required",
 ]
 
 
@@ -135,6 +136,13 @@ def lint_suite(suite: Suite, tools: Sequence[ToolDefinition]) -> tuple[LintFindi
         for finding in lint_tools([definition_of(tool) for tool in case.tools]):
             found.append(replace(finding, tools=tuple(replace(name, case=case.id) for name in finding.tools)))
     return tuple(found)
+
+
+def lint_task_tools(tools: Iterable[ToolName]) -> Iterator[LintFinding]:
+    """Returns the findings on tools that can only be called as tasks of MCP, and are offered to nobody."""
+    for tool in tools:
+        message = 'it can only be called as a task of MCP (taskSupport = "required"): models are not offered it'
+        yield LintFinding("task required", "error", message, 'let it be called without one too: "optional"', (tool,))
 
 
 def offered_at_once(suite: Suite, tools: Sequence[ToolDefinition]) -> int:

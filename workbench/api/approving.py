@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from workbench.api.errors import ApprovalError
+from workbench.api.standing import StandingApproval
 from workbench.config.program import Program
 from workbench.evaluation.approval import Approval, Needs, Trust
 from workbench.evaluation.plan import trust_store
@@ -34,7 +35,10 @@ def TRUSTED(needs: SuiteNeeds) -> bool:  # noqa: N802
 def approval_for(needs: Needs, approve: Approve, program: Program) -> Approval:
     """Ask about each suite that needs something. Raises ApprovalError with all that is not approved."""
     asked = [request for request in needs.requests if request.must_ask]
-    if approve is TRUSTED:
+    if isinstance(approve, StandingApproval):
+        approve.check(needs, program)
+        refused = []
+    elif approve is TRUSTED:
         trust = Trust(trust_store(program.folders))
         refused = [request for request in asked if not trust.covers(request)]
     else:

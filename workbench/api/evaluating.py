@@ -27,7 +27,7 @@ from workbench.engine.thread import EngineThread
 from workbench.evaluation.approval import needs
 from workbench.evaluation.options import AddedVariants, OptionsError, OwnModel, Resume, RunOptions
 from workbench.evaluation.plan import ClusterError, Plan, PlanError
-from workbench.evaluation.planning import plan
+from workbench.evaluation.planning import plan, unresolved_models
 from workbench.evaluation.report import Report
 from workbench.evaluation.run import Evaluation
 from workbench.providers.function import AgentFunction, CallerLoop, FunctionModel
@@ -117,7 +117,7 @@ def evaluate(
     `suites` are paths of suite files or of folders that hold them, or suites that `load` returned; one or several.
 
     What is evaluated:
-    - `model`, or several `models`: names such as `openai:gpt-4o-mini` or one of your `workbench.toml`, a `Model`, an
+    - `model`, or several `models`: names such as `openai:gpt-6-luna` or one of your `workbench.toml`, a `Model`, an
       `Agent`, or the async function of one. Without any, the models that the suites name.
     - `base_url`, `api_key_env` and `params` say for models given by name where they are reached, which environment
       variable holds the key, and what goes into each request.
@@ -303,6 +303,17 @@ async def evaluate_async(
     if recordings is not None and recordings.problem is not None:
         warnings.warn(program.secrets.redact(recordings.problem), RuntimeWarning, stacklevel=1)
     return report if before is None else replace(report, against=before.against(report.results))
+
+
+def unknown_models(suites: Iterable[LoadedSuite], models: Sequence[str]) -> tuple[str, ...]:
+    """Return why these models cannot be asked about suites."""
+    files = tuple({suite.path: suite.file for suite in suites}.values())
+    try:
+        options = RunOptions(suites=files, models=tuple(models))
+    except OptionsError as error:
+        return (str(error),)
+    program = program_in(user_folders(), os.environ, options.model_options)
+    return tuple(map(program.secrets.redact, unresolved_models(options, files, program)))
 
 
 async def _report(

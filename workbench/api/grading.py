@@ -156,7 +156,7 @@ def grade(
     suite, definition = case.suite.definition, with_grader(case.definition, by)
     program = program_in(user_folders(), os.environ)
     with suppress(ConfigError):  # settings that cannot be read hold no key that could be shown
-        learn_secrets(program, case.suite.path.parent, suite)
+        learn_secrets(program, case.suite.path.parent, suite, case.suite.file.text)
     approval = approval_for(Needs.of_grading([(case.suite.file, definition)], program), approve, program)
     grant = approval.grant(case.suite.path)
     planned = PlannedRun(next_run_id(), case.suite.file, definition, MODEL_NAME, 0)
@@ -193,7 +193,7 @@ def grade_calls(
     program = program_in(user_folders(), os.environ)
     of_suite = suite if isinstance(suite, LoadedSuite) else load(suite)
     with suppress(ConfigError):
-        learn_secrets(program, of_suite.path.parent, of_suite.definition)
+        learn_secrets(program, of_suite.path.parent, of_suite.definition, of_suite.file.text)
     is_file = isinstance(calls, str | os.PathLike)
     path = Path(calls) if isinstance(calls, str | os.PathLike) else Path("calls")
     try:

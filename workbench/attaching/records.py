@@ -3,6 +3,7 @@ writes. It stays when the batch has ended, with its exit code."""
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import stat
@@ -125,26 +126,44 @@ def socket_places(folders: Folders) -> list[Path]:
 def socket_folder(folders: Folders) -> Path:
     """The folder of sockets: beside the state, or where the system has one for such things if that path is too long.
     Raises AttachError."""
-    problem = "its path is too long everywhere"
-    for place in socket_places(folders):
+    problems = []
+    for place in dict.fromkeys(socket_places(folders)):
         if len(os.fsencode(place)) + len("/0123456789ab.sock") > _MOST_ADDRESS_BYTES:
+            problems.append(f"{place}: its path is too long for a socket")
             continue
         try:
             return own_folder(place)
         except OSError as error:
-            problem = f"{place}: {error.strerror or error}"
-    raise AttachError(f"there is no place for the socket of a batch: {problem}; set XDG_RUNTIME_DIR to a short path")
+            problems.append(f"{place}: {error.strerror or error}")
+    raise AttachError(
+        f"there is no safe place for the socket of a batch: {'; '.join(problems)}. Set XDG_RUNTIME_DIR to a folder of "
+        "your own with a short path"
+    )
 
 
 def own_folder(folder: Path) -> Path:
-    """A folder that only its owner can open, made if need be. Raises OSError where it is another one's."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    """A folder that only its owner can open, made if need be. Raises OSError where it is no folder, is another user's,
+    or could be replaced by one."""
+    with suppress(FileExistsError):  # what it is instead is said below
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     found = folder.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
-        raise PermissionError(1, "it belongs to somebody else")
+    if stat.S_ISLNK(found.st_mode):
+        raise _unsafe("it is a link, which may lead anywhere: remove it", folder)
+    if not stat.S_ISDIR(found.st_mode):
+        raise _unsafe("it is not a folder: remove it", folder)
+    if found.st_uid != os.getuid():
+        raise _unsafe(f"it belongs to another user (id {found.st_uid})", folder)
+    for above in folder.resolve().parents:
+        mode = above.stat().st_mode
+        if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
+            raise _unsafe(f"everybody may replace what is in {above}: take that right away (chmod o-w)", folder)
     if found.st_mode & 0o077:
         folder.chmod(0o700)
     return folder
+
+
+def _unsafe(why: str, folder: Path) -> PermissionError:
+    return PermissionError(errno.EPERM, why, str(folder))
 
 
 def _files(folders: Folders) -> Iterator[Path]:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from workbench.batches.plan import PlannedRun
+from workbench.config.steady_clock import steady_clock_ms
 from workbench.dataclasses import dataclass
 from workbench.trajectory.events import Event, RetryScheduled
 
@@ -176,20 +177,24 @@ def in_turn(*listeners: BatchListener) -> BatchListener:
     return tell
 
 
-def timed(listener: BatchListener, now_ms: Callable[[], float] = lambda: time.time() * 1000) -> BatchListener:
+def timed(listener: BatchListener, now_ms: Callable[[], float] | None = None) -> BatchListener:
     """A listener that puts into each `RunDone` when the first event of the run came and when it was over, and passes
-    everything on. `now_ms` is the time since 1970. It stands before all others on the engine's thread, so that neither
-    a slow screen nor a slow disk is in these times. A run that was timed where it was made keeps its times."""
-    began_ms: dict[str, float] = {}
+    everything on. `now_ms` is the time since 1970; without it, each run has a steady clock of its own. It stands before
+    all others on the engine's thread, so that neither a slow screen nor a slow disk is in these times. A run that was
+    timed where it was made keeps its times."""
+    began: dict[str, tuple[float, Callable[[], float]]] = {}
 
     def tell(event: BatchEvent) -> None:
         if isinstance(event, RunDone) and event.began_ms is not None:
-            began_ms.pop(event.result.run_id, None)
+            began.pop(event.result.run_id, None)
         elif isinstance(event, RunEvent):
-            began_ms.setdefault(event.event.run_id, now_ms())
+            if event.event.run_id not in began:
+                clock = now_ms or steady_clock_ms()
+                began[event.event.run_id] = clock(), clock
         elif isinstance(event, RunDone):
-            ended_ms = now_ms()
-            event = replace(event, began_ms=began_ms.pop(event.result.run_id, ended_ms), ended_ms=ended_ms)
+            clock = now_ms or steady_clock_ms()
+            began_ms, clock = began.pop(event.result.run_id, (clock(), clock))
+            event = replace(event, began_ms=began_ms, ended_ms=clock())
         listener(event)
 
     return tell

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
@@ -21,6 +20,7 @@ from workbench.batches.specs import Specs
 from workbench.config.models import ConfigError, ModelSpec
 from workbench.config.project import path_in, project_folder
 from workbench.config.secrets import Secrets
+from workbench.config.steady_clock import steady_clock_ms
 from workbench.history.records import DoneRun, NewBatch, NewRun, NewShard, what_is_asked
 from workbench.history.writing import MOST_AT_ONCE, BatchHandle, HistoryWriter
 from workbench.suite.loading import SuiteFile, parse_suite
@@ -50,13 +50,13 @@ class HistoryRecorder:
         home: Path | None,
         going_on: BatchHandle | None = None,
         shard: PlannedShard | None = None,
-        now_ms: Callable[[], float] = lambda: time.time() * 1000,
+        now_ms: Callable[[], float] | None = None,
     ) -> None:
         """`going_on` is the batch that is resumed, if one is; `shard` the plan of which these are some
         runs. Raises HistoryError when it is going on elsewhere, or cannot be written."""
         runs = tuple(runs)
         self._writer = writer
-        self._now_ms = now_ms
+        self._now_ms = now_ms or steady_clock_ms()
         door = door_of(runs, secrets)
         self._events: dict[str, list[Event]] = {}
         self._given: deque[Future[None]] = deque()

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from workbench.config.models import ConfigError
 from workbench.config.program import Program
 from workbench.config.secrets import Secrets
+from workbench.history.records import HistoryError
 from workbench.late_patterns import late_pattern
 from workbench.suite.model import started_by
 from workbench.suite.problems import Place, written
@@ -22,15 +23,19 @@ from workbench.tools.environment import learn_written
 if TYPE_CHECKING:
     from workbench.batches.plan import PlannedRun
     from workbench.batches.specs import Specs
+    from workbench.history.history import History
+    from workbench.history.records import BatchRow
     from workbench.suite.loading import SuiteFile
     from workbench.suite.model import Suite
 
 _NAMED = late_pattern(r"\$([\w-]+)")
 
 
-def learn_secrets(program: Program, folder: Path, suite: Suite | None = None) -> None:
+def learn_secrets(program: Program, folder: Path, suite: Suite | None = None, text: str = "") -> None:
     """Have the program know what is secret for the suites in a folder: in its `.env`, the keys of the models that are
-    named there, and what the servers of `suite` are given. Raises ConfigError."""
+    named there, and what the servers of `suite` are given; and that a token in the suite's `text` is the user's own.
+    Raises ConfigError."""
+    program.secrets.keep(text)
     environment = program.environment.of(folder)
     names = {spec.api_key_env for spec in program.models.named(folder)}
     for server in started_by(suite) if suite is not None else ():
@@ -41,13 +46,20 @@ def learn_secrets(program: Program, folder: Path, suite: Suite | None = None) ->
         _learn(program, name, environment)
 
 
+def keep_stored(program: Program, history: History, batch: BatchRow) -> None:
+    """Keep the tokens in the suites of a stored batch as they stand there. A suite that cannot be read has none."""
+    for suite in batch.suites:
+        with suppress(HistoryError):
+            program.secrets.keep(history.suite_text(suite))
+
+
 def learn_secrets_of_runs(program: Program, runs: Iterable[PlannedRun], specs: Specs) -> None:
     """Have the program know what is secret for some runs: what `learn_secrets` finds for their suites, and the keys of
     all models that they ask and have judge, whoever names these. What is wrong with the settings, the runs will say."""
     runs = tuple(runs)
     for run in {run.file.path: run for run in runs}.values():
         with suppress(ConfigError):
-            learn_secrets(program, run.file.path.parent, run.suite)
+            learn_secrets(program, run.file.path.parent, run.suite, run.file.text)
     for run in {(run.file.path, run.model, run.model_of_suite): run for run in runs}.values():
         with suppress(ConfigError):
             if (spec := specs.of(run)) is not None:

@@ -7,7 +7,8 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field, replace
 
-from workbench.config.finding import LOOKS_BACK, Finder
+from workbench.config.finding import Finder
+from workbench.config.known_forms import LOOKS_BACK
 from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import RunResult
@@ -35,7 +36,7 @@ class SuiteParts:
 
     def __init__(self, secrets: Secrets) -> None:
         self.secrets = secrets
-        self._finder: Finder | None = None
+        self._finder = secrets.finder
         self._tools: dict[tuple[str, str, str | None], tuple[ToolDefinition, ToolDefinition]] = {}
         self._cases: dict[int, tuple[Case, Case]] = {}
 
@@ -95,8 +96,6 @@ class RunDoor:
         """Returns a search for secrets in the JSON texts of a run: where it finds nothing, the run may be stored as it
         is. Returns `None` for a run that has to be redacted in any case."""
         finder = self._parts.secrets.finder
-        if finder is None:
-            return lambda _text: False
         started = run.events[0].payload if run.events else None
         tools = started.tools if isinstance(started, RunStarted) else ()
         case = self._cases[run.run_id]
@@ -184,8 +183,6 @@ class EventDoor:
     def take(self, event: Event) -> list[Event]:
         """Take the next event; returns the events that may leave now."""
         finder = self._parts.secrets.finder
-        if finder is None:
-            return [*self.rest(), event]
         what = event.payload
         if not self._waiting and isinstance(what, _Delta) and self._is_as_it_is(what, finder):
             return [event]
@@ -220,9 +217,8 @@ class EventDoor:
     def rest(self) -> list[Event]:
         """What was held back, since nothing more comes."""
         finder = self._parts.secrets.finder
-        if finder is not None:
-            for key in tuple(self._texts):
-                self._end(key, finder)
+        for key in tuple(self._texts):
+            self._end(key, finder)
         return list(self._free())
 
     def _whole(self, event: Event) -> Event:

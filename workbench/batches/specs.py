@@ -3,7 +3,7 @@ sealing: what changes on disk then sends no run elsewhere than where the user wa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -106,6 +106,12 @@ class Specs:
         its requests is not in it."""
         name = model_of(name)
         return None if is_built_in(name) else self._resolved(suite, name, by_suite)
+
+    def found_for(self, suite: Path) -> Iterator[tuple[ModelSpec, bool]]:
+        """The models, judges included, that were found for a suite, and whether its own files named them."""
+        for (_, path, by_suite, _), spec in self._specs.answers.items():
+            if path == suite and isinstance(spec, ModelSpec):
+                yield spec, by_suite
 
     def of_project(self, suite: Path) -> tuple[ModelSpec, ...]:
         """The models of the `workbench.toml` beside a suite; raises ConfigError when that cannot be used."""

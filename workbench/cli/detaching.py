@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from workbench.attaching.records import AttachError, socket_folder
+from workbench.attaching.records import AttachError, own_folder, socket_folder
 from workbench.cli.door import warn, write
 from workbench.cli.making import Record, allowed
 from workbench.cli.report_output import Output
@@ -26,6 +26,7 @@ from workbench.grading.packed import pickled
 from workbench.history.records import ResumedBy
 from workbench.reports.forms import forms_of
 from workbench.suite.numerals import counted
+from workbench.tools.watched_start import MARK
 
 if TYPE_CHECKING:
     from workbench.evaluation.baseline import Baseline
@@ -107,10 +108,14 @@ def _why_not(job: Job) -> str | None:
         if output.form in forms_of("compare" if job.command == "compare" else "run", beside=True):
             instead += f", or ask for it with 'workbench attach --format {output.form}'"
         return f"--format {output.form} goes to a terminal that --detach leaves behind: {instead}"
+    folders = job.plan.program.folders
     try:
-        socket_folder(job.plan.program.folders)
+        own_folder(folders.detached)
+        socket_folder(folders)
     except AttachError as error:
         return str(error)
+    except OSError as error:
+        return f"{folders.detached} cannot hold what is known of the batch: {error.strerror or error}"
     return None
 
 
@@ -126,6 +131,8 @@ def _handed_over(job: Job, approval: Approval) -> Begun | Refused:
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,  # of its beginning only: then it has a place of its own for what it says
                 pass_fds=[theirs.fileno()],
+                # Without the mark of a Workbench that started this one as a server, or it would end with that.
+                env={name: value for name, value in os.environ.items() if name != MARK},
                 start_new_session=True,
             )
         plan = replace(job.plan, specs=None)

@@ -51,7 +51,7 @@ def know_suites(program: Program, files: Iterable[SuiteFile]) -> None:
 
     for file in files:
         with suppress(ConfigError):
-            learn_secrets(program, file.path.parent, file.suite)
+            learn_secrets(program, file.path.parent, file.suite, file.text)
 
 
 def redacted(text: str) -> str:

@@ -132,7 +132,8 @@ def read_runs(
         try:
             recording = read_recording(file)
             try:
-                learn_secrets(program, file.parent, suite_in(recording.header.suite.text))
+                text = recording.header.suite.text
+                learn_secrets(program, file.parent, suite_in(text), text)
             except ConfigError as error:
                 damaged(str(error))
             yield recording, exported_run(recording, program.secrets)

@@ -7,6 +7,7 @@ from array import array
 from collections.abc import Sequence
 from pathlib import Path
 
+from workbench.batches.known_secrets import keep_stored
 from workbench.batches.recordings import export_recording
 from workbench.cli.exporting import Export, export_runs
 from workbench.cli.history_command import HistoryCommand, grading_of
@@ -53,6 +54,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
     with command.history() as history:
         batch = history.batch(options.batch)
         command.learn_secrets(batch)
+        keep_stored(command.program, history, batch)
         grading = grading_of(history, batch, options.grading)
         runs = history.runs(batch.number, grading)
         over = Chosen(runs, array("L", (place for place, run in enumerate(runs) if run.figures is not None)))

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from workbench.batches.known_secrets import keep_stored
 from workbench.cli.batch import deliver_report
 from workbench.cli.history_command import HistoryCommand
 from workbench.cli.making import models_again
@@ -179,6 +180,7 @@ def _lines(batch: BatchRow, merged: Merged, option: str) -> Iterator[str]:
 def _report(history: History, batch: BatchRow, options: Options, command: HistoryCommand, damaged: list[str]) -> Report:
     """The report on the batch, which reads the history while it is written; `damaged` gets what of it is left out."""
     command.learn_secrets(batch)
+    keep_stored(command.program, history, batch)
     runs = history.runs(batch.number)
     report = stored_report(history, batch, runs, None, command.program.secrets, damaged.append)
     if options.min_score is not None:

@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from functools import cache
 from typing import TYPE_CHECKING
 
+from workbench.batches.known_secrets import keep_stored
 from workbench.batches.recorded import result_of_recording
 from workbench.batches.redacting import EventDoor, SuiteParts, shown_result
 from workbench.cli.door import json_report, lines_redacted
@@ -62,6 +63,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
             return _show_case(history, options.batch, options.case, form, command)
         batch = history.batch(options.batch) if options.batch is not None else newest(history)
         command.learn_secrets(batch)
+        keep_stored(command.program, history, batch)
         grading = grading_of(history, batch, options.grading)
         if options.run is not None:
             _show_run(history, batch, options.run, grading, options, command)

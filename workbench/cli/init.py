@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the servers of a client's configuration: Claude Desktop, Claude Code, Cursor, VS Code or Codex",
     )
     source.add_argument(
-        "--example", nargs="?", const="", metavar="NAME", help="copy this sample suite, as without any of these options"
+        "--example", nargs="?", const="", metavar="NAME", help="copy this sample suite (default generic_tool)"
     )
     parser.add_argument(
         "--server",

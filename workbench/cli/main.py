@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from importlib import import_module
 from io import TextIOWrapper
 from types import ModuleType
-from typing import TextIO
 
 from workbench.cli.app import execute, parser_of_app
 from workbench.cli.parser import Parser, did_you_mean
 from workbench.evaluation.exit_codes import INTERRUPTED, READER_GONE, USAGE
+from workbench.interrupts import InterruptsRaised
+from workbench.standard_streams import open_closed_streams
 
 COMMANDS = {
     "run": "run the cases of suites and grade them",
@@ -40,6 +41,8 @@ COMMANDS = {
     "init": "write a first suite for the tools of an MCP server, or copy a sample",
     "submission": "run the prompts that directories of plugins ask for, and write their table",
     "schema": "print the JSON Schema of suites, of workbench.toml or of files of calls",
+    "help": "show the options of the program, or those of a command",
+    "version": "print the version",
 }
 """Every command and what it does; its code is the module of that name, with `add_arguments` and `execute`.
 Without a command, `workbench.cli.app` opens the app."""
@@ -60,6 +63,7 @@ _OBJECTS_BETWEEN_COLLECTIONS = 50_000
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code (`workbench.evaluation.exit_codes`)."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    open_closed_streams()
     _prepare_output()
     try:
         if words and words[0] in COMMANDS:
@@ -77,12 +81,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _refuse(f"cannot continue: {error}")
 
 
-def _look_for_no_plugins() -> None:
+def _prepare_pydantic() -> None:
     """Have pydantic look for no plugins, which this program does not use. It would read the metadata of every installed
-    package, and import `email` and `zipfile` for that; PYDANTIC_DISABLE_PLUGINS would save only the reading."""
+    package, and import `email` and `zipfile` for that; PYDANTIC_DISABLE_PLUGINS would save only the reading.
+
+    Import its core, which every command needs and which panics when Ctrl+C is raised in it, while none is."""
     loader = ModuleType("pydantic.plugin._loader")
     vars(loader)["get_plugins"] = tuple
     sys.modules.setdefault(loader.__name__, loader)
+    import_module("pydantic_core")
 
 
 def _names_a_command(word: str) -> bool:
@@ -108,15 +115,8 @@ def _write_nothing_more() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _nowhere() -> TextIO:
-    return os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
-
-
 def _prepare_output() -> None:
     """Every line is seen at once, in a pipe too, and a character that the terminal cannot show becomes `?`."""
-    # Closed by the caller (`>&-`): there is nobody to write to, which is no reason not to run.
-    sys.stdout = sys.stdout or _nowhere()
-    sys.stderr = sys.stderr or _nowhere()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace", line_buffering=True)
@@ -139,8 +139,10 @@ def _run_command(name: str, words: list[str]) -> int:
         if (answer := did_you_mean(f"{name} command", words[0], seconds)) is not None:
             return _refuse(answer)
     options = parser_of(name).parse_args(words)
-    _look_for_no_plugins()
-    code: int = _module_of(name).execute(options)
+    _prepare_pydantic()
+    module = _module_of(name)
+    with InterruptsRaised():
+        code: int = module.execute(options)
     return code
 
 
@@ -172,8 +174,9 @@ def _open_app(words: list[str]) -> int:
     arguments = parser_of_app(COMMANDS).parse_args(words)
     # Nothing of what is imported is garbage: looking for some would be a tenth of the start. The app turns it on again.
     gc.disable()
-    _look_for_no_plugins()
-    return execute(arguments)
+    _prepare_pydantic()
+    with InterruptsRaised():
+        return execute(arguments)
 
 
 if __name__ == "__main__":

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import signal
+import sys
 from pathlib import Path
 
 from workbench.cli.model_options import add_judge_option, add_models_option
-from workbench.evaluation.exit_codes import OK
+from workbench.evaluation.exit_codes import OK, USAGE
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,7 +26,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "the option",
     )
     add_judge_option(parser, "let this model judge; without it, cases with judged checks are refused")
-    parser.add_argument("--trust", action="store_true", help="let the suites start and import what they name")
+    parser.add_argument(
+        "--trust",
+        action="store_true",
+        help="let the suites start and import what they name now, and nothing that changes",
+    )
     parser.add_argument(
         "--execute", action="store_true", help="let tools marked read-only be executed; otherwise mocks answer"
     )
@@ -34,22 +39,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Serve until the client is gone; returns an exit code."""
-    from workbench.cli.door import begin_program
+    if sys.path and sys.path[0] in ("", str(Path.cwd())):
+        del sys.path[0]  # `python -m` puts it there: what a client writes into its folder must not be imported
+    from workbench.cli.door import begin_program, warn
 
     begin_program()  # with its log, so that the SDK says nothing on standard error
-    from workbench.mcp_server.server import Allowed, server_for
+    from workbench.mcp_server.server import Allowed, NotStartedError, server_for
 
-    server = server_for(
-        Allowed(
-            paths=tuple(arguments.paths),
-            models=tuple(arguments.model),
-            judge=arguments.judge,
-            trust=arguments.trust,
-            execute=arguments.execute,
-            history=not arguments.no_history,
-        )
+    allowed = Allowed(
+        paths=tuple(arguments.paths),
+        models=tuple(arguments.model),
+        judge=arguments.judge,
+        trust=arguments.trust,
+        execute=arguments.execute,
+        history=not arguments.no_history,
     )
+    try:
+        server = server_for(allowed)
+    except NotStartedError as error:
+        warn(str(error))
+        return USAGE
     # Ctrl+C ends it at once, as SIGTERM does: the thread that waits for standard input could not be woken.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
     server.run("stdio")
     return OK

@@ -53,6 +53,15 @@ _ELSEWHERE = {
 }
 """What people expect that a command has, and what to do instead."""
 
+DEMANDED_OF_ALL = (
+    "To demand a pass rate of every batch, write min_pass_rate = … into [gate] of the suite; --min-score demands a "
+    "mean score"
+)
+"""What makes a batch fail beside its cases."""
+
+_DEMANDS = ("--gate", "--min-pass-rate", "--pass-rate", "--threshold", "--fail-under")
+"""What other programs call an option that demands something of all cases together."""
+
 _HINTS = {
     ("batches", "argument --stop: expected one argument"): ", the number or name of a batch: 'workbench batches' lists "
     "those that run",
@@ -85,6 +94,8 @@ class Parser(argparse.ArgumentParser):
                 self.exit(USAGE, f"Unknown option {name}. Write --report FILE{ending}\n")
             if (why := _ELSEWHERE.get((self.prog.partition(" ")[2], name))) is not None:
                 self.exit(USAGE, f"{why}\n")
+            if name in _DEMANDS and "--min-score" in options:
+                self.exit(USAGE, f"Unknown option {name}. {DEMANDED_OF_ALL}\n")
             self._refuse_if_near("option", name, options)
         if unknown and not self._took_further_words(known, unknown):
             self.error(f"unrecognized arguments: {' '.join(unknown)}")  # here: a subparser shows its own usage

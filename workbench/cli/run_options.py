@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.cli.model_options import add_judge_option, add_model_options, params_of, says_for_which_model
-from workbench.cli.parser import add_history_options, add_samples_option, history_of, paths_of
+from workbench.cli.parser import DEMANDED_OF_ALL, add_history_options, add_samples_option, history_of, paths_of
 from workbench.config.models import DEFAULT_CONCURRENCY
 
 if TYPE_CHECKING:
@@ -257,7 +257,8 @@ def run_options(arguments: argparse.Namespace, *, compares: bool, command: str |
     elif arguments.anyway and resume is None:
         problems = ("--anyway is about a batch that goes on: give --resume too",)
     elif without is not None and resume is None:
-        problems = (f"{without} is about a batch that stops early: give --until decided too",)
+        hint = f". {DEMANDED_OF_ALL}" if without == "--gate" else ""
+        problems = (f"{without} is about a batch that stops early: give --until decided too{hint}",)
     elif of_shards and resume is None and arguments.shard is None:
         problems = (f"{of_shards} is about shards: give --shard too",)
     elif resume is not None:

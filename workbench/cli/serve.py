@@ -151,7 +151,7 @@ def _may_be_shown(arguments: argparse.Namespace, models: ModelOptions) -> bool:
             paths = batch_and_suites(arguments.attach, history, program)[1]
         files = _opened_by_visitors(paths, program) if arguments.read_only else ()
         for file in files:
-            learn_secrets(program, file.path.parent, file.suite)
+            learn_secrets(program, file.path.parent, file.suite, file.text)
     except (AttachError, HistoryError, ConfigError) as error:
         for problem in error.problems if isinstance(error, ConfigError) else (error,):
             warn(str(problem), program.secrets)

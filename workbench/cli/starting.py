@@ -91,10 +91,24 @@ def start_suite(options: StartOptions) -> int:
         _check(options)
         if options.add_to is not None:
             return _add_to(options.add_to, options, program)
-        return _of_servers(options, program) if options.of_servers else _of_sample(options, program)
+        if options.of_servers:
+            return _of_servers(options, program)
+        if options.example is not None:
+            return _of_sample(options, options.example, program)
     except (RefusedError, ClientConfigError, ConfigError, SavingError) as error:
         warn(str(error), program.secrets)
         return USAGE
+    write(_WHAT_FOR, sys.stderr)
+    return USAGE
+
+
+_WHAT_FOR = f"""\
+nothing was written: say what the suite is for
+  workbench init --command "uvx mcp-server-time"  a suite with a case for each tool of this MCP server
+  workbench init --example                        a copy of the sample {_USUAL_SAMPLE}.toml
+Beside the suite come {SCHEMA_NAME} for editors and, where there is none, a {SETTINGS_NAME}.
+'workbench init --help' lists other servers, other samples and the CI jobs
+"""
 
 
 def _check(options: StartOptions) -> None:
@@ -265,9 +279,9 @@ def _chosen(tools: Sequence[ToolDefinition], wanted: str | None) -> list[ToolDef
     return [tool for tool in tools if tool.name in names]
 
 
-def _of_sample(options: StartOptions, program: Program) -> int:
+def _of_sample(options: StartOptions, wanted: str, program: Program) -> int:
     samples = {file.stem: file for file in sorted(bundled("sample_suites").glob("*.toml"))}
-    name = (options.example or _USUAL_SAMPLE).removesuffix(".toml")
+    name = (wanted or _USUAL_SAMPLE).removesuffix(".toml")
     if name not in samples:
         hint = did_you_mean(name, samples) or f"there are {', '.join(samples)}"
         raise RefusedError(f"there is no sample {name!r}: {hint}")

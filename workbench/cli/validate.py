@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("paths", nargs="+", metavar="PATH", help="suite files, or folders that hold them")
+    parser.add_argument("paths", nargs="+", metavar="PATH", help="suite files, folders of them, or a workbench.toml")
     parser.add_argument(
         "--audit",
         action="store_true",
@@ -44,13 +44,15 @@ def execute(arguments: argparse.Namespace) -> int:
     from workbench.evaluation.suites import NoSuitesError, load_suites
     from workbench.reports.forms import pieces_of
     from workbench.suite.numerals import counted
+    from workbench.suite.project import is_settings
 
     output = output_of(arguments, "validate")
     if output is None or not output.can_write():
         return USAGE
+    only_settings = all(is_settings(Path(path)) for path in arguments.paths)
     try:
         with shown_search() as search:
-            loaded = load_suites(arguments.paths, search)
+            loaded = [] if only_settings else load_suites(arguments.paths, search)
     except NoSuitesError as error:
         warn(str(error))
         return USAGE
@@ -70,6 +72,8 @@ def execute(arguments: argparse.Namespace) -> int:
     valid = len(files) - broken
     found = f" ({counted(cases, 'case')})" if cases else ""
     parts = [f"{valid:,} valid {'suite' if valid == 1 else 'suites'}{found}"]
+    if only_settings and not settings:
+        parts = ["valid settings"]
     parts += [f"{broken:,} with errors"] if broken else []
     parts += [counted(warnings, "warning")] if warnings else []
     audited = list(_audited(files)) if arguments.audit else []

@@ -80,7 +80,7 @@ NOTHING_SAID = ModelOptions()
 
 class ModelBook:
     """The models named in a `workbench.toml` in the suites' project and in the user's own, and any that a text like
-    `openai:gpt-4o-mini` or `openai:llama-3.1@http://localhost:1234/v1` describes.
+    `openai:gpt-6-luna` or `openai:llama-3.1@http://localhost:1234/v1` describes.
 
     A `workbench.toml` is read again when it has changed. `home` is the user's: none above it counts. Usable from any
     thread.
@@ -178,7 +178,7 @@ class ModelBook:
 
 
 def described(name: str, origin: Origin) -> ModelSpec | None:
-    """Returns the model that a text like `anthropic:claude-sonnet-5` or `openai:llama@http://localhost:1234/v1`
+    """Returns the model that a text like `anthropic:claude-sonnet-5-5` or `openai:llama@http://localhost:1234/v1`
     describes; `None` when it does not begin with a provider and `:`. Raises ConfigError when the rest is invalid."""
     prefix, colon, rest = name.partition(":")
     provider: Provider | None = next((known for known in PROVIDERS if known == prefix), None)

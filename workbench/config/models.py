@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 from urllib.parse import urlsplit
 
+from workbench.config.example_models import OPENAI_MODEL
 from workbench.dataclasses import dataclass
 from workbench.late_patterns import late_pattern
 
@@ -188,7 +189,7 @@ def checked_params(params: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
 def checked_judge(name: str) -> str:
     """Returns the name of a model that judges. Raises ValueError for a built-in one, which is not a language model."""
     if not name:
-        raise ValueError("must name a model: write one as for --model, such as openai:gpt-4o-mini")
+        raise ValueError(f"must name a model: write one as for --model, such as openai:{OPENAI_MODEL}")
     if name == "offline" or name.startswith(("offline:", "replay:")):
         raise ValueError(f"must be a language model: {name} is not one, so it cannot judge")
     return name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-SETTINGS_NAME = "workbench.toml"
+from workbench.settings_name import SETTINGS_NAME as SETTINGS_NAME
 
 _PROJECT_ROOTS = (".git", "pyvenv.cfg")
 """Names that mark the root of a project: nothing above it is searched."""

@@ -70,17 +70,17 @@ def become_read_only(log: Path, sockets: Sequence[Path] = ()) -> None:
             writes = isinstance(flags, int) and bool(flags & _WRITING)
             writes = writes or (isinstance(mode, str) and not set(mode).isdisjoint("wax+"))
             if writes and not isinstance(path, int) and path not in nothing and not _plain(path).startswith(own):
-                raise ReadOnlyError(f"{path!r} was to be written")
+                raise ReadOnlyError(f"{_named(path)} was to be written")
         elif event == "os.mkdir":
             if not os.path.isdir(os.fsdecode(about[0])):  # type: ignore[arg-type]  # noqa: PTH112 (called for each open)
-                raise ReadOnlyError(f"{about[0]!r} was to be made")
+                raise ReadOnlyError(f"{_named(about[0])} was to be made")
         elif event == "sqlite3.connect":
             if "?mode=ro" not in str(about[0]) and about[0] != ":memory:":
-                raise ReadOnlyError(f"{about[0]!r} was to be opened for writing")
+                raise ReadOnlyError(f"{_named(about[0])} was to be opened for writing")
         elif event == "socket.connect":
             to = about[1]
             if not isinstance(to, str) or not _plain(to).startswith(theirs):
-                raise ReadOnlyError(f"a connection to {to!r}")
+                raise ReadOnlyError(f"a connection to {_named(to)}")
         elif event in _REFUSED:
             raise ReadOnlyError(event)
 
@@ -90,3 +90,10 @@ def become_read_only(log: Path, sockets: Sequence[Path] = ()) -> None:
 def _plain(path: object) -> str:
     """A path without `..`."""
     return os.path.abspath(os.fsdecode(path))  # type: ignore[arg-type]  # noqa: PTH100 (follows no links)
+
+
+def _named(place: object) -> str:
+    """A path, or the address of a connection, as a person writes it."""
+    if isinstance(place, tuple):
+        return ":".join(map(str, place[:2]))
+    return os.fsdecode(place) if isinstance(place, str | bytes | os.PathLike) else str(place)

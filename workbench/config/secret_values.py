@@ -26,6 +26,10 @@ SHORTEST_FOREIGN_KEY = 16
 SHORTEST_ENCODED = 12
 """A secret of this length is also searched percent-encoded and in base64."""
 
+JSON_LEVELS = 3
+"""A secret is found in JSON within JSON within JSON."""
+
+_FOR_HTML = late_pattern("[<>&]")
 _TELLING = late_pattern(
     r".*(KEYS?|APIKEY|TOKEN|SECRETS?|PWD|JWT|CREDENTIALS?)|.*PASS(?!ED|ES|IVE|AGE).*|PAT", re.DOTALL
 )
@@ -135,21 +139,37 @@ def is_reference(value: str) -> bool:
 
 
 def forms_of(value: str) -> set[str]:
-    """Returns the texts in which a secret is recognised: unchanged, as JSON and Python write it, and, from 12
-    characters on, percent-encoded and in base64, wherever it begins in the encoded bytes."""
+    """Returns the texts in which a secret is recognised: unchanged, as Python writes it, in JSON up to `JSON_LEVELS`
+    deep, and, from 12 characters on, percent-encoded and in base64, wherever it begins in the encoded bytes, also of
+    JSON."""
     forms = {value, unquote(value)} if "%" in value else {value}
     if len(value) >= SHORTEST_ENCODED:
-        data = value.encode("utf-8", "surrogatepass")
-        encoded = {quote(data, safe=""), quote(data), quote_plus(data), *_base64_forms(data)}
-        forms |= encoded | {re.sub("%[0-9A-F]{2}", lambda match: match[0].lower(), form) for form in encoded}
+        for each in (value, *_in_json(value)):
+            data = each.encode("utf-8", "surrogatepass")
+            encoded = {quote(data, safe=""), quote(data), quote_plus(data), *_base64_forms(data)}
+            forms |= encoded | {re.sub("%[0-9A-F]{2}", lambda match: match[0].lower(), form) for form in encoded}
     lines = value.split("\n")
     if len(lines) > 1:  # for a key in several lines, each alone, and all in one line
         forms |= {line.strip() for line in lines if len(line) >= SHORTEST_ENCODED and not line.startswith("-----")}
         forms.add(" ".join(value.split()))
-    for form in tuple(forms):
-        escaped = json.dumps(form, ensure_ascii=False)[1:-1]
-        forms |= {escaped, json.dumps(form)[1:-1], json.dumps(escaped, ensure_ascii=False)[1:-1], repr(form)[1:-1]}
+    forms |= {repr(form)[1:-1] for form in forms}
+    deeper = forms
+    for level in range(JSON_LEVELS):
+        deeper = {escaped for form in deeper for escaped in (_in_json(form) if level else _in_any_json(form))}
+        forms |= deeper
     return {form for form in forms if len(form) >= SHORTEST_NAMED}
+
+
+def _in_json(text: str) -> set[str]:
+    """Returns a text within a string of JSON, with characters as they are and with all but ASCII escaped."""
+    return {json.dumps(text, ensure_ascii=False)[1:-1], json.dumps(text)[1:-1]}
+
+
+def _in_any_json(text: str) -> set[str]:
+    """Returns a text within a string of JSON also as other languages write it: slashes escaped, or safe for HTML."""
+    plain = _in_json(text)
+    slashes = {each.replace("/", "\\/") for each in plain}
+    return plain | slashes | {_FOR_HTML.sub(lambda sign: f"\\u{ord(sign[0]):04x}", each) for each in plain}
 
 
 def _base64_forms(data: bytes) -> Iterator[str]:

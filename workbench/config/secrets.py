@@ -1,4 +1,5 @@
-"""The secret values that this program has read, and their redaction from everything that leaves it.
+"""The secret values that this program has read, and their redaction from everything that leaves it, together with
+secrets of known forms (`workbench.config.known_forms`).
 
 Inside the program everything is unredacted. Everything that leaves it passes one of the doors listed in
 `workbench.config.doors`, and each of them uses `Secrets.redact`, `Secrets.redacted` or `finding.Pieces`.
@@ -15,6 +16,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from workbench.config.finding import Finder
+from workbench.config.known_forms import forms_in
 from workbench.config.secret_values import (
     forms_of,
     is_plain_word,
@@ -31,8 +33,6 @@ _OURS = frozenset(
 )
 """Fields of our own records that hold our own words although their type is only text."""
 
-_NONE: Mapping[str, str] = {}
-
 _Value = TypeVar("_Value")
 
 
@@ -46,15 +46,15 @@ class Secrets:
     def __init__(self) -> None:
         self._lock = Lock()
         self._known: dict[str, str] = {}
-        self.finder: Finder | None = None
-        """Finds the values; replaced whenever a value is added, `None` while there is none."""
+        self.finder = Finder({})
+        """Finds the values, and secrets of known forms; replaced whenever a value is added."""
 
     @property
     def values(self) -> tuple[tuple[str, str], ...]:
         """Returns the replacement of each value, without its dollar sign, and the value, in every form, longest
         first."""
         finder = self.finder
-        return tuple((finder.replacements[value].lstrip("$"), value) for value in finder.values) if finder else ()
+        return tuple((finder.replacements[value].lstrip("$"), value) for value in finder.values)
 
     def add(self, name: str, value: str) -> None:
         """Add a value that is really used as a key, a header or a server's setting, and the password in it if it is an
@@ -96,25 +96,32 @@ class Secrets:
             new = {form: shown for form, shown in replacements.items() if form not in self._known}
             if new:  # otherwise the same finder stays, with what was prepared for it
                 self._known |= new
-                self.finder = Finder(dict(self._known))
+                self.finder = Finder(dict(self._known), self.finder.own)
+
+    def keep(self, text: str) -> None:
+        """Keep the tokens and passwords of known forms in a text of the user's own, a suite: what it expects and what
+        happens in its runs is compared, and stays as the user wrote it. A value that was added stays secret."""
+        own = {form.what for form in forms_in(text)}
+        with self._lock:
+            if not own <= self.finder.own:
+                self.finder = Finder(dict(self._known), self.finder.own | own)
 
     @property
     def replacements(self) -> Mapping[str, str]:
         """What stands in place of each value, in every form; another object whenever a value was added."""
-        return self.finder.replacements if self.finder is not None else _NONE
+        return self.finder.replacements
 
     def take(self, replacements: Mapping[str, str]) -> None:
         """Add what another process has learned: values and what stands in their place."""
         self._remember(replacements)
 
-    def __reduce__(self) -> tuple[Callable[[Mapping[str, str]], Secrets], tuple[Mapping[str, str]]]:
+    def __reduce__(self) -> tuple[Callable[..., Secrets], tuple[Mapping[str, str], frozenset[str]]]:
         """For the worker processes that this one starts, over a pipe that nobody else reads."""
-        return _with_replacements, (self.replacements,)
+        return _like, (self.finder.replacements, self.finder.own)
 
     def redact(self, text: str) -> str:
         """Returns the text with `$NAME` in place of every secret value; the same object if there is none in it."""
-        finder = self.finder
-        return text if finder is None else finder.replaced(text)
+        return self.finder.replaced(text)
 
     def redacted(self, value: _Value) -> _Value:
         """Returns a JSON value, or a record of such values (data class, named tuple, pydantic model), with every text
@@ -125,15 +132,16 @@ class Secrets:
         through their JSON text shows.
         """
         finder = self.finder
-        return value if finder is None or not _may_hold(value, finder) else _Walk(finder).redacted(value)
+        return _Walk(finder).redacted(value) if _may_hold(value, finder) else value
 
     def may_be_in_json(self, text: str) -> bool:
         """Returns whether a secret value may be in a JSON text."""
-        return self.finder is not None and self.finder.may_be_in_json(text)
+        return self.finder.may_be_in_json(text)
 
 
-def _with_replacements(replacements: Mapping[str, str]) -> Secrets:
+def _like(replacements: Mapping[str, str], own: frozenset[str]) -> Secrets:
     secrets = Secrets()
+    secrets.finder = Finder({}, own)
     secrets.take(replacements)
     return secrets
 
@@ -256,4 +264,4 @@ def _is_our_own(hint: Any, *, ours: bool = False) -> bool:
 
 
 NO_SECRETS = Secrets()
-"""For use where nothing is secret; never added to."""
+"""For use where nothing but known forms is secret; never added to."""

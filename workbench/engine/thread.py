@@ -9,6 +9,8 @@ from collections.abc import Coroutine
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
+from workbench.standard_streams import open_closed_descriptors
+
 _Result = TypeVar("_Result")
 
 
@@ -19,6 +21,7 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
         import uvloop
     except ImportError:
         return asyncio.new_event_loop()
+    open_closed_descriptors()
     return uvloop.new_event_loop()
 
 

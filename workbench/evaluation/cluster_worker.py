@@ -24,7 +24,7 @@ from workbench.batches.redacting import RunDoor, SuiteParts
 from workbench.config.folders import user_folders
 from workbench.config.logs import log_to
 from workbench.config.program import program_in
-from workbench.config.secrets import Secrets
+from workbench.config.secrets import NO_SECRETS, Secrets
 from workbench.evaluation.approval import Needs
 from workbench.evaluation.cluster.dask import FOR_THE_PROGRAM, quiet_logs
 from workbench.evaluation.cluster.messages import (
@@ -70,10 +70,13 @@ _NUMBERS = count(1)
 
 async def enlist(errand: bytes) -> tuple[str, ...]:
     """Prepare for the runs of an errand. Returns why that is not possible; nothing when it is."""
-    said: Errand = pickle.loads(errand)
-    if said.is_ours:
-        _become_ours()
-    return await asyncio.to_thread(_enlisted, said)
+    try:
+        said: Errand = pickle.loads(errand)
+        if said.is_ours:
+            _become_ours()
+        return await asyncio.to_thread(_enlisted, said)
+    except Exception as error:  # noqa: BLE001 (dask would log it together with the errand, in which the suites are)
+        return (NO_SECRETS.redact(f"{type(error).__name__}: {error}"),)
 
 
 async def exchange(token: str, seen: int, told: bytes) -> bytes | None:
@@ -166,6 +169,8 @@ class Node:
         log_to(program.folders.log, program.secrets, own_alone=not errand.is_ours)
         self._secrets = program.secrets
         self._files = tuple(map(_suite_of, errand.suites))
+        for file in self._files:
+            program.secrets.keep(file.text)
         self._cases = tuple(
             {case.id: case for case in file.suite.cases} if file.suite is not None else {} for file in self._files
         )

@@ -63,7 +63,7 @@ def plan(options: RunOptions, program: Program, search: Search | None = None) ->
         there_are = any(file.suite is not None and file.suite.cases for file in files)
         why = "no case matches all of the options" if there_are else "there are no cases"
         wrong.append(f"no case selected: {why}")
-    wrong = wrong or [*_unresolved(options, files, program), *unknown_judge(options.judge, files, program)]
+    wrong = wrong or [*unresolved_models(options, files, program), *unknown_judge(options.judge, files, program)]
     if wrong:
         raise PlanError(*problems, *map(Notice, wrong))
     cases = {(run.file.path, run.case.id): (run.file, run.case) for run in runs}.values()
@@ -132,8 +132,8 @@ def _unknown(kind: str, wanted: Sequence[str], known: set[str]) -> Iterator[str]
             yield f"no case selected: there is no {kind} {word!r}; there are {some}{more}"
 
 
-def _unresolved(options: RunOptions, files: Sequence[SuiteFile], program: Program) -> Iterator[str]:
-    """Why chosen models cannot be reached."""
+def unresolved_models(options: RunOptions, files: Sequence[SuiteFile], program: Program) -> Iterator[str]:
+    """Yield why chosen models cannot be reached."""
     # On use, like whatever the app's first screen does not need.
     from workbench.providers.built_in_models import BuiltInModels
     from workbench.providers.model import ModelError

@@ -128,7 +128,7 @@ def plan_regrading(
         file = given or load(ref.file)
         if file.suite is not None:
             try:
-                learn_secrets(program, file.path.parent, file.suite)
+                learn_secrets(program, file.path.parent, file.suite, file.text)
             except ConfigError as error:
                 problems.append(f"{error}: correct that first")
                 continue

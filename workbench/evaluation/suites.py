@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from workbench.suite.loading import SuiteFile, load_suite
-from workbench.suite.project import Search, find_suites
+from workbench.suite.project import Search, find_suites, is_settings
 from workbench.trajectory.recording import SUFFIX, RecordingError, read_header
 
 
@@ -31,6 +31,8 @@ def load_suites(suites: Sequence[str | Path | SuiteFile], search: Search | None 
     loaded = [suite for suite in suites if isinstance(suite, SuiteFile)]
     if not found and not loaded:
         names = ", ".join(map(str, suites))
+        if any(map(is_settings, paths)):
+            raise NoSuitesError(f"no suite at {names}: a workbench.toml holds settings; name suites, or their folder")
         recorded = [path for path in paths if any(path.glob(f"*{SUFFIX}"))]
         if recorded:
             raise NoSuitesError(

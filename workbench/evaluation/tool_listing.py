@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 
-from workbench.analysis.tool_lint import lint_suite
+from workbench.analysis.tool_lint import ToolName, lint_suite, lint_task_tools
 from workbench.dataclasses import dataclass
 from workbench.evaluation.approval import Approval
 from workbench.reports.tools import SuiteTools, ToolSource
@@ -37,7 +37,8 @@ async def tools_of(file: SuiteFile, only: str | None, pool: ServerPool, approval
 
 async def _listed(file: SuiteFile, suite: Suite, server: Server, pool: ServerPool, approval: Approval) -> ToolSource:
     try:
-        return ToolSource(server.name, (await pool.started(file.path, server, approval.grants[file.path])).tools)
+        started = await pool.started(file.path, server, approval.grants[file.path])
+        return ToolSource(server.name, started.tools, task_tools=started.task_tools)
     except ServerError as error:
         remembered = pool.remembered(suite, file.path).get(server.name)
         if remembered is None:
@@ -48,7 +49,8 @@ async def _listed(file: SuiteFile, suite: Suite, server: Server, pool: ServerPoo
 def linted(file: SuiteFile, suite: SuiteTools) -> SuiteTools:
     """Return the tools of a valid suite with what makes them hard to use, or unusable."""
     tools = [tool for source in suite.sources if source.case is None for tool in source.tools]
-    return replace(suite, findings=lint_suite(valid_suite(file), tools))
+    task_tools = [ToolName(name, source.server) for source in suite.sources for name in source.task_tools]
+    return replace(suite, findings=(*lint_task_tools(task_tools), *lint_suite(valid_suite(file), tools)))
 
 
 def valid_suite(file: SuiteFile) -> Suite:

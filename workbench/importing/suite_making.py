@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from workbench.authoring.accepting.redaction import table_without_secrets
+from workbench.authoring.accepting.redaction import places_without_secrets, table_without_secrets
 from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
 from workbench.importing.imported import Imported, ImportedCase, Note
@@ -31,8 +31,9 @@ class MadeSuite:
 def made_suite(imported: Imported, name: str, path: Path, secrets: Secrets) -> MadeSuite:
     """Returns the suite of all cases that format 1 can say; the others are among the notes. Raises RefusedError where
     no case is left."""
-    top: Table = {"format": 1, "name": name} | table_without_secrets(dict(imported.suite), {}, secrets)
-    notes = list(imported.notes)
+    shared = table_without_secrets(dict(imported.suite), {}, secrets)
+    top: Table = {"format": 1, "name": name} | shared
+    notes = [*imported.notes, *(Note("", why) for why in places_without_secrets(dict(imported.suite), shared))]
     cases: list[ImportedCase] = []
     for case in imported.cases:
         try:
@@ -41,7 +42,8 @@ def made_suite(imported: Imported, name: str, path: Path, secrets: Secrets) -> M
         except ValueError as error:
             notes.append(Note(case.place, f"not imported: {error}"))
         else:
-            cases.append(replace(case, table=table))
+            replaced = (Note(case.place, why) for why in places_without_secrets(case.table, table))
+            cases.append(replace(case, table=table, notes=(*case.notes, *replaced)))
     file = _file(top, cases, path, secrets)
     if file.suite is None:
         sound: list[ImportedCase] = []

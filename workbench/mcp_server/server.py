@@ -9,18 +9,20 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from inspect import getdoc
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any
 
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.tools import Tool
 from mcp_types import ToolAnnotations
 from pydantic import BaseModel, Field
 
 import workbench
+from workbench.api.standing import standing_approval
 from workbench.dataclasses import dataclass
-from workbench.suite.checks import with_parts
 from workbench.suite.loading import load_suite
 from workbench.suite.project import find_suites
+from workbench.suite.settings import judged_checks
 
 if TYPE_CHECKING:
     from workbench import CellDone, Issue, LoadedSuite, Report
@@ -49,7 +51,8 @@ class Allowed:
     judge: str | None = None
     """The model that may judge; without one, cases with judged checks are not run."""
     trust: bool = False
-    """Whether suites may start and import what they name, even where the user has not trusted them yet."""
+    """Whether suites may start and import what they name when the server starts, even where the user has not trusted
+    them yet."""
     execute: bool = False
     """Whether tools that are marked read-only may really be executed."""
     history: bool = True
@@ -119,20 +122,46 @@ class RunAnswer(BaseModel):
     text: str = Field(description="gates, what did not pass, and the comparison with the baseline")
 
 
+_Suites = Annotated[
+    Sequence[str], Field(description="paths of suites, as `list_suites` names them; without any, all suites")
+]
+
+
+class _Tool(Tool):
+    """A tool that refuses arguments it does not have: left out without a word, they would change what is asked for."""
+
+    async def run(self, arguments: dict[str, Any], context: Context[Any, Any], convert_result: bool = False) -> Any:
+        known = self.parameters.get("properties", {})
+        if unknown := [name for name in arguments if name not in known]:
+            there_are = f"its arguments are {', '.join(known)}" if known else "it takes none"
+            raise ToolError(f"{self.name} has no argument {', '.join(unknown)}: {there_are}")
+        return await super().run(arguments, context, convert_result)
+
+
+class NotStartedError(Exception):
+    """The server cannot do what it is started for; the message says why."""
+
+
 def server_for(allowed: Allowed) -> MCPServer:
-    """The server."""
-    server = MCPServer("workbench", instructions=INSTRUCTIONS, version=workbench.__version__)
-    desk = _Desk(allowed)
+    """Return the server. Suites and models are approved as they are now. Raises NotStartedError for unknown models."""
+    try:
+        desk = _Desk(allowed)
+    except workbench.UsageError as error:
+        raise NotStartedError(f"the server was not started: {error}") from None
     models = ", ".join(("offline", *allowed.models))
-    server.tool(annotations=_READ_ONLY)(desk.list_suites)
-    server.tool(annotations=_READ_ONLY)(desk.validate)
-    server.tool(
-        description=f"{getdoc(desk.run)}\n\nModels that may be asked: {models}.",
-        annotations=ToolAnnotations(
-            read_only_hint=not (allowed.execute or allowed.models), open_world_hint=bool(allowed.models)
-        ),
-    )(desk.run)
-    server.tool(annotations=_READ_ONLY)(desk.failures)
+    run_description = f"{getdoc(desk.run)}\n\nModels that may be asked: {models}."
+    run_hints = ToolAnnotations(
+        read_only_hint=not (allowed.execute or allowed.models), open_world_hint=bool(allowed.models)
+    )
+    tools = [
+        _Tool.from_function(desk.list_suites, annotations=_READ_ONLY),
+        _Tool.from_function(desk.validate, annotations=_READ_ONLY),
+        _Tool.from_function(desk.run, description=run_description, annotations=run_hints),
+        _Tool.from_function(desk.failures, annotations=_READ_ONLY),
+    ]
+    for tool in tools:
+        tool.parameters["additionalProperties"] = False
+    server = MCPServer("workbench", instructions=INSTRUCTIONS, version=workbench.__version__, tools=tools)
     server.resource("workbench://reports/{number}", name="report", mime_type="text/markdown")(desk.report)
     return server
 
@@ -142,6 +171,9 @@ class _Desk:
 
     def __init__(self, allowed: Allowed) -> None:
         self._allowed = allowed
+        self._approval = standing_approval(
+            allowed.paths, models=allowed.models, judge=allowed.judge, trust=allowed.trust
+        )
         self._reports: dict[int, Report] = {}
         self._made = 0
 
@@ -161,7 +193,7 @@ class _Desk:
             )
         return lines
 
-    def validate(self, suites: Sequence[str] = ()) -> list[ProblemLine]:
+    def validate(self, suites: _Suites = ()) -> list[ProblemLine]:
         """Say what is wrong in suite files, each with its line and a hint. Without suites, in all of them."""
         return [
             ProblemLine(
@@ -179,17 +211,20 @@ class _Desk:
     async def run(
         self,
         context: Context,
-        suites: Sequence[str] = (),
-        cases: Sequence[str] = (),
-        tags: Sequence[str] = (),
-        model: str = "offline",
-        repeats: int | None = None,
-        baseline: str | None = None,
+        suites: _Suites = (),
+        cases: Annotated[Sequence[str], Field(description="ids of cases; without any, all cases")] = (),
+        tags: Annotated[Sequence[str], Field(description="run only cases with one of these tags")] = (),
+        model: Annotated[str, Field(description="the model to run on, one of those that may be asked")] = "offline",
+        repeats: Annotated[int | None, Field(description="how often each case is run; else as suites say")] = None,
+        baseline: Annotated[
+            str | None,
+            Field(
+                description="number or name of a batch in the project's history to compare with: `text` then says what"
+                " broke and what was fixed since"
+            ),
+        ] = None,
     ) -> RunAnswer:
-        """Run cases and grade the tool calls. Tools are answered by the mocks of the suites.
-
-        Without `suites`, `cases` (ids) and `tags`, everything is run. `baseline` is the number or the name of a batch
-        in the project's history to compare with: `text` then says what broke and what was fixed since."""
+        """Run cases and grade the tool calls. Tools are answered by the mocks of the suites."""
         if model not in ("offline", *self._allowed.models):
             may = ", ".join(("offline", *self._allowed.models))
             raise ToolError(f"{model} may not be asked, only {may}: start the server with --model {model} to allow it")
@@ -206,11 +241,14 @@ class _Desk:
                 execute=True if self._allowed.execute else None,
                 history=self._allowed.history,
                 baseline=baseline,
-                approve=workbench.ALL if self._allowed.trust else workbench.TRUSTED,
+                approve=self._approval,
                 on_cell=_Progress(context).tell,
             )
         except workbench.ApprovalError as error:
-            raise ToolError(f"{error.refused}\nTrust the suites in the app, or start the server with --trust") from None
+            raise ToolError(
+                f"{error.refused}\nOnly a person can allow it: start the server again, with --trust, or trust the"
+                " suites in the app"
+            ) from None
         except workbench.WorkbenchError as error:
             raise ToolError(str(error)) from None
         return self._answer(report)
@@ -245,9 +283,7 @@ class _Desk:
         for suite in suites:
             for case in suite.cases:
                 chosen = (not cases or case.id in cases) and (not tags or {*tags} & {*case.tags})
-                if chosen and any(
-                    part.kind == "judged" for check in case.definition.written_checks() for part in with_parts(check)
-                ):
+                if chosen and any(judged_checks(suite.definition, case.definition)):
                     raise ToolError(
                         f"{case.id} in {suite.path} is judged by a model: start the server with --judge MODEL to allow"
                         " that, or choose other cases"

@@ -11,11 +11,13 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
-from time import time
+from time import monotonic, time
 from types import FrameType
 
 from workbench.config.secrets import Secrets
+from workbench.config.typed_keys import KEY_OPTION, looks_like_key
 from workbench.importing.importing import learn_keys
 from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.typed_json import json_text, parsed_json
@@ -39,7 +41,8 @@ class ServerLogWriter:
         self._secrets = secrets
         self._complain = complain
         self._lock = threading.Lock()
-        self._asked: dict[str, tuple[float, dict[str, JsonValue]]] = {}
+        self._asked: dict[str, tuple[float, float, dict[str, JsonValue]]] = {}
+        """Requests by their ids: the time of day, the time of the monotonic clock, the message."""
         self._file: int | None = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
 
     def started(self, command: Sequence[str]) -> None:
@@ -66,11 +69,11 @@ class ServerLogWriter:
         asked_as = json_text(message.get("id"))
         if by_client:
             if message.get("method") in ("tools/list", "tools/call"):
-                self._asked[asked_as] = (now_s, message)
+                self._asked[asked_as] = (now_s, monotonic(), message)
             return
         if "method" in message or asked_as not in self._asked:
             return
-        began_s, asked = self._asked.pop(asked_as)
+        at_s, began_s, asked = self._asked.pop(asked_as)
         params, result = asked.get("params"), message.get("result")
         if asked["method"] == "tools/list":
             if isinstance(result, dict) and isinstance(result.get("tools"), list):
@@ -82,8 +85,8 @@ class ServerLogWriter:
         self._write(
             {
                 "seen": "call",
-                "at": _iso(began_s),
-                "ms": round((now_s - began_s) * 1000, 3),
+                "at": _iso(at_s),
+                "ms": round((monotonic() - began_s) * 1000, 3),
                 "tool": params.get("name"),
                 "arguments": params.get("arguments") or {},
                 **({"result": result} if result is not None else {"error": words or "The server refused the call."}),
@@ -107,6 +110,7 @@ class ServerLogWriter:
 def run_tee(command: Sequence[str], to: Path, secrets: Secrets, complain: Callable[[str], object]) -> int:
     """Be a server until it ends; returns its exit code, 128 and the number for a signal that ended it. `complain` takes
     a line for standard error."""
+    _learn_words(command, secrets)
     try:
         log = ServerLogWriter(to, secrets, complain)
     except OSError as error:
@@ -135,6 +139,18 @@ def run_tee(command: Sequence[str], to: Path, secrets: Secrets, complain: Callab
     code = server.wait()
     log.close()
     return code if code >= 0 else 128 - code
+
+
+def _learn_words(command: Sequence[str], secrets: Secrets) -> None:
+    """Make secret what the command gives its server as a key: the server may repeat it."""
+    for option, word in pairwise(command):
+        name, _, value = word.partition("=")
+        if "://" in word:
+            secrets.add_passwords("RECORDED_KEY", word)
+        elif KEY_OPTION.fullmatch(option) or looks_like_key(word):
+            secrets.add("RECORDED_KEY", word)
+        elif value and (KEY_OPTION.fullmatch(name) or looks_like_key(value)):
+            secrets.add("RECORDED_KEY", value)
 
 
 def _pump(source: int, target: int, log: ServerLogWriter, by_client: bool, at_end: Callable[[], object]) -> None:

@@ -119,6 +119,9 @@ class Suites:
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Remember what is left after all selection."""
         self._items = session.items
+        if self._remote is None:
+            chosen = (item.test.suite for item in session.items if isinstance(item, SuiteItem))
+            self.settings.refuse_unknown_models(chosen)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
@@ -173,7 +176,9 @@ class Suites:
     def pytest_xdist_node_collection_finished(self, node: Any, ids: Sequence[str]) -> None:
         """Plan the batch of the tests that were selected: every worker has the same."""
         if self._batch is None and self._desk is not None:
-            self._batch = Batch(self.settings, self._tests(ids))
+            tests = self._tests(ids)
+            self.settings.refuse_unknown_models(test.suite for test in tests.values())
+            self._batch = Batch(self.settings, tests)
             self._desk.open(self._batch)
 
     def _tests(self, ids: Sequence[str]) -> dict[str, SuiteTest]:

@@ -5,6 +5,8 @@ Whatever these need is imported when they are used, so that a session without su
 
 from __future__ import annotations
 
+import argparse
+
 import pytest
 
 TYPE_CHECKING = False
@@ -26,8 +28,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="MODEL",
         help="run on this model instead of those that the suites name; repeatable",
     )
-    group.addoption("--workbench-repeats", type=int, metavar="N", help="how often each case is run")
-    group.addoption("--workbench-concurrency", type=int, metavar="N", help="runs under way at a time on an endpoint")
+    group.addoption("--workbench-repeats", type=_from_1, metavar="N", help="how often each case is run")
+    group.addoption(
+        "--workbench-concurrency", type=_from_1, metavar="N", help="runs under way at a time on an endpoint"
+    )
     group.addoption("--workbench-trust", action="store_true", help="approve whatever the suites start and import")
     group.addoption("--workbench-execute", action="store_true", help="really execute tools that are marked read-only")
     group.addoption("--workbench-history", action="store_true", help="record the batch in the project's history")
@@ -46,6 +50,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     parser.addini("workbench", "collect suites, as --workbench does", type="bool", default=False)
     parser.addini("workbench_models", "models to run on, as --workbench-model does", type="args", default=[])
+
+
+def _from_1(text: str) -> int:
+    if not (text.isdecimal() and len(text) < 10 and int(text) > 0):
+        raise argparse.ArgumentTypeError(f"write a number from 1, not {text!r}")
+    return int(text)
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from inspect import signature
 from pathlib import Path
 from typing import Any, Literal
@@ -9,6 +10,7 @@ from typing import Any, Literal
 import pytest
 
 import workbench
+from workbench.api.evaluating import unknown_models
 from workbench.dataclasses import dataclass
 
 Errors = Literal["error", "fail", "skip"]
@@ -51,6 +53,11 @@ class Settings:
             reports=reports,
             errors=option.workbench_errors,
         )
+
+    def refuse_unknown_models(self, suites: Iterable[workbench.LoadedSuite]) -> None:
+        """Raise UsageError where one of the models cannot be asked about a suite."""
+        if problems := unknown_models(suites, self.models):
+            raise pytest.UsageError("; ".join(problems))
 
     @property
     def options(self) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from workbench.analysis.comparison import busy_ms, cells_of, runs_of_models
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import GRADED
 from workbench.grading.run_summary import RunSummary
-from workbench.reports.values import pace_text, seconds
+from workbench.reports.values import seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +37,6 @@ def timing_of(took_ms: float, start_up_ms: float, runs: Sequence[RunSummary]) ->
 
 
 def timing_line(timing: Timing) -> str:
-    """Returns the time and the pace in one line."""
+    """Returns the time in one line."""
     start_up = f", {seconds(timing.start_up_ms)} of it start-up" if timing.start_up_ms else ""
-    cases, runs = timing.cases_a_minute, timing.runs_a_minute
-    also_runs = f" ({pace_text(runs)} runs)" if runs is not None and runs != cases else ""
-    pace = f"; {pace_text(cases)} cases{also_runs} a minute" if cases is not None else ""
-    return f"took {seconds(timing.took_ms)}{start_up}{pace}"
+    return f"took {seconds(timing.took_ms)}{start_up}"

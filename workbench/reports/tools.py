@@ -25,7 +25,8 @@ VERSION = 1
 class ToolSource:
     """The tools of one server of a suite, or (`server` is `None`) those written in it, or in the case with the id
     `case`. `error` says why the server could not be asked; its tools are then those that it listed at `listed_at`, if
-    that is known, and `output` is the end of what it wrote."""
+    that is known, and `output` is the end of what it wrote. `task_tools` names what the server has besides and models
+    are not offered, because it demands tasks of MCP."""
 
     server: str | None
     tools: tuple[ToolDefinition, ...] = ()
@@ -33,6 +34,7 @@ class ToolSource:
     listed_at: datetime | None = None
     case: str | None = None
     output: ServerOutput | None = None
+    task_tools: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -132,6 +134,9 @@ def _source(source: ToolSource, width: int, paint: Paint) -> Iterator[str]:
         yield paint(shortened(f"        {about}", width), "quiet")
         if tool.description:
             yield shortened(f"        {one_line(tool.description.strip())}", width)
+    if source.task_tools:
+        names = ", ".join(map(one_line, source.task_tools))
+        yield f"    not offered to models, because only tasks of MCP may call it: {names}"
 
 
 def _size(characters: int) -> str:
@@ -165,4 +170,5 @@ def _source_json(source: ToolSource) -> dict[str, Any]:
             }
             for tool in source.tools
         ],
+        "task_tools": list(source.task_tools),
     }

@@ -8,6 +8,7 @@ from collections.abc import Container, Iterable, Iterator
 from pathlib import Path
 
 from workbench.late_patterns import late_pattern
+from workbench.settings_name import SETTINGS_NAME
 from workbench.suite.disk import absolute
 from workbench.suite.numerals import counted
 
@@ -97,15 +98,21 @@ def is_installed(name: str, files: Container[str]) -> bool:
 def find_suites(paths: Iterable[Path], search: Search | None = None) -> tuple[Path, ...]:
     """Returns the suite files that paths name, in the order of the paths, each once.
 
-    A folder is searched recursively and sorted, as `Search` does; TOML files that are not suites are skipped. Any other
-    path is returned as it is, existing or not.
+    A folder is searched recursively and sorted, as `Search` does; other TOML files are skipped, and so are settings,
+    which `*.toml` names too. Any other path is returned as it is, existing or not.
     """
     search = search or Search()
     found: dict[Path, Path] = {}
     for path in paths:
         for suite in search.suites_below(path) if path.is_dir() else (path,):
-            found.setdefault(absolute(suite), suite)
+            if not is_settings(suite):
+                found.setdefault(absolute(suite), suite)
     return tuple(found.values())
+
+
+def is_settings(path: Path) -> bool:
+    """Return whether a path is a `workbench.toml` that is no suite."""
+    return path.name == SETTINGS_NAME and path.is_file() and not is_suite(path)
 
 
 def is_suite(path: Path) -> bool:

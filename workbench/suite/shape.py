@@ -6,7 +6,7 @@ Rules that the types alone cannot express (one of several keys, names used twice
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import date, time
 from typing import Any
 
@@ -277,6 +277,7 @@ def _unknown_key(place: Place, in_group: bool) -> Finding:
     else:
         hint = (
             _inner_table_hint(key, keys)
+            or _other_word_hint(key, known.model_fields)
             or did_you_mean(key, known.model_fields)
             or _limit_hint(key, keys)
             or f"known keys: {code(known.model_fields)}"
@@ -289,6 +290,20 @@ def _inner_table_hint(key: str, keys: tuple[str, ...]) -> str:
     name."""
     inner = [found for found in ARRAYS_OF_TABLES if len(found) == len(keys) + 2 and (*keys, found[-2], key) == found]
     return f"write `[[{'.'.join(inner[0])}]]`" if inner else ""
+
+
+_OTHER_WORDS = {
+    "ordered": ("expected", "expect", "expects", "expected_calls", "expected_tools", "calls", "tool_calls"),
+    "user": ("input", "prompt", "query", "question", "message", "request"),
+    "system": ("system_prompt", "system_message", "instructions"),
+}
+"""Keys and the words under which other programs have them."""
+
+
+def _other_word_hint(key: str, known: Iterable[str]) -> str:
+    """Returns the key that a word of other programs stands for; empty if it stands for none of these."""
+    meant = next((name for name, words in _OTHER_WORDS.items() if name in known and key.lower() in words), None)
+    return f"did you mean `{meant}`?" if meant is not None else ""
 
 
 def _limit_hint(key: str, keys: tuple[str, ...]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import signal
 import sys
 from collections.abc import Mapping, Sequence
@@ -10,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from workbench.dataclasses import dataclass
-from workbench.tools.stdio import ends_within, signal_group, started_process
+from workbench.tools.stdio import ends_within, left_behind, new_mark, signal_group, started_process
 
 MAX_OUTPUT_BYTES = 16 * 2**20
 """What a program may write to standard output."""
@@ -21,6 +22,8 @@ _DRAIN_S = 1.0
 """How long output may come after the program's end: of processes that it left behind, which are killed then."""
 _REAP_S = 1.0
 _POLL_S = 0.01
+
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -54,10 +57,11 @@ async def run_program(
     folder: Path,
     environment: Mapping[str, str],
 ) -> Ended:
-    """Run a command to its end. Its process group is killed when it writes too much, when this is cancelled, and in any
-    case at the end. Raises OSError when the command cannot be started."""
+    """Run a command to its end. Everything that it started is killed when it writes too much, when this is cancelled,
+    and in any case at the end. Raises OSError when the command cannot be started."""
+    mark = new_mark()
     words = (sys.executable if command[0] == "python" else command[0], *command[1:])
-    process, watcher = await started_process(words, folder=folder, environment=environment, limit=_CHUNK)
+    process, watcher = await started_process(words, folder=folder, environment=environment, limit=_CHUNK, mark=mark)
     output, errors = _Collected(MAX_OUTPUT_BYTES), _Collected(_KEPT_ERROR_BYTES, keeps_end=True)
     code: int | None = None
     writing = asyncio.create_task(_write(process, text.encode("utf-8", "replace")))
@@ -70,6 +74,8 @@ async def run_program(
         await asyncio.wait(reading, timeout=_DRAIN_S if code is not None else 0)
     finally:
         signal_group(process, hard=True)
+        for pid, left in left_behind(process, mark):
+            _logger.warning("process %d was left behind by %s, and killed: %s", pid, words[0], left)
         try:
             await ends_within(process, _REAP_S)
         finally:

@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO
 
-from workbench.config.finding import Pieces
+from workbench.config.finding import Finder, Pieces
 from workbench.config.secrets import Secrets
 from workbench.suite.model import Server
 from workbench.tools.listings import digest, readable_name
@@ -51,6 +51,8 @@ class ServerLog:
         self._size = 0
         self._last = ""
         """The end of the server's output."""
+        self._lines: dict[tuple[str, int], _Lines] = {}
+        """What of the server's lines is not decided, by what they begin with."""
         self._line_ends = 0
         """The line ends of its whole output."""
         self.problem: str | None = None
@@ -64,8 +66,10 @@ class ServerLog:
         self._write(f"== {title}, started {now():%Y-%m-%d %H:%M:%S}\n")
 
     def write_line(self, beginning: str, text: str, limit: int) -> None:
-        """Append a line of the server, its text cut to a number of characters."""
-        self._append(f"{beginning}{self._secrets.redact(text.rstrip())[:limit]}\n")
+        """Append a line of the server, its text cut to a number of characters. The lines of a private key wait for its
+        end."""
+        self._lines.setdefault((beginning, limit), _Lines()).add(f"{text.rstrip()}\n", self._secrets.finder)
+        self._append_lines()
 
     def note(self, text: str) -> None:
         """Append a line about the server, without secrets. It is not among the last lines."""
@@ -96,9 +100,20 @@ class ServerLog:
 
     def close(self) -> None:
         """Close the file. Later writes are dropped."""
+        for lines in self._lines.values():
+            lines.end(self._secrets.finder)
+        self._append_lines()
+        self._close_file()
+
+    def _close_file(self) -> None:
         if self._file is not None:
             self._file.close()
             self._file = None
+
+    def _append_lines(self) -> None:
+        for (beginning, limit), lines in self._lines.items():
+            for line in lines.taken():
+                self._append(f"{beginning}{line[:limit]}\n")
 
     def _append(self, text: str) -> None:
         if text:
@@ -117,7 +132,7 @@ class ServerLog:
                 self._shorten(self._file)
         except OSError as error:
             self.problem = f"{self._path} cannot be written any more, {error.strerror}"
-            self.close()
+            self._close_file()
         self._changed()
 
     def _shorten(self, file: BinaryIO) -> None:
@@ -133,6 +148,25 @@ class ServerLog:
         notice = f"[workbench] {size - len(kept):,} bytes that came before this line were dropped\n".encode()
         file.write(notice + kept)
         self._size = len(notice) + len(kept)
+
+
+class _Lines:
+    """Redacts a text whose lines come one by one, across their borders."""
+
+    def __init__(self) -> None:
+        self._pieces = Pieces()
+        self._shown = ""
+
+    def add(self, line: str, finder: Finder) -> None:
+        self._shown += self._pieces.add(line, finder)
+
+    def end(self, finder: Finder) -> None:
+        self._shown += self._pieces.rest(finder)
+
+    def taken(self) -> list[str]:
+        """Returns the lines that are whole."""
+        *lines, self._shown = self._shown.split("\n")
+        return lines
 
 
 def _cut(line: str) -> str:

@@ -79,6 +79,7 @@ class McpServer:
         self._output_schemas: dict[str, dict[str, Any] | None] = {}
         self._tools: tuple[ToolDefinition, ...] = ()
         self._listed: tuple[ToolDefinition, ...] = ()
+        self._task_tools: tuple[str, ...] = ()
         self._tell_relisted = relisted
         self._relisting: asyncio.Future[None] | None = None
         self._error: BaseException | None = None
@@ -94,6 +95,12 @@ class McpServer:
     def listed(self) -> tuple[ToolDefinition, ...]:
         """The tools that the server listed last, names prefixed."""
         return self._listed
+
+    @property
+    def task_tools(self) -> tuple[str, ...]:
+        """The names, prefixed, of tools that can only be called as tasks of MCP. Nobody is offered them, because calls
+        here are plain."""
+        return self._task_tools
 
     def adopt(self) -> None:
         """Offer the tools that were listed last."""
@@ -256,7 +263,10 @@ class McpServer:
             tools.extend(page.tools)
             cursor = page.next_cursor
             if cursor is None:
-                return tuple(self._definition(tool) for tool in tools)
+                self._task_tools = tuple(
+                    clean_text(self._server.prefix + tool.name) for tool in tools if _is_task(tool)
+                )
+                return tuple(self._definition(tool) for tool in tools if not _is_task(tool))
         raise self._failure(f"lists its tools on more than {MAX_PAGES} pages")
 
     def _definition(self, tool: Tool) -> ToolDefinition:
@@ -371,6 +381,10 @@ async def _listen(client: Client, told: asyncio.Event) -> None:
             told.set()  # what happened meanwhile is not told again
         except (MCPError, RuntimeError, TimeoutError):
             return
+
+
+def _is_task(tool: Tool) -> bool:
+    return tool.execution is not None and tool.execution.task_support == "required"
 
 
 def _is_text(arguments: Mapping[str, JsonValue]) -> bool:

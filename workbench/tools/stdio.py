@@ -13,7 +13,8 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Mapping, Sequence
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -22,7 +23,7 @@ from typing import TYPE_CHECKING
 from workbench.tools.clean import clean_json
 from workbench.tools.connection import MAX_MESSAGE_BYTES
 from workbench.tools.server_log import ServerLog
-from workbench.tools.watched_start import packed
+from workbench.tools.watched_start import MARK, end_marked, packed
 
 if TYPE_CHECKING:
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
@@ -43,8 +44,8 @@ _STARTER = str(Path(__file__).with_name("watched_start.py"))
 
 
 class StdioTransport:
-    """Starts a command on entry and ends it, with its whole process group, on exit. A watcher in the group ends it when
-    this program is killed.
+    """Starts a command on entry and ends it on exit, with its whole process group and what it started outside of that.
+    A watcher in the group does so when this program is killed.
 
     On exit standard input is closed; a process that does not end within `polite_s` is sent SIGTERM, and after another
     `terminate_s` SIGKILL. Entering raises OSError when the command cannot be started.
@@ -67,6 +68,7 @@ class StdioTransport:
         self._polite_s = polite_s
         self._terminate_s = terminate_s
         self._process: asyncio.subprocess.Process | None = None
+        self._mark = new_mark()
         self._watcher: socket.socket | None = None
         """A socket to the watcher, which ends the process group when this end is closed."""
         self._ended = False
@@ -94,7 +96,7 @@ class StdioTransport:
         from mcp.shared.message import SessionMessage
 
         process, self._watcher = await started_process(
-            self._command, folder=self._folder, environment=self._environment, limit=MAX_MESSAGE_BYTES
+            self._command, folder=self._folder, environment=self._environment, limit=MAX_MESSAGE_BYTES, mark=self._mark
         )
         self._process = process
         assert process.stderr is not None
@@ -131,9 +133,10 @@ class StdioTransport:
             self._process._transport.close()  # type: ignore[attr-defined]
 
     def kill(self) -> None:
-        """Kill the process and everything in its group, at once. Harmless when it has ended or was never started."""
+        """Kill the process and everything that it started, at once. Harmless when it has ended or was never started."""
         if self._process is not None and not self._ended:
             signal_group(self._process, hard=True)
+            self._end_left_behind(self._process)
 
     async def _end(self, process: asyncio.subprocess.Process, closed_by_server: bool) -> None:
         ended = await ends_within(process, self._polite_s)
@@ -143,9 +146,14 @@ class StdioTransport:
             signal_group(process, hard=False)
             await ends_within(process, self._terminate_s)
         signal_group(process, hard=True)
+        self._end_left_behind(process)
         self._ended = True
         await ends_within(process, _REAP_S)
         await _group_ends_within(process.pid, _GROUP_S)
+
+    def _end_left_behind(self, process: asyncio.subprocess.Process) -> None:
+        for pid, command in left_behind(process, self._mark):
+            self._log.note(f"process {pid} was left behind outside of the server's group, and killed: {command}")
 
     async def _read(
         self, process: asyncio.subprocess.Process, to_client: MemoryObjectSendStream[SessionMessage | Exception]
@@ -205,11 +213,12 @@ class StdioTransport:
 
 
 async def started_process(
-    command: Sequence[str], *, folder: Path, environment: Mapping[str, str], limit: int
+    command: Sequence[str], *, folder: Path, environment: Mapping[str, str], limit: int, mark: str
 ) -> tuple[asyncio.subprocess.Process, socket.socket | None]:
     """Start a command in a process group of its own, with pipes whose readers hold up to `limit` bytes. Close the
-    socket when the group is to end: a watcher in it waits for that, and for the end of this program. Raises OSError
-    when it cannot be started."""
+    socket when the group is to end: a watcher in it waits for that, and for the end of this program. By the `mark` in
+    its environment, `left_behind` finds what it started. Raises OSError when it cannot be started."""
+    environment = {**environment, MARK: mark}
     if sys.platform != "win32":
         return await _started_with_watcher(command, folder, environment, limit)
     process = await asyncio.create_subprocess_exec(
@@ -265,6 +274,17 @@ async def _started_with_watcher(
         ours.close()
         raise
     return process, ours
+
+
+def new_mark() -> str:
+    """Returns a mark for one start of a command."""
+    return uuid.uuid4().hex
+
+
+def left_behind(process: asyncio.subprocess.Process, mark: str) -> Iterator[tuple[int, str]]:
+    """Kill what a command started outside of its group, which has been killed, and return ids and command lines."""
+    for pid, command in end_marked(mark.encode(), process.pid):
+        yield pid, command.decode("utf-8", "replace")
 
 
 def signal_group(process: asyncio.subprocess.Process, *, hard: bool) -> None:

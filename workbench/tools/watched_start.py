@@ -5,6 +5,9 @@ for Workbench's end, which it sees by the end of a socket that only Workbench ho
 itself, and then kills its own group. While the watcher lives the group has a member, so that its number cannot mean
 another group; and the command never runs without a watcher.
 
+Processes that left the group are found by a mark: an environment variable with an id of this one start, which
+everything inherits that the command starts, and nothing else has.
+
 Imports here delay every start of a server: only modules that the interpreter has already loaded are used.
 """
 
@@ -13,6 +16,12 @@ from __future__ import annotations
 import _signal  # type: ignore[import-not-found] # `signal` imports `enum`, which takes as long as all the rest
 import os
 import sys
+
+MARK = "WORKBENCH_STARTED_AS"
+"""The environment variable that holds the mark."""
+
+_PASSES = 100
+"""How often processes are looked for that marked ones have started meanwhile."""
 
 
 def main() -> None:
@@ -30,7 +39,7 @@ def main() -> None:
         if middle == 0:
             # The watcher is not a child of the command: a command that waits for its children does not wait for it.
             if os.fork() == 0:
-                _watch(alive, workbench, [0, 1, 2, failed])
+                _watch(alive, workbench, [0, 1, 2, failed], environment.get(MARK.encode(), b""))
             os._exit(0)
         os.waitpid(middle, 0)
         _become(words, environment, alive, failed)
@@ -70,8 +79,9 @@ def _opened_process(number: int) -> int:
         return -1
 
 
-def _watch(alive: int, workbench: int, others: list[int]) -> None:
-    """Wait until Workbench has ended, then end this process group, the watcher included. Never returns."""
+def _watch(alive: int, workbench: int, others: list[int], mark: bytes) -> None:
+    """Wait until Workbench has ended, then end what has the mark and this process group, the watcher included. Never
+    returns."""
     _signal.pthread_sigmask(_signal.SIG_BLOCK, _signal.valid_signals())
     for number in others:
         os.close(number)
@@ -85,8 +95,68 @@ def _watch(alive: int, workbench: int, others: list[int]) -> None:
                 ends.register(number, select.POLLIN)
         while not ends.poll():
             pass
+        end_marked(mark)  # the watcher itself has no mark
     finally:
         os.kill(0, _signal.SIGKILL)
+
+
+def end_marked(mark: bytes, group: int = 0) -> list[tuple[int, bytes]]:
+    """Kill every process that has a mark in the environment it was started with, except for those in a process group
+    that was killed already. Returns their ids and command lines.
+
+    Finds nothing where the system has no /proc, and no process that was started with another environment."""
+    ended: dict[int, bytes] = {}
+    for _ in range(_PASSES if mark else 0):
+        found = _marked(b"%s=%s" % (MARK.encode(), mark), ended, group)
+        if not found:
+            break
+        ended.update(found)
+    return list(ended.items())
+
+
+def _marked(variable: bytes, known: dict[int, bytes], group: int) -> dict[int, bytes]:
+    """Kill marked processes outside of a group that are not known yet, and return them."""
+    found: dict[int, bytes] = {}
+    try:
+        names = os.listdir("/proc")  # noqa: PTH208 (as above)
+    except OSError:
+        return found
+    for name in names:
+        if not name.isdecimal() or int(name) in known:
+            continue
+        # The descriptor is opened first: should the number go to another process meanwhile, that one is not killed.
+        process = _opened_process(int(name))
+        try:
+            marked = variable in _content(f"/proc/{name}/environ").split(b"\0")
+            if marked and os.getpgid(int(name)) != group:
+                command = _content(f"/proc/{name}/cmdline")
+                _kill(int(name), process)
+                found[int(name)] = command.rstrip(b"\0").replace(b"\0", b" ")
+        except OSError:
+            continue  # another user's, or over
+        finally:
+            if process >= 0:
+                os.close(process)
+    return found
+
+
+def _kill(number: int, process: int) -> None:
+    if process >= 0:
+        _signal.pidfd_send_signal(process, _signal.SIGKILL)
+    else:
+        os.kill(number, _signal.SIGKILL)
+
+
+def _content(file: str) -> bytes:
+    """Returns what a file of /proc holds. Environments may be large."""
+    opened = os.open(file, os.O_RDONLY)
+    pieces = []
+    try:
+        while piece := os.read(opened, 1 << 16):
+            pieces.append(piece)
+    finally:
+        os.close(opened)
+    return b"".join(pieces)
 
 
 def _command() -> tuple[list[bytes], dict[bytes, bytes]]:

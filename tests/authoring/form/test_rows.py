@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -56,6 +57,19 @@ def test_what_is_not_written_shows_what_holds() -> None:
     assert row_named(source, "system").cells[0].shown == "suite: You are a smart home assistant."
     assert row_named(source, "models").cells[0].shown == "suite: offline, local-llama"
     assert row_named(source_of(SMALL.format(head="", case="")), "id").cells[0].shown == "one"
+    of_suite = source_of(SMALL.format(head="", case=""), index=None)
+    assert row_named(of_suite, "gate", "quarantine").cells[0].shown == "none"
+
+
+@pytest.mark.parametrize("index", [0, None])
+@pytest.mark.parametrize(
+    "head", ["", "[gate]\nquarantine = []\nmin_score = 0.5\n", 'tags = ["x"]\nmodels = []\nexecute = true\n']
+)
+def test_no_value_is_shown_as_python_writes_it(index: int | None, head: str) -> None:
+    text = SMALL.format(head=head, case="")
+    cells = [cell.shown for row in form_rows(source_of(text, index=index, every_key=True)) for cell in row.cells]
+    assert len(cells) > 20
+    assert not [shown for shown in cells if re.search(r"\(\)|\('|\[\]|\['|\bNone\b|\bTrue\b|\bFalse\b|<\w", shown)]
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,8 @@ NOON = 1795262400.0  # 2026-11-21 12:00:00 UTC
         ({"retry-after-ms": "soon", "retry-after": "7"}, 7.0),
         ({"retry-after": "Sat, 21 Nov 2026 12:00:30 GMT"}, 30.0),
         ({"retry-after": "Sat, 21 Nov 2026 11:00:00 GMT"}, 0.0),
+        ({"retry-after": "Sat, 21 Nov 2026 11:00:00 GMT", "date": "Sat, 21 Nov 2026 10:59:50 GMT"}, 10.0),
+        ({"retry-after": "Sat, 21 Nov 2026 12:00:30 GMT", "date": "soon"}, 30.0),
         ({"retry-after": "Sat, 99 Nov 2026 11:00:00 GMT"}, None),
     ],
 )

@@ -37,7 +37,7 @@ def test_the_recordings_of_a_comparison_are_compared_without_a_model(tmp_path: P
     }
     with Terminal([], clone, columns=80, rows=24, folder=clone, environment=environment, program=("sh",)) as terminal:
         with ExitStack() as stack:
-            scripts = {"gpt-4o-mini": right, "local": lazy}
+            scripts = {"gpt-6-luna": right, "local": lazy}
             urls = {name: stack.enter_context(Server(script)).url for name, script in scripts.items()}
             (own / "workbench.toml").write_text("".join(MODEL.format(name=name, url=url) for name, url in urls.items()))
             follow(RECIPE[:AGAIN], terminal)

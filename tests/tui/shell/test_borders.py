@@ -7,15 +7,16 @@ from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
-from textual.events import MouseDown, MouseMove, MouseUp
+from textual.events import DescendantFocus, MouseDown, MouseMove, MouseUp
 
 from tests.tui.apps import SMART_HOME, Opened, opened, suites_in
-from workbench.tui.kit.actions import Pane
+from workbench.tui.kit.actions import PANES, Pane
 from workbench.tui.shell.borders import LEAST, borders_at, first_borders, move_border
 from workbench.tui.shell.messages import panes_shown
 
 SHARES = st.floats(0, 1, exclude_min=True, exclude_max=True)
 RIGHT = st.sampled_from(["case", "run"])
+FOCUSED = st.sampled_from(PANES)
 
 
 @given(st.integers(80, 400), RIGHT, st.tuples(SHARES, SHARES), st.integers(-50, 500), st.integers(0, 1))
@@ -28,6 +29,11 @@ def test_no_pane_vanishes(width: int, right: Pane, shares: tuple[float, float], 
         widths = [end - start - 1 for start, end in pairwise(edges)]
         assert all(LEAST[pane] <= cells for pane, cells in zip(panes, widths, strict=True))
     assert borders_at([border / width for border in moved], panes, width) == moved, "the same width shows the same"
+
+
+@given(st.integers(0, 400), FOCUSED, RIGHT, st.booleans())
+def test_the_pane_with_the_focus_is_shown(width: int, focused: Pane, right: Pane, zoomed: bool) -> None:
+    assert focused in panes_shown(width, focused, right, zoomed)
 
 
 def _widths(app: Opened) -> list[int]:
@@ -75,3 +81,16 @@ async def test_borders_are_moved_by_keys_and_mouse_and_stand_there_the_next_time
         await app.pilot.resize_terminal(160, 48)
         await app.settle()
         assert _widths(app) == [49, 49, 60]
+
+
+async def test_a_border_moves_beside_the_pane_that_has_the_focus_whatever_asks_for_another(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, one=SMART_HOME), size=(80, 24)) as app:
+        main = app.app.main
+        await app.press("2")
+        main._begin_on_run(only=False)  # recordings are read after the first keys
+        await app.press(">")
+        assert main.panes_in_sight == ("suites", "case") and _widths(app) == [26, 53]
+        await app.press("1")
+        main.post_message(DescendantFocus(main.run_pane.target))  # it had the focus before
+        await app.press("<")
+        assert main.pane == "suites" and _widths(app) == [24, 55]

@@ -205,7 +205,8 @@ def test_no_command_in_a_text_reaches_the_terminal(tmp_path: Path) -> None:
     (tmp_path / COMMANDS.replace("/", "_") / "some.toml").write_text(suite_saying(COMMANDS), encoding="utf-8")
     with Terminal([str(tmp_path)], tmp_path / "state", columns=80, rows=24) as terminal:
         terminal.wait_for("1 Suites")
-        for key in ("2", "e", "x", "\x1b", "o", "e", "x", "\x1b", "1", "\x1bOQ", "\x1b", "m", "\x1b", "t", "\x1b"):
+        typing = ("2", "e", "x", "\x1b", "o", "e", "x", "\x1b", "1", "\x1bOQ", "\x1b")
+        for key in (*typing, *(key for screen in "mthvuB?\x10" for key in (screen, "\x1b"))):
             terminal.send(key)
             terminal.quiet(0.15)
         terminal.signal(signal.SIGTERM)

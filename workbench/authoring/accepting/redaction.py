@@ -7,13 +7,15 @@ different value. Text that is already in the suite stays as it is.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from workbench.authoring.accepting.calls import KEPT, AcceptedArgument, AcceptedCall, AcceptError, CheckChoice
 from workbench.authoring.accepting.proposal import Proposal
 from workbench.config.secrets import Secrets
 from workbench.suite.checks import OPTION_NAMES
+from workbench.suite.problems import Place
+from workbench.suite.problems import written as written_place
 from workbench.suite.render import Table
 
 _CHECKS = ("args", "when")
@@ -22,8 +24,6 @@ _CHECKS = ("args", "when")
 def proposal_without_secrets(proposal: Proposal, secrets: Secrets) -> Proposal:
     """Return a proposal without secrets, except those already in the suite. Raises AcceptError if a tool's name
     contains one."""
-    if secrets.finder is None:
-        return proposal
     return replace(proposal, calls=tuple(_call(call, secrets) for call in proposal.calls))
 
 
@@ -38,9 +38,29 @@ def table_without_secrets(table: Table, before: Table, secrets: Secrets) -> Tabl
     return cleaned
 
 
+def places_without_secrets(before: object, after: object, place: Place = ()) -> Iterator[str]:
+    """Yield what `table_without_secrets` did to a table: each place, and whether it is a check or a text."""
+    if before == after:
+        return
+    if _is_present(after):
+        yield f"{written_place(place)} holds a secret: checked only for `present = true`"
+        return
+    pairs: Iterable[tuple[str | int, object, object]]
+    if isinstance(before, dict) and isinstance(after, dict) and len(before) == len(after):
+        pairs = ((name, old, new) for name, old, new in zip(after, before.values(), after.values(), strict=True))
+    elif isinstance(before, list) and isinstance(after, list):
+        pairs = ((index, old, new) for index, (old, new) in enumerate(zip(before, after, strict=True)))
+    else:
+        yield f"{written_place(place)} holds a secret: replaced"
+        return
+    for step, old, new in pairs:
+        yield from places_without_secrets(old, new, (*place, step))
+
+
 def _call(call: AcceptedCall, secrets: Secrets) -> AcceptedCall:
     _check_name(call.tool, secrets)
-    return replace(call, arguments=tuple(_argument(each, secrets) for each in call.arguments))
+    named = (each for each in call.arguments if each.was_expected or secrets.redact(each.name) is each.name)
+    return replace(call, arguments=tuple(_argument(each, secrets) for each in named))
 
 
 def _argument(argument: AcceptedArgument, secrets: Secrets) -> AcceptedArgument:
@@ -66,7 +86,10 @@ def _cleaned(value: object, written: set[str], secrets: Secrets) -> object:
         return shown
     if isinstance(tool := value.get("tool"), str):
         _check_name(tool, secrets)
-    return {name: _cleaned_item(name, item, written, secrets) for name, item in value.items()}
+    return {
+        name if _text(name) in written else secrets.redact(name): _cleaned_item(name, item, written, secrets)
+        for name, item in value.items()
+    }
 
 
 def _cleaned_item(name: str, item: object, written: set[str], secrets: Secrets) -> object:
@@ -75,6 +98,7 @@ def _cleaned_item(name: str, item: object, written: set[str], secrets: Secrets) 
     return {
         argument: check if secrets.redacted(check) is check or _text(check) in written else _present(check)
         for argument, check in item.items()
+        if _text(argument) in written or secrets.redact(argument) is argument
     }
 
 
@@ -96,8 +120,13 @@ def _check_name(tool: str, secrets: Secrets) -> None:
 
 def _all_values(value: object) -> Iterator[object]:
     yield value
-    for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-        yield from _all_values(item)
+    if isinstance(value, dict):
+        for name, item in value.items():
+            yield name
+            yield from _all_values(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _all_values(item)
 
 
 def _text(value: object) -> str:

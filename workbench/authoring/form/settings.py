@@ -104,7 +104,7 @@ def default_text(value: object, of_suite: bool) -> str:
             text = "yes" if value else "no"
         case float():
             text = f"{value:g}"
-        case list():
+        case list() | tuple():
             text = ", ".join(map(str, value)) or "none"
         case "":
             text = '""'

@@ -359,8 +359,6 @@ class ClusterBatch(Batch):
             self._done()
 
     def _may_hold_secret(self, result: RunResult, row: PackedRun) -> bool:
-        if self._secrets.finder is None:
-            return False
         events = row.unpacked_events()
         search = self._door.search(DoneRun(result.run_id, result, events, 0.0, 0.0))
         return search is None or any(map(search, row.unpacked_texts()))

@@ -11,7 +11,6 @@ from typing import Any
 
 from workbench.batches.known_secrets import written_out
 from workbench.batches.plan import PlannedRun
-from workbench.config.finding import Finder
 from workbench.engine.retries import RetryPolicy
 from workbench.evaluation.approval import Approval
 from workbench.evaluation.cluster.dask import CLOSE_TIMEOUT_S, DaskCluster, UnreachableError
@@ -43,7 +42,6 @@ class Crew:
         self.is_local = address.is_local
         self.samples = samples_of(plan.runs)
         self._suites = {file.path: place for place, file in enumerate(plan.files)}
-        self._finder: Finder | None = plan.program.secrets.finder
         self._errand = Errand(
             token=token_hex(8),
             suites=tuple(SuiteText(absolute(file.path), file.text, file.hash, file.as_then) for file in plan.files),
@@ -85,7 +83,7 @@ class Crew:
             if (where := next(written_out(file, self._secrets), None)) is not None:
                 raise ClusterError(f"a secret would travel: {where}")
         self._packed = pickled(self._errand)
-        if self._secrets.finder is not None and self._secrets.finder.may_be_in(_as_text(self._packed)):
+        if self._secrets.finder.may_be_in(_as_text(self._packed)):
             raise ClusterError(
                 "a secret would travel with the options of this batch: name it by its variable, as in --api-key-env"
             )

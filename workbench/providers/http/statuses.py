@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from email.utils import parsedate_to_datetime
 from urllib.parse import urlsplit
 
@@ -103,7 +104,9 @@ def shown_url(url: str) -> str:
 
 
 def asked_wait_s(headers: Mapping[str, str], now_s: float) -> float | None:
-    """Returns the seconds that the headers ask to wait: `retry-after-ms`, or `retry-after` in seconds or as a date."""
+    """Returns the seconds that the headers ask to wait: `retry-after-ms`, or `retry-after` in seconds or as a date. A
+    date counts from that of the answer, where it has one, because the clock here may be another's or be set meanwhile.
+    """
     for name, unit_s in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         try:
             wait_s = float(headers[name]) * unit_s
@@ -112,6 +115,9 @@ def asked_wait_s(headers: Mapping[str, str], now_s: float) -> float | None:
         if math.isfinite(wait_s):
             return max(wait_s, 0.0)
     try:
-        return max(parsedate_to_datetime(headers["retry-after"]).timestamp() - now_s, 0.0)
+        until_s = parsedate_to_datetime(headers["retry-after"]).timestamp()
     except (KeyError, ValueError, OverflowError):
         return None
+    with suppress(KeyError, ValueError, OverflowError):
+        now_s = parsedate_to_datetime(headers["date"]).timestamp()
+    return max(until_s - now_s, 0.0)

@@ -62,7 +62,7 @@ def _table(matrix: FaultMatrix) -> Iterator[str]:
 def _cell(name: str, tried: tuple[Tried, ...]) -> str:
     verdict = worst(tried)
     if verdict is None:
-        return '<span class="quiet" aria-label="not tried">–</span>'
+        return '<span class="quiet" role="img" aria-label="not tried">–</span>'
     return (
         f'<a class="cell {_tone(verdict)}" href="#runs-{name}">'
         f'<span class="sign" aria-hidden="true">{_sign(verdict)}</span><span>{line(cell_words(tried))}</span></a>'

@@ -147,14 +147,21 @@ class Matrix {
   #cell(each, column) {
     const cell = each.byModel[column];
     const runs = each.runs[column];
-    if (!runs.length) return el("span", { class: "quiet", "aria-label": "not run" }, NOTHING);
+    if (!runs.length) return el("span", { class: "quiet", role: "img", "aria-label": "not run" }, NOTHING);
     if (cell === null) return this.#cellButton(each, column, "skipped", "↳ fork", "a fork", ["↳ fork"]);
     const share = this.withRepeats && cell.graded ? `${cell.good}/${cell.graded}` : null;
     const value = GRADED.has(cell.status) ? score(cell.score) : cell.status;
     const said = `${this.models[column]}: ${cell.status}${share ? `, ${cell.good} of ${cell.graded} runs` : ""}${cell.score === null ? "" : `, score ${value}`}`;
+    const seen = [share, value].filter(Boolean).join(" "); // voice control presses a button by its text
     const reason = cell.reason === null || cell.status === "passed" ? "" : `: ${oneLine(cell.reason)}`;
-    const apart = runs.some((run) => run.disagree) && el("span", { class: "apart", title: "the graders disagree" }, "≠");
-    return this.#cellButton(each, column, tone(cell.status), said, said + reason, [el("span", { class: "sign", "aria-hidden": "true" }, SIGNS[cell.status]), share && el("b", null, share), el("span", null, value), apart]);
+    const apart = runs.some((run) => run.disagree);
+    const label = `${seen}, ${said}${apart ? ", the graders disagree" : ""}`;
+    return this.#cellButton(each, column, tone(cell.status), label, said + reason, [
+      el("span", { class: "sign", "aria-hidden": "true" }, SIGNS[cell.status]),
+      share && [el("b", null, share), " "],
+      el("span", null, value),
+      apart && el("span", { class: "apart", "aria-hidden": "true", title: "the graders disagree" }, "≠"),
+    ]);
   }
 
   #cellButton(each, column, toned, label, title, children) {

@@ -9,7 +9,7 @@ class CaseView {
     this.beside = null;
     this.chosen = el("div", { class: "chosen" });
     this.content = el("div", { class: "content" });
-    const closing = el("button", { type: "button", class: "close", onclick: close, "aria-label": "Close" }, "× close");
+    const closing = el("button", { type: "button", class: "close", onclick: close }, el("span", { "aria-hidden": "true" }, "×"), " close");
     this.element = el("article", { class: "unfold", "aria-label": each.case_name }, el("div", { class: "unfold-head" }, el("h3", null, each.case_name, " ", el("small", null, each.case_id)), closing), this.chosen, this.content);
   }
 
@@ -279,5 +279,5 @@ function argumentsTable(given, pairing) {
   });
   rows.push(...rest.map(([name, value]) => el("tr", null, el("td", { class: "sign" }, "·"), el("th", { scope: "row" }, name), el("td", null, longText(json(value))), el("td"), el("td", { class: "why" }, pairing && pairing.expected_call !== null ? "not checked" : ""))));
   const titles = verdicts.length ? ["", "argument", "got", "expected", "why"] : ["", "argument", "value", "", ""];
-  return el("table", { class: "arguments" }, el("thead", null, el("tr", null, titles.map((title) => el("th", { scope: "col" }, title)))), el("tbody", null, rows));
+  return el("table", { class: "arguments" }, el("thead", null, el("tr", null, titles.map((title) => (title ? el("th", { scope: "col" }, title) : el("td"))))), el("tbody", null, rows));
 }

@@ -11,7 +11,7 @@ from workbench.analysis.front import Point, front, points_by_cost, points_by_lat
 from workbench.reports.values import cost_text, milliseconds, score_text
 from workbench.reports.visible import one_line, shortened
 
-_WIDTH, _HEIGHT = 560, 250
+_WIDTH, _HEIGHT = 360, 240
 _LEFT, _RIGHT, _TOP, _BOTTOM = 40, 30, 16, 46
 _LINE = 14
 _LABEL_MAX = 28

@@ -217,7 +217,7 @@ class CompareState:
 
     def set_filter(self, text: str) -> None:
         """Show only cases with every word of `text` in their name, tags or suite, in the status of a model (`failed`),
-        or in that of a certain model (`gpt-4o:failed`)."""
+        or in that of a certain model (`gpt-6-luna:failed`)."""
         self.filter = text
         self._fit()
         self._rebuild()

@@ -188,7 +188,7 @@ class BatchWork:
         damaged: list[str] = []
 
         def save() -> str:
-            from workbench.batches.known_secrets import learn_secrets
+            from workbench.batches.known_secrets import keep_stored, learn_secrets
             from workbench.batches.recordings import export_recording
 
             program = self._program
@@ -197,6 +197,7 @@ class BatchWork:
                     learn_secrets(program, place)
             count = 0
             with opened(self._file) as history:
+                keep_stored(program, history, batch)
                 rows = history.runs(batch.number, grading)
                 over = (run for run in rows if run.figures is not None)
                 recordings = self._until_stopped(history.recordings(over, grading, damaged.append))

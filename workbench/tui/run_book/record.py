@@ -98,7 +98,7 @@ class RunRecord:
     """Removes secrets from everything shown. The run itself is unchanged."""
     _door: EventDoor | None = field(default=None, repr=False)
     """The filter for events that go to the view."""
-    _shown_result: tuple[RunResult, Finder | None, RunResult] | None = field(default=None, repr=False)
+    _shown_result: tuple[RunResult, Finder, RunResult] | None = field(default=None, repr=False)
     _content: Content | None = field(default_factory=Content, repr=False)
     _packed: bytes | None = field(default=None, repr=False)
     """The content of a finished run that was not viewed recently."""

@@ -21,12 +21,12 @@ NARROW_CELLS = 80
 
 
 def panes_shown(width: int, focused: Pane, right: Pane, zoomed: bool) -> tuple[Pane, ...]:
-    """Return the panes that fit: three from 120 cells, two from 80 (the tree and `right`), otherwise the focused
-    one."""
+    """Return the panes that fit, always with the focused one: three from 120 cells, two from 80 (the tree, and `right`
+    while the tree has the focus), otherwise the focused one."""
     if zoomed or width < NARROW_CELLS:
         return (focused,)
     if width < WIDE_CELLS:
-        return ("suites", right)
+        return ("suites", right if focused == "suites" else focused)
     return ("suites", "case", "run")
 
 

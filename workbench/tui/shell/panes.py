@@ -158,11 +158,14 @@ class PanesScreen(Screen[None]):
         self.show_titles()
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
-        for pane in () if self.filter_box.typing else PANES:
-            if pane != self.pane and self.query_one(f"#{pane}-pane") in event.widget.ancestors:
+        if self.focused is None or self.filter_box.typing:
+            return
+        for pane in PANES:  # the event may come after the focus has moved on
+            if pane != self.pane and self.query_one(f"#{pane}-pane") in self.focused.ancestors:
                 self.pane = pane
                 if pane != "suites":
                     self.right = pane
+                self.place_panes()
                 self.refresh_bars()
 
     @on(PaneTitle.Chosen)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from workbench.authoring.case_list import CaseKey
+from workbench.authoring.open_suites import SuitesChanged
 from workbench.batches.events import ToolsListed
 from workbench.batches.recordings import Recordings, recording_lines
 from workbench.config.program import Program
@@ -138,6 +139,7 @@ class Services:
             main.follow_history,
         )
         # The order is journal, recorded runs, tree, grades, screen: see OpenSuites.follow.
+        open_suites.follow(self._keep_own)
         open_suites.follow(self.drafting.follow, book.follow, selection.tree.follow, self.regrader.follow, main.follow)
         open_suites.follow(self.history_reader.follow, self.server_offers.follow)
         selection.follow(lambda _news: self.server_offers.look_soon())
@@ -173,6 +175,11 @@ class Services:
         self.runner.stop_all()
         self._questions.withdraw()
         self._app.announce("Stopping everything; what is finished is kept", "text", GLYPHS.stopped)
+
+    def _keep_own(self, changed: SuitesChanged) -> None:
+        """Keep the tokens that the user has written into a suite, before anything of it is shown."""
+        for suite in changed.suites:
+            self.program.secrets.keep(suite.document.text)
 
     def _tools_listed(self, listed: Sequence[ToolsListed]) -> None:
         """Make the tools that servers have just listed known to completion, audit and form. If they changed while a

@@ -52,8 +52,6 @@ class SecretsFilter(LineFilter):
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
         finder = self._secrets.finder
-        if finder is None:
-            return segments
         text = "".join(segment.text for segment in segments if not segment.control)
         return segments if not finder.may_be_in(text) else _covered(segments, text, finder)
 

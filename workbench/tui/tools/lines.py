@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
@@ -65,7 +66,7 @@ def row_line(state: ToolShelves, row: ToolRow, width: int, now: datetime) -> Lin
         text = "no tools" if shelf.server is None or shelf.state == "running" else "unknown until it runs"
         return cut_line((Span(f"    {text}", "muted"),), width)
     if row.tool is None:
-        return _shelf_line(shelf, width, now)
+        return _shelf_line(shelf, width)
     findings = state.findings_on(row)
     sign, role = finding_sign(findings)
     mark: Line = (Span(f"{sign} {len(findings)}  ", role),)
@@ -79,21 +80,21 @@ def finding_sign(findings: Sequence[LintFinding]) -> tuple[str, Role]:
     return (GLYPHS.error, "error") if bad else (GLYPHS.warned, "warned")
 
 
-def _shelf_line(shelf: Shelf, width: int, now: datetime) -> Line:
+def _shelf_line(shelf: Shelf, width: int) -> Line:
     if shelf.server is None:
         where = "written out" if shelf.case is None else f"written out in case {one_line(shelf.case)}"
         return spread((Span(f"{GLYPHS.dot} ", "muted"), Span(where, "strong")), _size(shelf), width)
     sign, role = _STATE_SIGNS[shelf.state]
     said = last_said(shelf.output) if shelf.state == "down" else ""
-    state = f"{_state(shelf, now)}{f': {said}' if said else ''}"
+    state = f"{_state(shelf)}{f': {said}' if said else ''}"
     name = (Span(f"{sign} ", role), Span(one_line(shelf.server.name), "strong"), Span(f"  {state}", role))
     return spread(name, _size(shelf), width)
 
 
-def _state(shelf: Shelf, now: datetime) -> str:
+def _state(shelf: Shelf) -> str:
     if shelf.starting_since is None:
         return shelf.state
-    return f"{shelf.state} {int((now - shelf.starting_since).total_seconds())} s"
+    return f"{shelf.state} {int(time.monotonic() - shelf.starting_since)} s"
 
 
 def _size(shelf: Shelf) -> Line:
@@ -135,7 +136,7 @@ def detail_lines(state: ToolShelves, row: ToolRow, width: int, now: datetime) ->
 def _server_lines(shelf: Shelf, server: Server, width: int, now: datetime) -> list[Line]:
     sign, role = _STATE_SIGNS[shelf.state]
     lines: list[Line] = [cut_line((Span(" "), Span(one_line(server.name), "strong")), width)]
-    lines.append((Span(f" {sign} {_state(shelf, now)}", role),))
+    lines.append((Span(f" {sign} {_state(shelf)}", role),))
     if shelf.reason:
         lines += paragraph(shelf.reason, width, "error")
     if shelf.output is not None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -30,7 +31,7 @@ ShelfKey = tuple[Path, str | None, str | None]
 class Shelf:
     """The tools of one server of a suite or, if `server` is `None`, those defined in the suite or in the case with the
     id `case`. `listed_at` is set for tools from an earlier listing. `reason` is why the server is down, `output` is the
-    end of what it wrote, and `starting_since` is set while it starts."""
+    end of what it wrote, and `starting_since`, on the monotonic clock, is set while it starts."""
 
     file: SuiteFile
     server: Server | None
@@ -39,7 +40,7 @@ class Shelf:
     reason: str = ""
     output: ServerOutput | None = None
     listed_at: datetime | None = None
-    starting_since: datetime | None = None
+    starting_since: float | None = None
     case: str | None = None
 
     @property
@@ -108,7 +109,7 @@ class ToolShelves(ListState[ToolRow]):
             output=status.output,
             tools=tools,
             listed_at=listed_at,
-            starting_since=now - timedelta(seconds=status.starting_s) if status.state == "starting" else None,
+            starting_since=time.monotonic() - status.starting_s if status.state == "starting" else None,
         )
         self._rebuild()
         return tools != shelf.tools

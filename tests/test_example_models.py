@@ -1,0 +1,52 @@
+"""The hosted models that the program and its docs name stand in one place, so that none stays behind when its vendor
+retires it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from workbench.config.example_models import EXAMPLE_MODELS
+
+ROOT = Path(__file__).parents[1]
+NAMES = re.compile(
+    r"\b(?:gpt-\d|chatgpt-|o\d-(?:mini|pro)|claude-(?:[a-z]+-)?\d|gemini-\d)(?:[\w.-]*\w)?|(?<=openai:)o\d\b"
+)
+SCANNED = ("action.yml", "README.md", "docs", "workbench", "sample_suites", "benchmarks")
+ENDINGS = {".py", ".md", ".toml", ".yml", ".yaml", ".js", ".html", ".json", ".txt"}
+
+
+def files() -> Iterator[Path]:
+    for place in (ROOT / name for name in SCANNED):
+        yield from (place.rglob("*") if place.is_dir() else [place])
+
+
+def named(text: str) -> set[str]:
+    return set(NAMES.findall(text))
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["gpt-4o-mini", "gpt-5", "gpt-4.1-mini", "o3-mini", "claude-3-5-sonnet", "claude-opus-4.5", "gemini-2.5-pro"],
+)
+def test_a_name_is_found_in_text(name: str) -> None:
+    assert named(f"--model openai:{name}, or `{name}`.") == {name}
+    assert not named("the Claude Code form claude-code, gpt and o2 of a claude-agent")
+
+
+def test_no_other_model_is_named() -> None:
+    others = {
+        f"{file.relative_to(ROOT)}: {name}"
+        for file in files()
+        if file.suffix in ENDINGS
+        for name in named(file.read_text(encoding="utf-8")) - {*EXAMPLE_MODELS}
+    }
+    assert not others
+
+
+def test_each_is_named_in_the_docs() -> None:
+    pages = "".join(file.read_text(encoding="utf-8") for file in (ROOT / "docs").rglob("*.md"))
+    assert named(pages) >= {*EXAMPLE_MODELS}

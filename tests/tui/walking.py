@@ -1,0 +1,102 @@
+"""A walk through the app, in which everything is done that can be done."""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Container
+from typing import Any
+
+from textual.pilot import Pilot
+from textual.screen import Screen
+
+from tests.tui.settling import wait_until_calm
+from workbench.tui.kit.actions import PANES
+from workbench.tui.kit.side_screen import SideScreen
+from workbench.tui.shell.main_screen import MainScreen
+from workbench.tui.shell.registry import ACTIONS, SCREEN_TITLES
+from workbench.tui.shell.workbench import Workbench
+
+OF_PROGRAM = ("picture", "suspend")
+"""Actions of the main screen that the palette has on every screen."""
+
+_BOUND = {key for action in ACTIONS for key in action.keys}
+KEYS = tuple(
+    key
+    for key in (*map(chr, range(0x21, 0x7F)), *(f"ctrl+{letter}" for letter in string.ascii_lowercase), "space", "f12")
+    if key not in _BOUND and key != "ctrl+q"
+)
+"""What is pressed in each pane: keys of no action, since the actions themselves are done."""
+
+EDITING_KEYS = ("enter", "space", "tab", "delete", "backspace", "ctrl+s", "ctrl+z", "f4")
+"""What is pressed on each other screen: keys that edit, run or write where any do."""
+
+
+class Walk:
+    """All actions but those `left_out`, one after the other, on each screen that opens too; with `keys`, these too."""
+
+    def __init__(self, app: Workbench, pilot: Pilot[int], *, left_out: Container[str] = (), keys: bool = False) -> None:
+        self._app = app
+        self._pilot = pilot
+        self._left_out = left_out
+        self._keys = keys
+        self._left: dict[str, list[tuple[str, str]]] = {}
+        """By screen, what is still to be done there: actions and keys."""
+
+    @property
+    def screens(self) -> set[str]:
+        """The screens above the main one that were come by."""
+        return {*self._left}
+
+    async def look(self, done: str) -> None:
+        """Look at what an action has done, once all is calm."""
+
+    async def everything(self) -> None:
+        main = self._app.main
+        ours = [action for action in ACTIONS if action.where not in SCREEN_TITLES and action.id != "quit"]
+        for pane in PANES:
+            own = {"suites": ("suites", "everywhere"), "case": ("form", "toml"), "run": ("run",)}[pane]
+            for action in ours:
+                if action.id not in self._left_out and action.where in own:
+                    main.go_to(pane)
+                    await self._do("action", action.id, main)
+            main.go_to(pane)
+            for key in KEYS if self._keys else ():
+                await self._do("key", key, main)
+        assert not any(self._left.values()), self._left
+
+    async def _do(self, how: str, name: str, screen: MainScreen | SideScreen[Any]) -> None:
+        """Do it again as long as a screen opens in which something is left to do: some actions close their screen."""
+        before = -1
+        while screen in self._app.screen_stack and before != (left := sum(map(len, self._left.values()))):
+            before = left
+            if how == "key":
+                await self._pilot.press(name)
+            elif name in OF_PROGRAM:
+                self._app.action_do(name)
+            else:
+                screen.action_do(name)
+            await wait_until_calm()
+            if how == "action":
+                await self.look(name)
+            await self._come_back(screen)
+
+    async def _come_back(self, below: Screen[Any]) -> None:
+        """Close what has opened over a screen, with all that can be done there."""
+        for _ in range(20):
+            screen = self._app.screen
+            if screen is below or below not in self._app.screen_stack:
+                return
+            if isinstance(screen, SideScreen):
+                left = self._left.setdefault(screen.NAME, self._all_of(screen))
+                while left and screen is self._app.screen:
+                    await self._do(*left.pop(0), screen)
+            if self._app.screen is not below:
+                await self._pilot.press("escape")
+                await wait_until_calm()
+        raise AssertionError(f"{self._app.screen} stays over {below}")
+
+    def _all_of(self, screen: SideScreen[Any]) -> list[tuple[str, str]]:
+        here = [action.id for action in screen.FEATURE.at(screen.NAME) if not action.id.endswith((".quit", ".back"))]
+        actions = [("action", name) for name in (*here, *OF_PROGRAM) if name not in self._left_out]
+        # What is marked the first time has another beside it the second time.
+        return [*actions, ("key", "down"), *actions, *(("key", key) for key in EDITING_KEYS if self._keys)]

@@ -1,0 +1,19 @@
+"""`workbench version`: the same as `workbench --version`."""
+
+from __future__ import annotations
+
+import argparse
+
+from workbench.cli.door import write
+from workbench.evaluation.exit_codes import OK
+from workbench.version import __version__
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add nothing: the command takes no options."""
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Print the version."""
+    write(f"workbench {__version__}\n")
+    return OK
