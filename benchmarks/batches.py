@@ -7,6 +7,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from benchmarks.sizes import sized
 from workbench.batches.events import BatchDone, BatchEvent, RunDone
 from workbench.batches.plan import plan_runs
 from workbench.config.folders import Folders
@@ -16,7 +17,7 @@ from workbench.evaluation.plan import Plan
 from workbench.evaluation.runtime import Runtime
 from workbench.suite.loading import parse_suite
 
-CASES = 500
+CASES = sized(500, 5)
 SUITE = """
 format = 1
 name = "Weather"

@@ -25,6 +25,7 @@ from pathlib import Path
 
 from benchmarks.batches import CASE, SUITE
 from benchmarks.history import done_runs, planned, say
+from benchmarks.sizes import sized
 from workbench.history.database import open_for_writing, transaction
 from workbench.history.editing import remove_batches
 from workbench.history.history import History
@@ -38,8 +39,8 @@ from workbench.tui.history.batches_screen import FIRST_BATCHES
 from workbench.tui.run_book.stored import read_batches, read_cases
 
 CASES, MODELS, BATCHES = 50_000, 20, 2
-REAL_RUNS = 40
-TIMES = 3
+REAL_RUNS = sized(40, 3)
+TIMES = sized(3, 1)
 TOGETHER = 20_000
 """So many runs are committed at once: faster than in life, with the same bytes."""
 

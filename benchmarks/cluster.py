@@ -24,6 +24,8 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
+from benchmarks.sizes import sized
+
 ROOT = Path(__file__).parent.parent
 KEY = "sk-a-key-as-long-as-real-ones-are-0123456789abcdef"
 SUITE = """format = 1
@@ -205,14 +207,14 @@ def main() -> None:
     parser.add_argument("what", choices=("throughput", "kills", "minute", "serve"))
     parser.add_argument("--latency-ms", type=float, default=100.0)
     parser.add_argument("--runs", type=int)
-    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--repeats", type=int, default=sized(3, 1))
     parser.add_argument("--kills", type=int, default=11)
     parser.add_argument("--every-s", type=float, default=12.0)
     options = parser.parse_args()
     if options.what == "serve":
         serve(options.latency_ms)
     elif options.what == "throughput":
-        throughput(options.runs or 4000, options.repeats, options.latency_ms)
+        throughput(options.runs or sized(4000, 4), options.repeats, options.latency_ms)
     elif options.what == "kills":
         limits = "concurrency = 48\n"
         at_once, _ = kills(options.runs or 20_000, options.kills, options.latency_ms, limits, options.every_s)

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.sizes import sized
 from benchmarks.tui import EndlessRuntime
 from tests.tui.in_terminal import Terminal
 from workbench.batches.events import BatchDone, BatchListener, BatchStarted, RunDone, RunEvent, timed
@@ -37,12 +38,12 @@ from workbench.trajectory.fold import fold
 from workbench.trajectory.messages import Usage
 from workbench.tui.terminal.environment import terminal_environment
 
-CASES = 2_000
+CASES = sized(2_000, 60)
 MODELS = 8
 RESULTS_PER_S = 100
-FILLING_S = 8.0
-QUIET_S = 0.6
-MANY_TIMES = 8
+FILLING_S = sized(8.0, 0.3)
+QUIET_S = sized(0.6, 0.1)
+MANY_TIMES = sized(8, 1)
 UP, DOWN, RIGHT, LEFT, END, PAGE_DOWN = "\x1b[A", "\x1b[B", "\x1b[C", "\x1b[D", "\x1b[F", "\x1b[6~"
 BENCHMARK = (sys.executable, "-m", "benchmarks.compare")
 

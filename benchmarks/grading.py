@@ -22,6 +22,7 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 
+from benchmarks.sizes import sized
 from workbench.checks.evaluate import EMPTY_CONTEXT
 from workbench.evaluation.plan import FinishedRun
 from workbench.evaluation.report import Report
@@ -38,10 +39,10 @@ Arguments = Mapping[str, JsonValue]
 Measured = dict[str, Callable[[], object]]
 """What is measured, by its name."""
 
-ROUNDS = 12
-TIMES = 60
+ROUNDS = sized(12, 1)
+TIMES = sized(60, 1)
 """How often each thing is done in a round."""
-REPORTED_RUNS = 200
+REPORTED_RUNS = sized(200, 2)
 
 EXPECTED: list[dict[str, object]] = [
     {"tool": "lock_door", "args": {"door": "front"}},
@@ -80,10 +81,10 @@ def main() -> None:
                 report(gradings(expected[:size], calls) | (arcade_of(arcade, expected[:size], calls) if arcade else {}))
     for name, calls in (("right", RIGHT), ("wrong", WRONG)):
         print(f"a hundred calls, checks, {name}:")
-        report(gradings(EXPECTED * 20, calls * 20), rounds=3, times=2)
+        report(gradings(EXPECTED * 20, calls * 20), rounds=sized(3, 1), times=sized(2, 1))
     for size in (1, 5):
         print(f"the JSON report, runs of {size} {'call' if size == 1 else 'calls'}, for each run:")
-        report(reports(size), rounds=5, times=1, each=REPORTED_RUNS)
+        report(reports(size), rounds=sized(5, 1), times=1, each=REPORTED_RUNS)
 
 
 def gradings(expected: list[dict[str, object]], calls: list[tuple[str, Arguments]]) -> Measured:

@@ -23,6 +23,7 @@ from contextlib import closing
 from pathlib import Path
 
 from benchmarks.batches import CASE, SUITE
+from benchmarks.sizes import sized
 from workbench.batches.events import BatchDone, BatchEvent, HistorySaid, RunDone, RunEvent
 from workbench.batches.plan import PlannedRun, plan_runs
 from workbench.batches.recorded import result_of_recording
@@ -41,9 +42,9 @@ from workbench.history.writing import HistoryWriter
 from workbench.suite.loading import parse_suite
 from workbench.trajectory.events import Event
 
-BATCHES, RUNS = 1_000, 200
-GROWTH = (100, 1_000, 10_000)
-TIMES = 9
+BATCHES, RUNS = sized((1_000, 200), (3, 4))
+GROWTH = sized((100, 1_000, 10_000), (2, 3, 4))
+TIMES = sized(9, 1)
 LOOK_INTERVAL_S = 0.02
 """As the command line takes events: in bursts."""
 

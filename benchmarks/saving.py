@@ -13,11 +13,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
+from benchmarks.sizes import sized
 from benchmarks.suite_loading import big_suite
 from workbench.suite.saving import save, state_of
 from workbench.suite.splice import SuiteText
 
-ROUNDS = 5
+ROUNDS = sized(5, 1)
 
 _Result = TypeVar("_Result")
 
@@ -59,7 +60,7 @@ def change_and_save(text: str, watch: Stopwatch, beside: Stopwatch) -> None:
 
 def main() -> None:
     """Print the figures."""
-    cases = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
+    cases = int(sys.argv[1]) if len(sys.argv) > 1 else sized(2000, 20)
     text = big_suite(cases)
     watch, beside = Stopwatch(), Stopwatch()
     for _ in range(ROUNDS):

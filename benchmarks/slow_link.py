@@ -7,10 +7,11 @@ import tempfile
 import time
 from pathlib import Path
 
+from benchmarks.sizes import sized
 from tests.tui.in_terminal import Terminal
 
 LINK_BYTES_PER_S = 50_000
-QUIET_S = 0.6
+QUIET_S = sized(0.6, 0.1)
 DOWN = "\x1b[B"
 
 STEPS = (
@@ -19,18 +20,17 @@ STEPS = (
     (
         "a tool, pasted",
         '\x1b[200~[[tools]]\nname = "set_light"\ndescription = "Turn the light of a room on or off."\n'
-        '[tools.parameters]\ntype = "object"\n[tools.parameters.properties]\n'
+        '[tools.parameters]\ntype = "object"\nrequired = ["room"]\n[tools.parameters.properties]\n'
         'room = { enum = ["bathroom", "kitchen"] }\n\x1b[201~',
         '["bathroom", "kitchen"]',
     ),
     ("typing ended", "\x1b", "Enter type"),
     ("a new case", "o1nKitchen light\r", "New case Kitchen light"),
-    ("its request", "eTurn on the light in the kitchen.\r", "in the kitchen."),
-    ("an argument", f"2{DOWN * 4}n", "which argument?"),
-    ("its name, completed", "ro\r", "room  is"),
-    ("its value, chosen", f"{DOWN}\r", "room  is  kitchen"),
+    ("its request", "Turn on the light in the kitchen.\r", "in the kitchen."),
+    ("a call", "nset_light\r", "is  bathroom"),
+    ("its value, chosen", f"{DOWN}\r{DOWN}\r", "is  kitchen"),
     ("run", "r", "✓ passed"),
-    ("the other way", f"2\x1b[A\r{DOWN}\r", "bathroom"),
+    ("the other way", "2\r\x1b[A\r", "bathroom"),
     ("run again", "r", "✗ failed"),
     ("to be accepted", "3A", "Accept the run"),
     ("accepted", "\r", "accepted 1 call"),

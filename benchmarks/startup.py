@@ -11,7 +11,9 @@ import statistics
 import subprocess
 import sys
 
-RUNS = 9
+from benchmarks.sizes import sized
+
+RUNS = sized(9, 1)
 
 
 def cpu_ms(words: list[str]) -> float:

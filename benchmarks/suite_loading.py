@@ -12,10 +12,11 @@ import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
+from benchmarks.sizes import sized
 from workbench.suite.loading import SuiteFile, parse_suite
 from workbench.suite.positions import scan
 
-ROUNDS = 7
+ROUNDS = sized(7, 1)
 
 HEADER = """\
 format = 1
@@ -84,7 +85,7 @@ def median_ms(work: Callable[[], object]) -> float:
 
 def main() -> None:
     """Print the figures."""
-    cases = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
+    cases = int(sys.argv[1]) if len(sys.argv) > 1 else sized(2000, 20)
     text = big_suite(cases)
     faulty = text.replace("near = 20", 'near = "x"', 1)
     path = Path("big.toml")

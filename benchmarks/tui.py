@@ -17,6 +17,7 @@ from itertools import count
 from pathlib import Path
 from statistics import median
 
+from benchmarks.sizes import sized
 from tests.tui.in_terminal import WORKBENCH, Terminal
 from workbench.batches.events import BatchListener, BatchStarted, RunEvent
 from workbench.batches.recordings import Recordings
@@ -43,10 +44,10 @@ from workbench.trajectory.events import (
 from workbench.tui.terminal.environment import terminal_environment
 
 CASES = 20
-MANY_CASES = 10_000
+MANY_CASES = sized(10_000, 200)
 CHUNKS_PER_S = 300
-STREAM_S = 5.0
-QUIET_S = 0.6
+STREAM_S = sized(5.0, 0.3)
+QUIET_S = sized(0.6, 0.1)
 LINK_BYTES_PER_S = 50_000
 DOWN = "\x1b[B"
 BENCHMARK = (sys.executable, "-m", "benchmarks.tui")
@@ -59,9 +60,9 @@ def main() -> None:
         _beside_the_least_app(Path(folder))
         _start_and_keys(suite, Path(folder))
         _slow_link(suite, Path(folder))
-        for steps in (1_000, 10_000):
+        for steps in sized((1_000, 10_000), (20,)):
             _streaming(suite, Path(folder), steps)
-        for suites in (1, 100):
+        for suites in sized((1, 100), (2,)):
             _many_cases(Path(folder), suites)
 
 
@@ -73,7 +74,7 @@ def _suite(count: int = CASES) -> str:
 
 
 LEAST_APP = (sys.executable, "-m", "benchmarks.least_app")
-START_ROUNDS = 7
+START_ROUNDS = sized(7, 1)
 
 
 def _beside_the_least_app(state: Path) -> None:

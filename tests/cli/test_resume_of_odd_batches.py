@@ -14,6 +14,7 @@ from tests.cli.program import Program
 from tests.cli.suites import WEATHER, WRONG
 from tests.history.unpacking import texts_in
 from tests.providers.server import Answer, Call, Request, Server, said
+from workbench.history.history import History
 
 TWO = WEATHER + WRONG
 OTHER = WEATHER.replace('name = "Weather"', 'name = "Other"')
@@ -65,7 +66,7 @@ def test_a_damaged_run_that_is_over_is_left_out_of_the_report_and_what_is_missin
     damage(program, what, 3)
     done = program.run("run", "--resume", "1", "--format", "json", "--min-score", "0")
     report = json.loads(done.stdout)
-    assert done.stderr.startswith("left out of the report: run 4 of batch 1 ")
+    assert "left out of the report: run 4 of batch 1 " in done.stderr
     assert "1 of 4 runs are missing" in done.stderr
     assert [(run["case_id"], run["status"]) for run in report["runs"]] == [
         ("right", "passed"),
@@ -168,3 +169,35 @@ def test_a_suite_of_which_something_is_missing_must_be_what_it_was(program: Prog
     done = program.run("run", "--resume")
     assert (done.returncode, done.stdout) == (2, "")
     assert "a.toml has changed since batch 1, and secrets in its old text were not stored" in done.stderr
+
+
+SIGNALLED = """
+import os, signal
+from workbench.{module} import {name}
+def signalled(*_):
+    os.kill(os.getpid(), signal.SIGTERM)
+{name}.{function} = signalled
+"""
+"""To begin a program with to which SIGTERM comes instead of a call."""
+
+
+def test_sigterm_before_the_first_run_tells_how_to_resume(program: Program) -> None:
+    program.write("weather.toml", TWO)
+    program.run("run", "weather.toml", "--quiet")
+    lose(program, 0)
+    first = SIGNALLED.format(module="history.history", name="History", function="missing_runs")
+    done = program.run("run", "--resume", "1", first=first)
+    assert done.stderr == "stopping; nothing was run; to resume: workbench run --resume 1\n"
+    assert done.returncode == 130
+
+
+def test_sigterm_while_runs_are_read_for_the_report_tells_where_they_are(program: Program) -> None:
+    program.write("weather.toml", TWO)
+    program.run("run", "weather.toml", "--quiet")
+    lose(program, 0)
+    first = SIGNALLED.format(module="history.history", name="History", function="readable_runs")
+    done = program.run("run", "--resume", "1", "--quiet", first=first)
+    assert "stopping; there is no report, but the runs are in the history: workbench history show 1\n" in done.stderr
+    assert done.returncode == 130
+    with History(program.folder / ".workbench" / "history.sqlite3") as history:
+        assert history.batch("1").missing == 0

@@ -240,6 +240,7 @@ async def test_a_certificate_that_nobody_vouches_for_is_one_plain_sentence(pool:
     with RawServer([], tls=context) as raw:
         error = await start_error(pool, f"{raw.url}/mcp")
         assert "cannot be reached: its TLS certificate is not accepted (" in error
+        assert "name the file of its authority, or its own, in SSL_CERT_FILE" in error
     with RawServer([]) as raw:
         assert "no TLS connection could be made" in await start_error(pool, f"https://127.0.0.1:{raw.port}/mcp")
 
@@ -344,6 +345,18 @@ class Scripted:
     @staticmethod
     def _said(message: Mapping[str, Any], result: Mapping[str, Any]) -> Answer:
         return document({"jsonrpc": "2.0", "id": message["id"], "result": {"resultType": "complete", **result}})
+
+
+async def test_a_certificate_of_ones_own_is_accepted_when_its_authority_is_named(
+    pool: ServerPool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    authority, context = trustme.CA(), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.cert_pem.write_to_path(str(tmp_path / "authority.pem"))
+    authority.issue_cert("127.0.0.1").configure_cert(context)
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "authority.pem"))
+    with RawServer(Scripted(lambda _: document({})), tls=context) as raw:
+        server = await start(pool, Server.model_validate({"name": "hosted", "url": f"{raw.url}/mcp"}))
+        assert [tool.name for tool in server.tools] == ["talk"]
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ class Telling:
         self._planned = {run.run_id: run for run in plan.runs}
         self._lines = recording_lines(self._secrets)
         self._under_way: dict[str, _UnderWay] = {}
-        self._over = len(plan.resumed.over) if plan.resumed is not None else 0
+        self._over = plan.resumed.before.count if plan.resumed is not None else 0
         self._said: deque[str] = deque(maxlen=MOST_SAID)
         self._end: bytes | None = None
         hello = greeting(

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from workbench.config.models import ConfigError
 from workbench.config.program import Program
 from workbench.config.secrets import Secrets
-from workbench.history.records import HistoryError
 from workbench.late_patterns import late_pattern
 from workbench.suite.model import started_by
 from workbench.suite.problems import Place, written
@@ -48,6 +47,8 @@ def learn_secrets(program: Program, folder: Path, suite: Suite | None = None, te
 
 def keep_stored(program: Program, history: History, batch: BatchRow) -> None:
     """Keep the tokens in the suites of a stored batch as they stand there. A suite that cannot be read has none."""
+    from workbench.history.records import HistoryError  # on use: who asks has a history open
+
     for suite in batch.suites:
         with suppress(HistoryError):
             program.secrets.keep(history.suite_text(suite))

@@ -206,7 +206,7 @@ class Recordings:
     def _give_up(self, run_id: str, error: Exception) -> None:
         file = self._open.pop(run_id, None)
         if file is not None:
-            file.abandon()
+            file.remove()
         if self.problem is None:
             self.problem = f"not every run could be recorded in {self._folder}: {_reason(error)}"
             _logger.error("%s", self.problem)
@@ -316,14 +316,11 @@ class _RunFile:
         return self._unfinished.rename(self._path)
 
     def remove(self) -> None:
-        """Close the file and remove it."""
-        self.abandon()
-        self._unfinished.unlink()
-
-    def abandon(self) -> None:
-        """Close the file and leave it as it is."""
+        """Close the file and remove it, as far as that is possible."""
         with suppress(OSError):
             self._file.close()
+        with suppress(OSError):
+            self._unfinished.unlink()
 
 
 def _numbers_in(folder: Path) -> dict[str, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
+from pathlib import Path
 
 from workbench.batches.history_recorder import (
     brought_settings,
@@ -26,10 +27,9 @@ from workbench.batches.specs import Specs
 from workbench.config.models import DEFAULT_CONCURRENCY
 from workbench.config.program import Program
 from workbench.dataclasses import dataclass
-from workbench.grading.run_summary import RunSummary
 from workbench.history.claims import claim
 from workbench.history.history import History
-from workbench.history.records import REACHED_BY, BatchRow, HistoryError, RunRow, SuiteRef
+from workbench.history.records import REACHED_BY, BatchRow, HistoryError, ModelUse, RunRow, SuiteRef
 from workbench.history.writing import BatchHandle
 from workbench.providers.built_in import is_built_in
 from workbench.suite.loading import SuiteFile, load_suite, parse_suite
@@ -55,8 +55,8 @@ class Resumption:
     """What the history knows the batch by, with the place of each run in its plan."""
     specs: Specs = field(repr=False)
     """How the models are reached, as `differences` says."""
-    over: Mapping[int, RunSummary] = field(repr=False)
-    """The figures of the runs that are over, by their places, under the paths of their suites."""
+    history: Path
+    """The file that has the batch."""
     as_then: tuple[str, ...]
     differences: tuple[str, ...]
     execute: bool | None
@@ -103,19 +103,18 @@ def resumable(
     again. Raises HistoryError when nothing is missing, or when what
     is missing cannot be run as it was meant to be.
     """
-    rows: Sequence[RunRow] = history.runs(batch.number)
-    if len(rows) < batch.planned:
-        written = f"{len(rows):,} of its {batch.planned:,} runs are in it"
+    if (planned_in := history.planned_in(batch.number)) < batch.planned:
+        written = f"{planned_in:,} of its {batch.planned:,} runs are in it"
         raise HistoryError(
             f"batch {batch.number} was interrupted while its plan was being written, {written}: start a new batch"
         )
-    missing = [row for row in rows if row.missing and not row.is_fork]
+    missing, used = history.missing_runs(batch.number), history.models_of(batch.number)
     if not missing:
         forks = "a fork cannot be resumed" if batch.missing else "all of its runs are finished"
         raise HistoryError(f"nothing to resume in batch {batch.number}: {forks}")
     if history.file.resolve() != program.folders.history.resolve():
-        rows = [replace(row, model_of_suite=_as_of_suite(row, named)) for row in rows]
-        missing = [row for row in rows if row.missing and not row.is_fork]
+        missing = [replace(row, model_of_suite=_of_suite(row.model, row.model_of_suite, named)) for row in missing]
+        used = [use._replace(of_suite=_of_suite(use.model, use.of_suite, named)) for use in used]
     specs = Specs(program.models, program.environment)
     files: dict[SuiteRef, SuiteFile] = {}
     as_then: list[str] = []
@@ -123,7 +122,7 @@ def resumable(
         _check_path(batch, suite, files)
         files[suite], problem = suite_of(history, batch, suite)
         # Before ids are looked for, and models compared: what was secret then was taken out of both.
-        learn_secrets_of_rows(program, files[suite], [row for row in rows if row.suite == suite], specs)
+        learn_secrets_of_models(program, files[suite], [use for use in used if use.suite == suite], specs)
         as_then += problem
     if history.gradings(batch.number):
         as_then.append(
@@ -150,13 +149,9 @@ def resumable(
         files=tuple(files.values()),
         handle=BatchHandle(batch.number, places, batch.started_at, resumed_by=batch.resumed_by),
         specs=specs,
-        over={
-            row.place: replace(row.figures, suite=str(row.suite.file))
-            for row in rows
-            if row.figures is not None and not row.missing
-        },
+        history=history.file,
         as_then=tuple(as_then),
-        differences=tuple(_differences(batch, rows, runs, program, specs)),
+        differences=tuple(_differences(batch, used, runs, program, specs)),
         execute=execute if isinstance(execute, bool) else None,
         execute_all=settings.get("execute_all") is True,
         concurrency=concurrency if isinstance(concurrency, int) and concurrency > 0 else DEFAULT_CONCURRENCY,
@@ -167,8 +162,8 @@ def _new_id(next_run_id: Callable[[], str], row: RunRow, batch: BatchRow) -> str
     return next_run_id() if batch.shard is None else run_id_at(next_run_id(), row.place)
 
 
-def _as_of_suite(row: RunRow, named: Collection[str]) -> bool:
-    return row.model_of_suite or not (model_of(row.model) in named or is_built_in(model_of(row.model)))
+def _of_suite(model: str, of_suite: bool, named: Collection[str]) -> bool:
+    return of_suite or not (model_of(model) in named or is_built_in(model_of(model)))
 
 
 def _check_path(batch: BatchRow, suite: SuiteRef, others: Collection[SuiteRef]) -> None:
@@ -179,11 +174,10 @@ def _check_path(batch: BatchRow, suite: SuiteRef, others: Collection[SuiteRef]) 
         raise HistoryError(f"batch {batch.number} is damaged: it has two suites at {suite.file}")
 
 
-def learn_secrets_of_rows(program: Program, file: SuiteFile, rows: Sequence[RunRow], specs: Specs) -> None:
+def learn_secrets_of_models(program: Program, file: SuiteFile, models: Sequence[ModelUse], specs: Specs) -> None:
     """Have the program know what is secret for runs of a suite that a history has, as it was when they were kept."""
-    models = dict.fromkeys((row.model, row.model_of_suite) for row in rows)
     cases = file.suite.cases if file.suite is not None else ()
-    runs = (PlannedRun("", file, case, model, 0, by_suite) for case in cases for model, by_suite in models)
+    runs = (PlannedRun("", file, case, use.model, 0, use.of_suite) for case in cases for use in models)
     learn_secrets_of_runs(program, runs, specs)
 
 
@@ -224,18 +218,16 @@ def _planned(run_id: str, row: RunRow, file: SuiteFile, case: Case | None) -> Pl
 
 
 def _differences(
-    batch: BatchRow, rows: Sequence[RunRow], runs: Sequence[PlannedRun], program: Program, specs: Specs
+    batch: BatchRow, used: Sequence[ModelUse], runs: Sequence[PlannedRun], program: Program, specs: Specs
 ) -> Iterator[str]:
     asked_now = {run.model for run in runs}
     brought = {run.model: brought_settings(run) for run in runs}
     # The first run of a model, missing or not, is the one whose settings were kept for it.
     models: dict[str, JsonValue] = {}
-    for row in rows:
-        if row.model in asked_now and row.model not in models:
-            suite, by_suite = row.suite.file, row.model_of_suite
-            models[row.model] = brought[row.model] or model_settings(
-                partial(specs.of_model, row.model, suite, by_suite=by_suite)
-            )
+    for suite, model, of_suite in used:
+        if model in asked_now and model not in models:
+            find = partial(specs.of_model, model, suite.file, by_suite=of_suite)
+            models[model] = brought[model] or model_settings(find)
     for kind, today in (("model", models), ("judge", judges_of(runs, specs))):
         then = batch.settings.get(f"{kind}s")
         for name, now in program.secrets.redacted(today).items():

@@ -10,14 +10,18 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from workbench.cli.door import begin_program, redacted, warn
-from workbench.cli.live import Live
+from workbench.cli.live import Live, signals_interrupt
 from workbench.cli.making import BaselineOptions, Record, baseline_for, make_runs, planned, show_of
 from workbench.cli.report_output import Output
+from workbench.config.history_file import history_option
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, USAGE
 from workbench.evaluation.options import RunOptions
 from workbench.evaluation.plan import Plan
 from workbench.history.records import HistoryError
 from workbench.trajectory.recording import RecordingError
+
+MANY_RUNS = 2_000
+"""Reading so many stored runs takes a second."""
 
 if TYPE_CHECKING:
     from workbench.evaluation.baseline import Baseline
@@ -58,14 +62,25 @@ def run_and_report(
 
 def report_on_runs(live: Live, plan: Plan, baseline: Baseline | None, output: Output) -> int:
     """Report on what was run; returns an exit code."""
-    report = live.outcome.report(plan)
+    resumed = plan.resumed
+    if resumed is not None and resumed.before.count >= MANY_RUNS and not output.quiet:
+        warn(f"reading the {resumed.before.count:,} runs that were over before, for the report")
     try:
+        with signals_interrupt():
+            report = live.outcome.report(plan)
+        for why in live.outcome.left_out:
+            warn(f"left out of the report: {why}", plan.program.secrets)
         if baseline is not None:
             report = replace(report, against=baseline.against(report.results))
         return report.exit_code if deliver_report(report, output) and live.recorded else USAGE
     except (HistoryError, RecordingError) as error:  # of a large batch, what was written is read from there
         warn(f"there is no report: {error}", plan.program.secrets)
         return INFRASTRUCTURE
+    except KeyboardInterrupt:
+        if live.outcome.batch is not None and plan.history is not None:
+            stored = f"workbench history show {live.outcome.batch}{history_option(plan.history)}"
+            warn(f"stopping; there is no report, but the runs are in the history: {stored}")
+        raise
 
 
 def deliver_report(report: Report, output: Output) -> bool:

@@ -21,7 +21,7 @@ from workbench.cli.step_printer import Show
 from workbench.config.history_file import history_option
 from workbench.config.program import Program
 from workbench.evaluation.comparing import ModelComparison
-from workbench.evaluation.exit_codes import USAGE
+from workbench.evaluation.exit_codes import INFRASTRUCTURE, USAGE
 from workbench.evaluation.options import Begin, RunOptions
 from workbench.evaluation.plan import Plan, PlanError, PlannedRuns
 from workbench.evaluation.resume import complete_batch
@@ -158,6 +158,13 @@ class Comparing:
 
     def report(self, live: Live, plan: Plan, baseline: Baseline | None) -> int:
         """Report on what was run, and what of its batch was over before; returns an exit code."""
+        try:
+            return self._compared(live, plan, baseline)
+        except HistoryError as error:
+            warn(f"there is no report: {error}", self._program.secrets)
+            return INFRASTRUCTURE
+
+    def _compared(self, live: Live, plan: Plan, baseline: Baseline | None) -> int:
         outcome = live.outcome
         against = baseline.against(PlannedRuns(plan, outcome.results).results) if baseline else None
         only_differences = self._only_differences

@@ -145,7 +145,7 @@ class _Process:
                 version=__version__,
                 pid=os.getpid(),
                 socket=str(address(folders, history, number)),
-                planned=len(plan.runs) + (len(plan.resumed.over) if plan.resumed is not None else 0),
+                planned=len(plan.runs) + (plan.resumed.before.count if plan.resumed is not None else 0),
                 started_at=runtime.began_at(name) or "",
             )
             self._telling = Telling(plan, known, _stop)
@@ -257,7 +257,7 @@ def _claim_again(plan: Plan) -> None:
     number, handle = plan.resumed.batch.number, plan.resumed.handle
     taken = claim(Path(plan.history), number)
     with History(plan.history) as history:
-        missing = {row.place for row in history.runs(number) if row.missing and not row.is_fork}
+        missing = {row.place for row in history.missing_runs(number)}
     if missing != set(handle.places.values()):
         taken.release()
         raise HistoryError(f"batch {number} has gone on elsewhere meanwhile: look at it, and resume it again")

@@ -8,7 +8,8 @@ import signal
 import sys
 import threading
 import time
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import field, replace
 from typing import Protocol
 
@@ -61,6 +62,26 @@ class Watcher(Protocol):
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
+@contextmanager
+def signals_interrupt() -> Iterator[None]:
+    """Have SIGTERM and SIGHUP raise KeyboardInterrupt, as Ctrl+C does, while nothing runs that has to be closed."""
+
+    def interrupt(_number: int, _frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, interrupt) for number in _handled()}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _handled() -> list[signal.Signals]:
+    """What the caller ignores stays ignored: under nohup a hang-up is no reason to stop."""
+    return [number for number in _ENDING if signal.getsignal(number) is not signal.SIG_IGN]
+
+
 @dataclass(frozen=True)
 class _Signalled:
     """A signal came. It takes its turn in the queue: raised as an exception it could strike anywhere, while the servers
@@ -92,15 +113,13 @@ def run_live(
     """
     events: _Queue = queue.SimpleQueue()
     live = Live()
-    # What the caller ignores stays ignored: under nohup a hang-up is no reason to stop.
-    handled = [number for number in _ENDING if signal.getsignal(number) is not signal.SIG_IGN]
     signals: list[_Signalled] = []
 
     def take_signal(number: int, _frame: object) -> None:
         signals.append(_Signalled(number))
         events.put(signals[-1])
 
-    before = {number: signal.signal(number, take_signal) for number in handled}
+    before = {number: signal.signal(number, take_signal) for number in _handled()}
     runtime = Runtime(
         events.put,
         plan.program,
@@ -109,8 +128,9 @@ def run_live(
         history=plan.history,
         hears_events=show.steps or lines is not None or watcher is not None,
     )
-    over = plan.resumed.over.values() if plan.resumed is not None else ()
-    progress = BatchProgress(plan.runs, over)
+    progress = BatchProgress(plan.runs)
+    for tally in plan.resumed.before.tallies if plan.resumed is not None else ():
+        progress.over_already(*tally)
     bar = ProgressBar(progress, sys.stderr, os.environ)
     show = replace(show, stream=bar.above(show.stream))
     printer = StepPrinter(plan, show) if lines is None else EventStream(plan.runs, lines, show.stream)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from workbench.batches.recordings import Recordings, recording_lines
 from workbench.cli.door import warn
-from workbench.cli.live import Live, Watcher, run_live
+from workbench.cli.live import Live, Watcher, run_live, signals_interrupt
 from workbench.cli.report_output import Output, can_record_in, report_width
 from workbench.cli.searching import shown_search
 from workbench.cli.step_printer import Show
@@ -61,13 +61,25 @@ class BaselineOptions:
 def planned(options: RunOptions, program: Program, *, quiet: bool) -> Plan | None:
     """The plan of some options, all notices shown; `None` when there is none."""
     try:
-        with shown_search(quiet=quiet) as search:
+        with signals_interrupt(), shown_search(quiet=quiet) as search:
             made = plan(options, program, search)
+    except KeyboardInterrupt:
+        if options.resume is not None:
+            warn(f"stopping; nothing was run{_resuming_again(options)}", program.secrets)
+        raise
     except PlanError as error:
         show_notices(error.notices, program, quiet=quiet)
         return None
     show_notices(made.notices, program, quiet=quiet)
     return made
+
+
+def _resuming_again(options: RunOptions) -> str:
+    if options.resume is None or options.history is None:
+        return ""
+    command = "compare" if options.compares else "run"
+    which = f" {shlex.quote(options.resume.batch)}" if options.resume.batch else ""
+    return f"; to resume: workbench {command} --resume{which}{history_option(options.history)}"
 
 
 def show_notices(notices: Iterable[Notice], program: Program, *, quiet: bool) -> None:
@@ -174,6 +186,8 @@ def make_allowed(
     if recordings is not None and recordings.problem is not None:
         live.recorded = False
         warn(recordings.problem, program.secrets)
+    if plan.needs_history and live.outcome.unrecorded:
+        live.recorded = False
     if live.outcome.interrupted and live.outcome.batch is not None and plan.history is not None:
         warn(way_to_go_on(plan.history, live.outcome.batch, command), program.secrets)
     return live

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import shutil
 import sys
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
 def report_width(stream: TextIO) -> int:
     """Columns for a report on a stream."""
     return shutil.get_terminal_size((PLAIN_WIDTH, 24)).columns if stream.isatty() else PLAIN_WIDTH
+
+
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @dataclass(frozen=True)
@@ -97,8 +101,13 @@ class Output:
         if self.form != "jsonl" or self.file is None:
             yield sys.stdout
             return
-        with self.file.open("w", encoding="utf-8", errors="replace", buffering=1) as file:
-            yield file
+        try:
+            with self.file.open("w", encoding="utf-8", errors="replace", buffering=1) as file:
+                yield file
+        except OSError as error:
+            if error.errno not in _NO_ROOM or error.filename is not None:
+                raise
+            raise OSError(error.errno, error.strerror, str(self.file)) from error
 
     def deliver(self, pieces: Callable[[Output], Iterable[str]]) -> bool:
         """Write each report, whose pieces hold no secrets any more; one that was streamed is there already. Returns

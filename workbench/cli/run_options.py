@@ -297,6 +297,7 @@ def run_options(arguments: argparse.Namespace, *, compares: bool, command: str |
                 shard=_shard_of(arguments, paths),
                 resume=Resume(resume or None, arguments.anyway) if resume is not None else None,
                 history=history_of(arguments, paths),
+                history_named=arguments.history is not None,
             )
     except (OptionsError, ConfigError) as error:
         problems = error.problems

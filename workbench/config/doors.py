@@ -224,7 +224,7 @@ DOORS: tuple[Door, ...] = (
         "nowhere",
         "Streams that lead nowhere, and runs packed in memory.",
         (
-            *("cli/main.py:_write_nothing_more", "cli/main.py:_nowhere", "tui/app.py:let_go"),
+            *("cli/main.py:_write_nothing_more", "standard_streams.py:open_closed_descriptors", "tui/app.py:let_go"),
             "cli/detaching.py:no_longer_heard",
             "grading/packed.py:_pickled",
         ),

@@ -145,6 +145,8 @@ class RunOptions:
     """Which part of the plan is made; without it, all of it."""
     resume: Resume | None = None
     history: Path | None = None
+    history_named: bool = False
+    """Whether somebody asked for that history, rather than for runs that it would keep too."""
     """The file in which the batch is recorded; without it, none is."""
 
     def __post_init__(self) -> None:

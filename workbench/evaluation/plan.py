@@ -23,6 +23,7 @@ from workbench.suite.trust import TrustStore
 if TYPE_CHECKING:
     from workbench.analysis.watched import Until
     from workbench.batches.shards import PlannedShard
+    from workbench.evaluation.runs_before import RunsBefore
     from workbench.grading.grade import RunResult
     from workbench.grading.run_summary import RunSummary
     from workbench.history.records import BatchRow, ShardRef
@@ -88,11 +89,10 @@ class LazyRuns(Lazy[FinishedRun]):
 
 class PlannedRuns(LazyRuns):
     """The runs of a plan's batch that are over, in the order of the plan: `results`, which came in now, and those that
-    were over before."""
+    were over `before`."""
 
-    def __init__(self, plan: Plan, results: Sequence[RunResult]) -> None:
-        self._plan, self._now = plan, results
-        self._before = plan.resumed.finished if plan.resumed is not None else ()
+    def __init__(self, plan: Plan, results: Sequence[RunResult], before: Sequence[FinishedRun] = ()) -> None:
+        self._plan, self._now, self._before = plan, results, before
         self._planned = {run.run_id: index for index, run in enumerate(plan.runs)}
         self._cases_before = {run.result.run_id: run.case for run in self._before}
         places = plan.places
@@ -129,12 +129,17 @@ class ResumedBatch:
     batch: BatchRow
     handle: BatchHandle = field(repr=False)
     """What the history knows the batch by; whoever does not run the plan releases its claim."""
-    over: Mapping[int, RunSummary] = field(default_factory=dict)
-    """The figures of the runs that are over already, by their places."""
-    finished: tuple[FinishedRun, ...] = ()
-    """Those of them whose events were read, for a report on the whole batch."""
+    before: RunsBefore
+    """The runs that are over already."""
+    in_full: bool = False
+    """Whether the report is on these runs too."""
     left_out: bool = False
-    """Whether some of them are damaged, and in no report."""
+    """Whether some of them cannot be in a report, because their suite can no longer be read."""
+
+    @property
+    def over(self) -> Mapping[int, RunSummary]:
+        """The figures of the runs that are over already, by their places. Raises HistoryError."""
+        return self.before.figures
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,6 +169,8 @@ class Plan:
     judge_anew: bool = False
     history: Path | None = None
     """The file in which an evaluation records the batch."""
+    history_named: bool = False
+    """Whether somebody asked for that history."""
     notices: tuple[Notice, ...] = ()
     """What the caller should know before the first run."""
 
@@ -199,6 +206,11 @@ class Plan:
         if self.resumed is not None:
             return self.resumed.batch.shard
         return self.shard.ref if self.shard is not None else None
+
+    @property
+    def needs_history(self) -> bool:
+        """Whether the runs are made for the history too, so that one that is not in it is a failure."""
+        return self.history_named or self.resumed is not None or self.shard is not None
 
     @property
     def models(self) -> tuple[str, ...]:

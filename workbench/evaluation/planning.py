@@ -107,6 +107,7 @@ def plan(options: RunOptions, program: Program, search: Search | None = None) ->
         own_pace=options.own_pace,
         judge_anew=options.judge_anew,
         history=options.history,
+        history_named=options.history_named,
         notices=tuple(problems),
     )
 

@@ -3,7 +3,7 @@ reached as they were."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,8 +11,7 @@ from pathlib import Path
 from workbench.analysis.watched import Until
 from workbench.batches.history_recorder import cases_as_stored
 from workbench.batches.plan import Execution
-from workbench.batches.recorded import result_of_recording
-from workbench.batches.resuming import Resumption, claim_and_read, learn_secrets_of_rows, suite_of
+from workbench.batches.resuming import Resumption, claim_and_read, learn_secrets_of_models, suite_of
 from workbench.batches.specs import Specs
 from workbench.config.models import DEFAULT_CONCURRENCY
 from workbench.config.program import Program
@@ -20,18 +19,18 @@ from workbench.config.project import project_folder
 from workbench.dataclasses import dataclass
 from workbench.evaluation.judges import unjudged_checks, unknown_judge
 from workbench.evaluation.options import Resume, RunOptions
-from workbench.evaluation.plan import FinishedRun, Notice, Plan, PlanError, ResumedBatch, trust_store
+from workbench.evaluation.plan import Notice, Plan, PlanError, ResumedBatch, trust_store
+from workbench.evaluation.runs_before import figures_of, runs_before
 from workbench.evaluation.suites import NoSuitesError
-from workbench.grading.packed import InCommon
 from workbench.grading.run_summary import RunSummary
 from workbench.history.claims import claimed
 from workbench.history.database import Say
 from workbench.history.history import History
-from workbench.history.records import BatchRow, DamagedError, HistoryError, RunRow, SuiteRef
+from workbench.history.records import BatchRow, DamagedError, HistoryError, SuiteRef
 from workbench.reports.history_list import called
 from workbench.reports.when import ago, local_time
 from workbench.suite.loading import SuiteFile, parse_suite
-from workbench.suite.model import Case, Gate
+from workbench.suite.model import Gate
 from workbench.suite.project import Search, find_suites
 from workbench.suite.variants import model_of
 from workbench.trajectory.recording import RecordingError
@@ -48,8 +47,8 @@ class CompleteBatch:
 
 
 def plan_resumption(options: RunOptions, program: Program, search: Search | None = None) -> Plan:
-    """Plan the runs that the batch of `options.resume` lacks, and claim the batch. Without `compares`, the runs that
-    are over are read too, as far as they are not damaged, for a report on all of them.
+    """Plan the runs that the batch of `options.resume` lacks, and claim the batch. Without `compares`, the report is
+    on the runs that are over too, which are read when it is made.
 
     Raises PlanError.
     """
@@ -81,15 +80,12 @@ def _planned(options: RunOptions, resume: Resume, file: Path, program: Program, 
 def _plan_of(
     resumption: Resumption, options: RunOptions, resume: Resume, history: History, program: Program, *, in_full: bool
 ) -> Plan:
-    batch, rows = resumption.batch, history.runs(resumption.batch.number)
-    lacking = {row.suite for row in rows if row.missing and not row.is_fork}
-    files = {suite: file for suite in lacking for file in resumption.files if file.path == suite.file}
+    batch, lacking = resumption.batch, {file.path for file in resumption.files}
+    files = {suite: file for suite in batch.suites for file in resumption.files if file.path == suite.file}
     left_out: list[str] = []
     if in_full:
-        files |= dict(_complete_suites(history, batch, lacking, rows, program, left_out.append))
+        files |= dict(_complete_suites(history, batch, lacking, program, left_out.append))
     cases = {suite: cases_as_stored(file, program.secrets) for suite, file in files.items()}
-    over = [row for row in rows if not row.missing]
-    finished = tuple(_finished(history, over, cases, left_out.append)) if in_full else ()
     notices = [Notice(f"left out of the report: {why}", "warning") for why in dict.fromkeys(left_out)]
     notices += [Notice(each, "warning") for each in resumption.as_then]
     wrong = [*_why_not(options, resume, resumption)]
@@ -116,15 +112,16 @@ def _plan_of(
         resumed=ResumedBatch(
             batch,
             resumption.handle,
-            {row.place: _figures(row, cases.get(row.suite, {})) for row in over},
-            finished,
-            bool(left_out),
+            runs_before(resumption, cases),
+            in_full=in_full,
+            left_out=bool(left_out),
         ),
         until=Until.of(batch.settings),
         min_score=options.min_score,
         own_pace=options.own_pace,
         judge_anew=options.judge_anew,
         history=options.history,
+        history_named=options.history_named,
         notices=tuple(notices),
     )
 
@@ -140,7 +137,7 @@ def plan_of(resumption: Resumption, program: Program, exempt: Callable[[SuiteFil
         concurrency=resumption.concurrency,
         specs=resumption.specs,
         until=Until.of(resumption.batch.settings),
-        resumed=ResumedBatch(resumption.batch, resumption.handle, resumption.over),
+        resumed=ResumedBatch(resumption.batch, resumption.handle, runs_before(resumption)),
     )
 
 
@@ -156,7 +153,7 @@ def complete_batch(options: RunOptions, program: Program) -> CompleteBatch | Non
             if batch.missing:
                 return None
             _must_have(batch, _suites_at(options), options.model_names)
-            figures = tuple(_figures(row, {}) for row in history.runs(batch.number))
+            figures = tuple(figures_of(row) for row in history.runs(batch.number))
             gates = history.gates(batch, lambda why: damaged.append(Notice(why, "warning")))
     except (HistoryError, NoSuitesError) as error:
         raise PlanError(Notice(f"nothing was run: {error}")) from error
@@ -225,16 +222,15 @@ def _must_have(batch: BatchRow, suites: Sequence[Path], models: Sequence[str]) -
 def _complete_suites(
     history: History,
     batch: BatchRow,
-    lacking: Collection[SuiteRef],
-    rows: Sequence[RunRow],
+    lacking: Collection[Path],
     program: Program,
     left_out: Say,
 ) -> Iterator[tuple[SuiteRef, SuiteFile]]:
     """The suites of a batch in which nothing is missing, as they were. Nothing of them is run, so that secrets may be
     missing in their text. Calls `left_out` with each that can no longer be read."""
-    specs = Specs(program.models, program.environment)
+    specs, used = Specs(program.models, program.environment), history.models_of(batch.number)
     for suite in batch.suites:
-        if suite in lacking:
+        if suite.file in lacking:
             continue
         try:
             file = suite_of(history, batch, suite)[0]
@@ -247,39 +243,8 @@ def _complete_suites(
         if file.suite is None:
             left_out(f"{suite.file}, which as it was in batch {batch.number} can no longer be read")
             continue
-        learn_secrets_of_rows(program, file, [row for row in rows if row.suite == suite], specs)
+        learn_secrets_of_models(program, file, [use for use in used if use.suite == suite], specs)
         yield suite, file
-
-
-def _finished(
-    history: History, over: Iterable[RunRow], cases: Mapping[SuiteRef, Mapping[str, Case]], left_out: Say
-) -> Iterator[FinishedRun]:
-    """Runs of the batch that are over, packed, as if they had been made now. Calls `left_out` with each that is
-    damaged."""
-    in_common = InCommon()
-    readable = (row for row in over if row.suite in cases)
-    for row, recording in history.recordings(readable, None, left_out):
-        assert row.figures is not None
-        try:
-            result = result_of_recording(recording)
-            case = cases[row.suite][row.case_id]
-        except (RecordingError, KeyError) as error:
-            why = error if isinstance(error, RecordingError) else f"{row.suite.file} has no case {row.case_id!r}"
-            left_out(f"run {row.place + 1} of batch {row.batch} is damaged: {why}")
-            continue
-        figures = row.figures
-        result = replace(
-            result, case_id=case.id, case_name=row.case_name, grading=figures.grading, cost_usd=figures.cost_usd
-        )
-        yield FinishedRun(row.place, case, in_common.packed(result))
-
-
-def _figures(row: RunRow, cases: Mapping[str, Case]) -> RunSummary:
-    """The figures of a run that is over, under the suite's path and the case's id of today, as in runs that are made
-    now."""
-    assert row.figures is not None
-    case = cases.get(row.case_id)
-    return replace(row.figures, suite=str(row.suite.file), case_id=case.id if case is not None else row.case_id)
 
 
 def _why_not(options: RunOptions, resume: Resume, resumption: Resumption) -> Iterator[str]:

@@ -19,7 +19,7 @@ from workbench.batches.recordings import Recordings
 from workbench.dataclasses import dataclass
 from workbench.engine.retries import DEFAULT_RETRIES, RetryPolicy
 from workbench.evaluation.approval import Approval
-from workbench.evaluation.plan import Plan, PlannedRuns
+from workbench.evaluation.plan import FinishedRun, Plan, PlannedRuns
 from workbench.evaluation.report import Report, recorded_as
 from workbench.evaluation.runtime import Runtime
 from workbench.grading.grade import RunResult
@@ -106,6 +106,8 @@ class Outcome:
     """How many of these runs the history lacks."""
     times_ms: tuple[array[float], array[float]] = field(default_factory=lambda: (array("d"), array("d")))
     """When each run began and was over, in milliseconds since 1970, in the order of `results`."""
+    left_out: tuple[str, ...] = ()
+    """Why runs that were over before are in no report."""
     took_s: float = 0.0
     start_up_s: float = 0.0
     """How much of that something was starting up."""
@@ -184,15 +186,22 @@ class Outcome:
         return watch
 
     def report(self, plan: Plan, against: AgainstBaseline | None = None) -> Report:
-        """Return the report on the plan's batch, the runs of it that were over before among them."""
-        runs = PlannedRuns(plan, self.results)
+        """Return the report on the plan's batch. Those of its runs that were over before are read from the history now,
+        which takes seconds for thousands of them; `left_out` has what is damaged. Raises HistoryError."""
+        resumed, damaged = plan.resumed, dict[str, None]()
+        before: tuple[FinishedRun, ...] = ()
+        if resumed is not None and resumed.in_full:
+            read = resumed.before.read(lambda why: damaged.update({why: None}))
+            before = tuple(FinishedRun(*each) for each in read)
+        self.left_out = tuple(damaged)
+        runs = PlannedRuns(plan, self.results, before)
         return Report(
             runs=tuple(runs) if self.results.are_in_memory else runs,
             suites={str(file.path): file.suite for file in plan.files if file.suite is not None},
             started_at=self.started_at,
             min_score=plan.min_score,
             interrupted=self.interrupted,
-            incomplete=plan.resumed is not None and plan.resumed.left_out,
+            incomplete=bool(damaged) or (resumed is not None and resumed.left_out),
             shard=plan.shard_ref,
             batch=self.batch,
             unrecorded=self.unrecorded,
@@ -305,7 +314,7 @@ class Evaluation:
         await self._close()
         outcome = self._outcome
         outcome.end(self._runtime, self._batch)
-        return outcome.report(self.plan)
+        return await _to_its_end(partial(outcome.report, self.plan))
 
     async def _close(self) -> None:
         """Close the runtime, if it is this evaluation's own: then the history is complete, too."""

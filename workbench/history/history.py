@@ -20,9 +20,11 @@ from workbench.history.records import (
     CaseOutline,
     DamagedError,
     HistoryError,
+    ModelUse,
     Regrade,
     RunRow,
     SuiteRef,
+    Tally,
 )
 from workbench.history.run_table import RunTable
 from workbench.history.stored_batches import StoredBatches
@@ -121,6 +123,11 @@ class History(StoredBatches):
             if len(rows) < PAGE and not self._stored("SELECT 1 FROM batches WHERE id = ?", (batch,)):
                 raise HistoryError(f"batch {batch} was removed from {self.file} while it was being read")
 
+    def readable_runs(self, batch: int, damaged: Say) -> Iterator[RunRow]:
+        """Yields the runs of a batch that is not going on, in the order of its plan. Damaged ones are left out and
+        reported to `damaged`."""
+        return self._each_run(*_of_batch(batch, None, "ORDER BY place"), damaged)
+
     def runs_from(self, batch: int, place: int, limit: int, grading: Regrade | None = None) -> list[RunRow]:
         """Returns so many runs of a batch, from a place in its plan on; fewer at the end of the plan."""
         return self._runs(*_of_batch(batch, grading, "AND place >= ? ORDER BY place LIMIT ?", place, limit))
@@ -154,9 +161,37 @@ class History(StoredBatches):
         """Returns the run at a place of a batch's plan, `None` where it has none."""
         return next(iter(self._runs(*_of_batch(batch, grading, "AND place = ?", place))), None)
 
-    def missing_runs(self, batch: int) -> Iterator[RunRow]:
-        """Yields the runs of a batch that resuming it makes, forks excepted."""
-        return (run for run in self.each_run(batch) if run.missing and not run.is_fork)
+    def missing_runs(self, batch: int) -> list[RunRow]:
+        """Returns the runs of a batch that resuming it makes, in the order of its plan, forks excepted."""
+        missing = f"{_RUN} WHERE batch = ? AND (status IS NULL OR status = 'stopped') AND NOT is_fork ORDER BY place"
+        return self._runs(missing, (batch,))
+
+    def planned_in(self, batch: int) -> int:
+        """Returns how many runs of the plan of a batch are written."""
+        rows = self._stored("SELECT count(*) FROM runs WHERE batch = ?", (batch,))
+        return int(rows[0][0]) if rows else 0
+
+    def models_of(self, batch: int) -> list[ModelUse]:
+        """Returns the models of the suites of a batch, in the order in which its plan first has them."""
+        statement = (
+            "SELECT suite, model, model_of_suite FROM runs WHERE batch = ? "
+            "GROUP BY suite, model, model_of_suite ORDER BY min(place)"
+        )
+        wanted = {name: columns.RUN[name] for name in ("suite", "model", "model_of_suite")}
+        with self._at_one_moment(), self._damage_of(f"batch {batch}"):
+            found = self._rows(f"the models of batch {batch}", wanted, statement, (batch,))
+            return [ModelUse(self._suite(suite), model, bool(of_suite)) for suite, model, of_suite in found]
+
+    def tallies(self, batch: int) -> list[Tally]:
+        """Returns how the runs of a batch ended that are over, by model and status, and what they cost together; those
+        of unknown cost apart."""
+        statement = (
+            "SELECT model, status, sum(cost_usd), count(*) FROM runs WHERE batch = ? AND status IS NOT NULL "
+            "AND status != 'stopped' GROUP BY model, status, cost_usd IS NULL"
+        )
+        names = {"model": columns.text, "status": columns.ENDED, "cost_usd": columns.RUN["cost_usd"]}
+        rows = self._rows(f"the runs of batch {batch}", {**names, "runs": columns.count}, statement, (batch,))
+        return [Tally(*row) for row in rows]
 
     def run_ids(self, batch: int) -> frozenset[str]:
         """Returns the ids of a batch's runs in their events: runs that are added need different ones."""

@@ -333,6 +333,24 @@ class RunRow:
         return self.figures is None or self.figures.status == "stopped"
 
 
+class ModelUse(NamedTuple):
+    """A model that runs of a suite ask in a batch; `of_suite` is whether the suite names it."""
+
+    suite: SuiteRef
+    model: str
+    of_suite: bool
+
+
+class Tally(NamedTuple):
+    """So many runs with a model ended in one way; `cost_usd` is what they cost together, `None` where that is not
+    known."""
+
+    model: str
+    status: Status
+    cost_usd: float | None
+    runs: int
+
+
 class DatedPart(NamedTuple):
     """How the runs of a suite with a model ended in a batch; `stops_early` is whether it was to end when it was
     decided."""

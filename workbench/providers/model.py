@@ -17,6 +17,9 @@ MOST_CHARACTERS = 2 * 1024 * 1024
 
 MOST_CALLS = 1_000
 
+MOST_PARTS = 10_000
+"""Blocks, items or details of reasoning, which are kept until the answer ends."""
+
 MOST_ARGUMENTS = 1_000
 """Named arguments of one call."""
 

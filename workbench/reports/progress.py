@@ -69,10 +69,10 @@ class Progress:
         for model in models:
             self._models.setdefault(model, _OfModel()).planned += 1
 
-    def over_already(self, model: str, status: Status, cost_usd: float | None) -> None:
-        """Count a run of the batch that was over before."""
-        self.plan((model,))
-        self._over(model, status, cost_usd)
+    def over_already(self, model: str, status: Status, cost_usd: float | None, runs: int = 1) -> None:
+        """Count runs of the batch that were over before; `cost_usd` is what they cost together."""
+        self._models.setdefault(model, _OfModel()).planned += runs
+        self._over(model, status, cost_usd, runs)
 
     def began(self, run_id: str, model: str, now_s: float) -> None:
         """Note that a run has begun; further calls have no effect."""
@@ -104,9 +104,9 @@ class Progress:
         of_model.made += status != "skipped"
         self._over(model, status, cost_usd)
 
-    def _over(self, model: str, status: Status, cost_usd: float | None) -> None:
-        self._models[model].done += 1
-        self.statuses[status] += 1
+    def _over(self, model: str, status: Status, cost_usd: float | None, runs: int = 1) -> None:
+        self._models[model].done += runs
+        self.statuses[status] += runs
         self.cost_usd += cost_usd or 0.0
         self.cost_unknown |= cost_usd is None
 

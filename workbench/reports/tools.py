@@ -135,8 +135,12 @@ def _source(source: ToolSource, width: int, paint: Paint) -> Iterator[str]:
         if tool.description:
             yield shortened(f"        {one_line(tool.description.strip())}", width)
     if source.task_tools:
-        names = ", ".join(map(one_line, source.task_tools))
-        yield f"    not offered to models, because only tasks of MCP may call it: {names}"
+        yield f"    {not_offered(source.task_tools)}"
+
+
+def not_offered(task_tools: Sequence[str]) -> str:
+    """Return why tools of a server are not offered, with their names."""
+    return f"not offered to models, because only tasks of MCP may call it: {', '.join(map(one_line, task_tools))}"
 
 
 def _size(characters: int) -> str:

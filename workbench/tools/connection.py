@@ -20,13 +20,14 @@ ServerState = Literal["not started", "starting", "running", "down"]
 @dataclass(frozen=True)
 class ServerStatus:
     """The state of a server, with its tools when it runs, for how long it has been starting, and when it is down the
-    reason and the end of what it wrote to standard error."""
+    reason and the end of what it wrote to standard error. `task_tools` are not offered: only tasks may call them."""
 
     state: ServerState = "not started"
     tools: tuple[ToolDefinition, ...] = ()
     reason: str = ""
     output: ServerOutput | None = None
     starting_s: float = 0.0
+    task_tools: tuple[str, ...] = ()
 
 
 MAX_MESSAGE_BYTES = 32 * 1024 * 1024

@@ -144,7 +144,7 @@ class ServerPool:
             return ServerStatus("down", reason=started.server.down, output=started.server.output)
         if not started.start.done():
             return ServerStatus("starting", starting_s=time.monotonic() - started.began_s)
-        return ServerStatus("running", started.server.listed)
+        return ServerStatus("running", started.server.listed, task_tools=started.server.task_tools)
 
     async def changed(self, suite_file: Path, server: Server, seen: tuple[ToolDefinition, ...] = ()) -> None:
         """Wait until a starting server has started or failed, or until a running one is down or lists other tools than

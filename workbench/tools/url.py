@@ -209,7 +209,9 @@ class UrlConnection:
                 case TooLongError():
                     return f"sent a message of more than {MAX_MESSAGE_BYTES // 2**20} MiB"
                 case ssl.SSLCertVerificationError():
-                    return f"cannot be reached: its TLS certificate is not accepted ({cause.verify_message})"
+                    way_out = "name the file of its authority, or its own, in SSL_CERT_FILE"
+                    why = cause.verify_message
+                    return f"cannot be reached: its TLS certificate is not accepted ({why}): {way_out}"
                 case ssl.SSLError():
                     return f"cannot be reached: no TLS connection could be made ({cause.reason or cause})"
                 case socket.gaierror():

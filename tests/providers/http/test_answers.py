@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import ssl
+import subprocess
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -205,6 +206,29 @@ async def test_a_certificate_that_is_wrong_is_told_with_what_is_wrong(
         assert "shows a certificate that is for another host" in await _refusal_of(spec_of(server, api))
     with serve(tls=_tls_of(authority, "127.0.0.1", datetime(2020, 1, 1, tzinfo=UTC))) as server:
         assert "shows a certificate that has expired" in await _refusal_of(spec_of(server, api))
+
+
+def self_signed(folder: Path) -> Path:
+    """A certificate for 127.0.0.1 that no authority has signed; its key is beside it."""
+    request = ("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost", "-days", "2")
+    host = ("-addext", "subjectAltName=IP:127.0.0.1")
+    files = ("-keyout", folder / "own.key", "-out", folder / "own.pem")
+    subprocess.run(["openssl", *request, *host, *files], check=True, capture_output=True)
+    return folder / "own.pem"
+
+
+async def test_a_self_signed_certificate_is_accepted_when_its_file_is_named(
+    api: Api, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, context = self_signed(tmp_path), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(file, tmp_path / "own.key")
+    with Server(lambda _: said(api, RAIN), tls=context) as server:
+        refusal = await _refusal_of(spec_of(server, api))
+        assert "a certificate that is self-signed, which this machine does not trust: put it into a file" in refusal
+        monkeypatch.setenv("SSL_CERT_FILE", str(file))
+        assert text_of(await ask(spec_of(server, api))) == RAIN
+        monkeypatch.setenv("SSL_CERT_FILE", "missing.pem")
+        assert "cannot be asked: SSL_CERT_FILE is missing.pem: No such file" in await _refusal_of(spec_of(server, api))
 
 
 async def test_tls_where_there_is_none_and_none_where_there_is_are_told(api: Api) -> None:

@@ -39,7 +39,7 @@ async def test_an_answer_that_unpacks_to_too_much_ends_at_the_limit(api: Api, se
 async def test_a_listing_that_unpacks_to_too_much_ends_at_the_limit() -> None:
     with serve(models=answer("application/json")) as server:
         checked = await check(spec_of(server, APIS[0]))
-        assert checked.sentence.endswith("answers with more than 16 MiB: correct base_url")
+        assert checked.sentence.endswith("sends more than 16 MiB as its list of models: correct base_url")
 
 
 def test_what_the_proxy_reads_of_an_answer_ends_at_the_limit() -> None:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
+import json
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import pytest
@@ -26,11 +30,13 @@ from tests.providers.server import (
     page,
     said,
     serve,
+    whole_document,
 )
 from workbench.config.secrets import Secrets
 from workbench.providers.http.endpoints import Endpoints
 
 RAIN = "It rains."
+LONG_RAIN = " ".join(f"It rains in town {number}." for number in range(40))
 
 
 @dataclass(frozen=True)
@@ -52,6 +58,67 @@ def _refusal(status: int, message: str = "so it is", **headers: str) -> Callable
 def _half(*rest: Piece, framing: Literal["chunked", "close"] = "chunked") -> Callable[[Api], Answer]:
     """The beginning of an answer, and what comes then."""
     return lambda api: Answer((*said(api, RAIN, end=False).pieces[:3], *rest), framing=framing)
+
+
+Framing = Literal["chunked", "length", "close"]
+FRAMINGS: tuple[Framing, ...] = ("chunked", "length", "close")
+Compress = Callable[[bytes], bytes]
+
+
+def _headless(body: bytes) -> bytes:
+    """`deflate` as some servers misunderstand it."""
+    return zlib.compress(body)[2:-4]
+
+
+COMPRESSIONS: tuple[tuple[str, str, Compress], ...] = (
+    ("gzip", "gzip", gzip.compress),
+    ("deflate", "deflate", zlib.compress),
+)
+
+
+def _encoded(encoding: str, compress: Compress, framing: Framing = "chunked") -> Callable[[Api], Answer]:
+    """A whole document, compressed."""
+    whole = partial(_compressed, encoding=encoding, compress=compress, framing=framing)
+    return lambda api: whole(document(whole_document(api, LONG_RAIN)))
+
+
+def _compressed(answer: Answer, *, encoding: str, compress: Compress, framing: Framing) -> Answer:
+    body = compress(b"".join(piece for piece in answer.pieces if isinstance(piece, bytes)))
+    return Answer((body,), headers={**answer.headers, "content-encoding": encoding}, framing=framing)
+
+
+def _cut_document(encoding: str, compress: Compress, framing: Framing) -> Callable[[Api], Answer]:
+    return _encoded(encoding, lambda body: compress(body)[:-20], framing)
+
+
+def _damaged_document(encoding: str, compress: Compress, framing: Framing) -> Callable[[Api], Answer]:
+    def damaged(body: bytes) -> bytes:
+        packed = compress(body)
+        return packed[:12] + bytes(byte ^ 0xFF for byte in packed[12:40]) + packed[40:]
+
+    return _encoded(encoding, damaged, framing)
+
+
+def _cut_stream(encoding: str, compress: Compress, framing: Framing) -> Callable[[Api], Answer]:
+    return lambda api: _compressed(
+        said(api, LONG_RAIN), encoding=encoding, compress=lambda body: compress(body)[:-60], framing=framing
+    )
+
+
+def _cut_body(*rest: Piece, framing: Framing = "chunked") -> Callable[[Api], Answer]:
+    """Half of a document that is not compressed, and what comes then."""
+    return lambda api: Answer(
+        (json.dumps(whole_document(api, RAIN)).encode()[:60], *rest),
+        headers={"content-type": "application/json"},
+        framing=framing,
+    )
+
+
+def _cut_length(api: Api) -> Answer:
+    """Half of a document, whose headers promise the whole of it."""
+    body = json.dumps(whole_document(api, RAIN)).encode()
+    head = f"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
+    return Answer(before=(head.encode() + body[:60], CUT))
 
 
 FAULTS = (
@@ -83,7 +150,7 @@ FAULTS = (
     Fault("HTML, 200", lambda _: page("<!doctype html><title>Hello</title>"), "answers with a web page (Hello)"),
     Fault("error JSON, 200", lambda api: document(error_document(api, "no GPU")), "no GPU"),
     Fault("other JSON, 200", lambda _: document({"hello": "world"}), "is not an answer"),
-    Fault("broken JSON, 200", lambda _: Answer((b'{"id": "c1", ',), framing="length"), "that is not a model's answer"),
+    Fault("broken JSON, 200", lambda _: Answer((b'{"id": "c1", }',), framing="length"), "that is not a model's answer"),
     Fault("garbage in the stream", _half(b"data: {nonsense\n\n"), "something that is not JSON"),
     Fault("bottomless", _half(b'data: {"error":' + b"[" * 900 + b"]" * 900 + b"}\n\n"), "too deeply nested"),
     Fault("no terminal event", lambda api: said(api, RAIN, end=False), "ended too early", True),
@@ -97,6 +164,21 @@ FAULTS = (
         lambda _: Answer((b"hello, world",), headers={"content-encoding": "gzip"}),
         "sends a body that is not compressed as declared",
     ),
+    Fault("another compression", _encoded("br", bytes), "compresses its answers (br), which was not asked for"),
+    *(
+        Fault(f"{what}, {how}, {framing}", answer(encoding, compress, framing), sentence, True)
+        for what, answer, sentence in (
+            ("a cut document", _cut_document, "closed the connection in the middle of its answer"),
+            ("a cut stream", _cut_stream, "closed the connection in the middle of its answer"),
+            ("a damaged document", _damaged_document, "sends a body that is damaged"),
+        )
+        for how, encoding, compress in COMPRESSIONS
+        for framing in FRAMINGS
+    ),
+    Fault("a cut document", _cut_body(CUT), "closed the connection in the middle of its answer", True),
+    Fault("a cut document of known length", _cut_length, "closed the connection in the middle of its answer", True),
+    Fault("a cut document without chunks", _cut_body(framing="close"), "sent only the beginning of its answer", True),
+    Fault("cut within an event", _half(b'data: {"id": "c1", "cho', framing="close"), "ended too early", True),
     Fault("cut before the headers", lambda _: Answer(before=(CUT,)), "closed the connection before it answered", True),
     Fault("reset before the headers", lambda _: Answer(before=(RESET,)), "closed the connection before", True),
     Fault("cut in the stream", _half(CUT), "closed the connection in the middle of its answer", True),
@@ -142,6 +224,21 @@ async def test_a_fault_ends_in_one_plain_sentence_and_harms_nobody_beside_it(
     assert [retry.attempt for retry in retries_of(broken)] == ([2] if fault.passing else [])
     assert finish_of(beside).reason == "answered"
     assert failures(beside) == []
+
+
+@pytest.mark.parametrize("api", APIS)
+@pytest.mark.parametrize(
+    ("encoding", "compress"), [("gzip", gzip.compress), ("deflate", zlib.compress), ("deflate", _headless)]
+)
+@pytest.mark.parametrize("framing", FRAMINGS)
+async def test_a_compressed_answer_is_read(encoding: str, compress: Compress, framing: Framing, api: Api) -> None:
+    stream = _compressed(said(api, LONG_RAIN), encoding=encoding, compress=compress, framing=framing)
+    with serve(_encoded(encoding, compress, framing)(api), stream) as server:
+        endpoints = Endpoints(Secrets())
+        for _ in range(2):
+            made = await run_on(endpoints, spec_of(server, api))
+            assert made.trajectory.rounds[0].text == LONG_RAIN
+        await endpoints.close()
 
 
 @pytest.mark.parametrize("api", APIS)

@@ -8,8 +8,12 @@ from collections.abc import AsyncGenerator, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Literal
 
+from pydantic_core import from_json
+
+from workbench.providers.http.bodies import Content, content_of
 from workbench.providers.http.errors import EndpointErrors
 from workbench.providers.model import MOST_STREAM_BYTES, AnswerFinished, TooMuchError
+from workbench.providers.wire.errors import NotJsonError
 from workbench.providers.wire.sse import SseParser
 from workbench.providers.wire.wire import AnswerReader, SseEvent
 from workbench.trajectory.events import CallArgumentsDelta, ModelEvent, ReasoningDelta, TextDelta
@@ -37,7 +41,7 @@ async def read_answer(
 
     Raises ModelError, and whatever the HTTP library raises.
     """
-    content = response.content
+    content = content_of(response)
     kind, body = await _beginning(content, response.headers.get("content-type", ""))
     if kind == "events":
         parser = SseParser()
@@ -51,10 +55,11 @@ async def read_answer(
             if not reader.ended:
                 body = await content.readany()
         if reader.ended:
-            await _drain(content)
+            await _drain(response.content)
         else:
-            for said in _read(reader, parser.close()):
-                yield said
+            with suppress(NotJsonError):  # the stream was cut within its last event
+                for said in _read(reader, parser.close()):
+                    yield said
     elif kind == "document":
         body = await _rest(body, content, LARGEST_DOCUMENT_BYTES)
         if len(body) > LARGEST_DOCUMENT_BYTES:
@@ -100,14 +105,17 @@ def _join(said: list[ModelEvent], piece: ModelEvent) -> bool:
     return True
 
 
-async def _beginning(content: aiohttp.StreamReader, content_type: str) -> tuple[Kind | None, bytes]:
+async def _beginning(content: Content, content_type: str) -> tuple[Kind | None, bytes]:
     """Returns as much of a body as its kind requires, and the kind."""
-    head = b""
+    head, received = b"", 0
     while chunk := await content.readany():
         head = (head + chunk).lstrip()  # some servers send blanks for as long as a model thinks
         kind = kind_of(head, content_type)
         if kind is not None:
             return kind, head
+        received += len(chunk)
+        if received > MOST_STREAM_BYTES:
+            raise _too_much(MOST_STREAM_BYTES)
     return None, head
 
 
@@ -123,7 +131,7 @@ async def _drain(content: aiohttp.StreamReader) -> None:
                 pass
 
 
-async def _rest(head: bytes, content: aiohttp.StreamReader, largest: int) -> bytes:
+async def _rest(head: bytes, content: Content, largest: int) -> bytes:
     body = bytearray(head)
     while len(body) <= largest and (chunk := await content.readany()):
         body += chunk
@@ -131,7 +139,7 @@ async def _rest(head: bytes, content: aiohttp.StreamReader, largest: int) -> byt
 
 
 def _too_much(most: int) -> TooMuchError:
-    return TooMuchError(f"the model sent too much: more than {most // 1024**2} MiB for one answer")
+    return TooMuchError(f"the model sent too much: more than {most / 1024**2:g} MiB for one answer")
 
 
 def kind_of(head: bytes, content_type: str) -> Kind | None:
@@ -155,5 +163,14 @@ def _document(body: bytes, errors: EndpointErrors) -> JsonValue:
     try:
         document: JsonValue = json.loads(body)
     except (ValueError, RecursionError):
-        raise errors.of_garbage(body) from None
+        raise errors.of_cut_document() if _is_cut(body) else errors.of_garbage(body) from None
     return document
+
+
+def _is_cut(body: bytes) -> bool:
+    """Returns whether bytes that are not JSON would be, if the rest of them had come."""
+    try:
+        from_json(body, allow_partial=True)
+    except ValueError:
+        return False
+    return True

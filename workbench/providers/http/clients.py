@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import logging
+import os
 import ssl
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -19,10 +20,9 @@ from urllib.parse import urlsplit
 
 from workbench.config.models import OWN_URLS, ModelSpec
 from workbench.dataclasses import dataclass
+from workbench.providers.http.bodies import BodyError, content_of
 from workbench.providers.http.errors import EndpointErrors, Refused
-from workbench.providers.http.statuses import shown_url
 from workbench.providers.http.transport import CONNECT_TIMEOUT_S, proxy_for
-from workbench.providers.model import ModelError
 from workbench.version import __version__
 
 if TYPE_CHECKING:
@@ -71,11 +71,14 @@ class Client:
     async def get(self, path: str, read_timeout_s: float) -> bytes:
         """Returns the body at a path. Raises as `post`, and ModelError for one that is too large."""
         async with await self._ask("GET", path, read_timeout_s) as response:
-            body = await beginning_of(response, LARGEST_LISTING_BYTES)
-        if len(body) > LARGEST_LISTING_BYTES:
-            place = shown_url(str(self.base_url))
-            raise ModelError(f"{place} answers with more than {LARGEST_LISTING_BYTES >> 20} MiB: correct base_url")
-        return body
+            body = bytearray()
+            content = content_of(response)
+            while chunk := await content.readany():
+                body += chunk
+                if len(body) > LARGEST_LISTING_BYTES:
+                    most = f"{LARGEST_LISTING_BYTES / 1024**2:g} MiB"
+                    raise BodyError(f"sends more than {most} as its list of models: correct base_url")
+            return bytes(body)
 
     async def _ask(
         self, method: str, path: str, read_timeout_s: float, body: bytes | None = None
@@ -154,6 +157,7 @@ class Clients:
                 limit=0, keepalive_timeout=KEEP_ALIVE_S, ssl=self._tls or True, resolver=aiohttp.ThreadedResolver()
             ),
             cookie_jar=aiohttp.DummyCookieJar(),
+            auto_decompress=False,
             max_line_size=LARGEST_HEADER_BYTES,
             max_field_size=LARGEST_HEADER_BYTES,
         )
@@ -210,10 +214,14 @@ def _headers(spec: ModelSpec, key: str | None) -> dict[str, str]:
 
 def tls_context() -> ssl.SSLContext:
     """Returns what checks certificates: the authorities of the system, or those that SSL_CERT_FILE or SSL_CERT_DIR
-    names."""
+    names. Raises ValueError."""
     import httpx2
 
-    context = httpx2.create_ssl_context()
+    try:
+        context = httpx2.create_ssl_context()
+    except OSError as error:  # which names no file
+        file = os.environ.get("SSL_CERT_FILE")
+        raise ValueError(f"SSL_CERT_FILE is {file}: {error.strerror or error}" if file else str(error)) from error
     context.set_alpn_protocols(["http/1.1"])
     return context
 
@@ -233,9 +241,10 @@ async def _refusal(response: aiohttp.ClientResponse) -> Refused:
     body = bytearray()
     try:
         async with asyncio.timeout(ERROR_BODY_TIMEOUT_S):
-            while len(body) <= LARGEST_ERROR_BYTES and (chunk := await response.content.readany()):
+            content = content_of(response)
+            while len(body) <= LARGEST_ERROR_BYTES and (chunk := await content.readany()):
                 body += chunk
-    except (TimeoutError, aiohttp.ClientError):
+    except (TimeoutError, aiohttp.ClientError, OSError):
         pass  # the status is enough
     headers = {name.lower(): value for name, value in response.headers.items()}
     return Refused(response.status, headers, bytes(body[:LARGEST_ERROR_BYTES]))

@@ -71,6 +71,10 @@ class EndpointErrors:
         sentence = f"answers with something that is not a model's answer ({self.quoted(text, 80)})"
         return self.error(f"{sentence}: correct base_url or provider", retryable="\0" in text or "\ufffd" in text)
 
+    def of_cut_document(self) -> ModelError:
+        """Returns the error for JSON whose end is missing."""
+        return self.error("sent only the beginning of its answer: look at the server or its proxy", retryable=True)
+
     def of_settings(self, error: Exception) -> ModelError:
         """Returns the error for an endpoint that cannot even be tried."""
         way_out = "look at base_url, the proxy variables and SSL_CERT_FILE"

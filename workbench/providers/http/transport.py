@@ -10,6 +10,7 @@ from urllib.request import getproxies, proxy_bypass
 
 from workbench.config.models import ModelSpec, is_loopback
 from workbench.dataclasses import dataclass
+from workbench.providers.http.bodies import BodyError
 
 CONNECT_TIMEOUT_S = 10.0
 
@@ -41,7 +42,7 @@ def shown_proxy(proxy: str) -> str:
 
 _CERTIFICATE_PROBLEMS = {
     10: ("has expired", "renew it on the server"),
-    18: ("is self-signed", "put it into a file and name that in SSL_CERT_FILE"),
+    18: ("is self-signed, which this machine does not trust", "put it into a file and name that in SSL_CERT_FILE"),
     62: ("is for another host", "write the host that it is for in base_url"),
     64: ("is for another host", "write the host that it is for in base_url"),
 }
@@ -149,8 +150,8 @@ def _broken_off(causes: tuple[BaseException, ...], spec: ModelSpec, began: bool)
     # What led to an error says more than the error: that a body is incomplete, for example, that it is no gzip.
     for cause in reversed(causes):
         match cause:
-            case http_exceptions.ContentEncodingError():
-                return Broken("sends a body that is not compressed as declared: look at the server or its proxy")
+            case BodyError():
+                return Broken(cause.sentence, retryable=cause.retryable)
             case http_exceptions.HttpProcessingError() if not _is_incomplete(cause):
                 return Broken("does not answer in HTTP: correct base_url, or look at what the server sends")
     for cause in causes:

@@ -8,7 +8,7 @@ from dataclasses import field
 from typing import Any
 
 from workbench.dataclasses import dataclass
-from workbench.providers.model import MOST_CHARACTERS, ModelRequest, TooMuchError
+from workbench.providers.model import MOST_CALLS, MOST_CHARACTERS, ModelRequest, TooMuchError
 from workbench.providers.wire.surrogates import joined_surrogates
 from workbench.providers.wire.tool_names import ToolNames
 from workbench.trajectory.events import CallArgumentsDelta, CallFinished, CallStarted
@@ -61,6 +61,8 @@ class CallAssembly:
             call_id = f"call-{self._number}" if extra == 1 else f"call-{self._number}-{extra}"
             extra += 1
         self._taken.add(call_id)
+        if len(self.calls) == MOST_CALLS:
+            raise TooMuchError(f"the model sent too much: more than {MOST_CALLS:,} calls in one answer")
         call = OpenCall(call_id, given)
         self.calls.append(call)
         return call

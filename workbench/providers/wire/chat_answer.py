@@ -172,6 +172,7 @@ class ChatReader:
         text_key = next((key for key in _TEXTS_OF_DETAILS if key in detail or key in last), None)
         same = all(last.get(key) == detail.get(key) for key in ("type", "index"))
         if text_key is None or not last or not same or str(detail.get("type")) not in _JOINED_DETAILS:
+            self._errors.must_fit(self._details)
             self._details.append(dict(detail))
             return
         text = "".join(piece for piece in (last.get(text_key), detail.get(text_key)) if isinstance(piece, str))

@@ -5,11 +5,12 @@ from __future__ import annotations
 import html
 import json
 import re
+from collections.abc import Sized
 from typing import Any
 
 from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
-from workbench.providers.model import ModelError
+from workbench.providers.model import MOST_PARTS, ModelError, TooMuchError
 from workbench.providers.wire.wire import SseEvent
 from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.typed_json import json_text
@@ -128,6 +129,10 @@ def _place(loc: object) -> str:
     return ".".join(map(str, loc)) if isinstance(loc, list) else str(loc)
 
 
+class NotJsonError(ModelError):
+    """A stream contains data that is not JSON."""
+
+
 @dataclass(frozen=True, slots=True)
 class AnswerErrors:
     """Makes the errors for one model's answers. `api` is the expected API, `base_url` its address."""
@@ -155,6 +160,11 @@ class AnswerErrors:
             raise self.reported(document)
         return document if isinstance(document, dict) else None
 
+    def must_fit(self, parts: Sized) -> None:
+        """Raises TooMuchError when an answer has as many parts as one may have, and another one comes."""
+        if len(parts) >= MOST_PARTS:
+            raise TooMuchError(f"the model sent too much: more than {MOST_PARTS:,} parts in one answer")
+
     def storable_state(self, state: JsonValue) -> JsonValue:
         """Returns the provider state of an answer. Raises ModelError when JSON cannot express it."""
         try:
@@ -171,9 +181,9 @@ class AnswerErrors:
         said = quoted(words, self.secrets) if words else f"an error without a message: {self._shown(error)}"
         return ModelError(f"the endpoint of {self.model} reports: {said}", retryable=is_retryable_error(error))
 
-    def not_json(self, text: str) -> ModelError:
+    def not_json(self, text: str) -> NotJsonError:
         """Returns the error for something in the stream that is not JSON."""
-        return ModelError(
+        return NotJsonError(
             f"the stream of {self.model} contains something that is not JSON: {self._shown(text)} ({self._way_out})"
         )
 

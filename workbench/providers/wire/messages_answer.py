@@ -106,6 +106,7 @@ class MessagesReader:
         yield AnswerFinished(self._stop_reason(), self._usage.messages(), state)
 
     def _start(self, index: int | None, given: dict[str, Any]) -> Iterator[ModelEvent]:
+        self._errors.must_fit(self._blocks)
         self._began = True
         kind = str(given.get("type"))
         block = self._by_index[index] = _Block(kind)
@@ -126,6 +127,7 @@ class MessagesReader:
         if block is None:
             if kind not in ("text_delta", "thinking_delta"):
                 return
+            self._errors.must_fit(self._blocks)
             block = self._by_index[index] = _Block(
                 str(kind).removesuffix("_delta")
             )  # a block whose beginning was not sent

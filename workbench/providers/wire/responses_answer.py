@@ -113,6 +113,7 @@ class ResponsesReader:
         kind = str(kind)
         item = self._by_key.get(key)
         if item is None or (new and item.done) or item.kind != kind:
+            self._errors.must_fit(self._items)
             item = self._by_key[key] = _Item(kind)
             self._items.append(item)
         return item
@@ -160,6 +161,7 @@ class ResponsesReader:
         self._why_incomplete = details.get("reason") if isinstance(details, dict) else None
         self._usage.update(response.get("usage"))
         for document in self._missed(_dicts(response.get("output"))):
+            self._errors.must_fit(self._items)
             item = _Item(str(document.get("type")))
             self._items.append(item)
             yield from self._complete(item, document)

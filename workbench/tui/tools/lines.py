@@ -10,6 +10,7 @@ from datetime import datetime
 
 from workbench.analysis.schemas import Parameter, parameters_of, type_text
 from workbench.analysis.tool_lint import LintFinding, tokens_of
+from workbench.reports.tools import not_offered
 from workbench.reports.visible import one_line, visible
 from workbench.suite.model import Server
 from workbench.suite.numerals import counted
@@ -144,6 +145,8 @@ def _server_lines(shelf: Shelf, server: Server, width: int, now: datetime) -> li
     lines += paragraph(reached(server), width, "muted")
     if server.prefix:
         lines += paragraph(f"prefix {server.prefix}", width, "muted")
+    if shelf.task_tools:
+        lines += paragraph(not_offered(shelf.task_tools), width, "warned")
     if shelf.listed_at is not None:
         lines += paragraph(f"Its tools {_as_listed(shelf.listed_at, now)}.", width, "warned")
     elif not shelf.tools:

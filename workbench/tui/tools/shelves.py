@@ -42,6 +42,8 @@ class Shelf:
     listed_at: datetime | None = None
     starting_since: float | None = None
     case: str | None = None
+    task_tools: tuple[str, ...] = ()
+    """Tools that models are not offered, because only tasks of MCP may call them."""
 
     @property
     def key(self) -> ShelfKey:
@@ -108,6 +110,7 @@ class ToolShelves(ListState[ToolRow]):
             reason=status.reason,
             output=status.output,
             tools=tools,
+            task_tools=status.task_tools if status.state == "running" else shelf.task_tools,
             listed_at=listed_at,
             starting_since=time.monotonic() - status.starting_s if status.state == "starting" else None,
         )

@@ -1,0 +1,81 @@
+"""Reads the bodies of responses, decompressed where a server compresses unasked.
+
+aiohttp's own decompression takes a gzip stream that was cut for a whole one, and never ends for a `deflate` that was
+cut within its stated length.
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    import aiohttp
+
+LARGEST_PIECE_BYTES = 1024 * 1024
+"""Some kilobytes of a compressed body can stand for gigabytes: so much of it is in memory at a time."""
+
+_ANY_HEADER = 32 + zlib.MAX_WBITS  # gzip's or zlib's
+_CM_DEFLATE = 8  # in the first byte of zlib's
+_GZIP = 0x1F  # the first byte of gzip's
+
+
+class Content(Protocol):
+    """What can be read of a body."""
+
+    async def readany(self) -> bytes:
+        """Return the next bytes, nothing at the end."""
+        ...
+
+
+class BodyError(OSError):
+    """A body cannot be read; `sentence` begins with the endpoint."""
+
+    def __init__(self, sentence: str, *, retryable: bool = False) -> None:
+        super().__init__(sentence)
+        self.sentence = sentence
+        self.retryable = retryable
+
+
+def content_of(response: aiohttp.ClientResponse) -> Content:
+    """Return the body of a response that aiohttp leaves compressed. Raises BodyError."""
+    encoding = response.headers.get("content-encoding", "").strip().lower()
+    if encoding in ("", "identity"):
+        return response.content
+    if encoding in ("gzip", "x-gzip", "deflate"):
+        return _Decompressed(response.content)
+    raise BodyError(f"compresses its answers ({encoding[:40]}), which was not asked for: switch that off at the server")
+
+
+class _Decompressed:
+    """A compressed body. Raises ConnectionError where its end is missing, and BodyError."""
+
+    def __init__(self, content: Content) -> None:
+        self._content = content
+        self._rest = b""
+        self._decompressor: zlib._Decompress | None = None
+        self._is_plain = False
+
+    async def readany(self) -> bytes:
+        while True:
+            data = self._rest or await self._content.readany()
+            if not data:
+                if self._decompressor is not None and not self._decompressor.eof:
+                    raise ConnectionError("the compressed body ended too early")
+                return b""
+            if piece := self._decompressed(data):
+                return piece
+
+    def _decompressed(self, data: bytes) -> bytes:
+        if self._decompressor is None or self._decompressor.eof:  # a body may have several members
+            self._is_plain = data[0] & 0x0F != _CM_DEFLATE and data[0] != _GZIP  # some servers omit zlib's header
+            self._decompressor = zlib.decompressobj(-zlib.MAX_WBITS if self._is_plain else _ANY_HEADER)
+        try:
+            piece = self._decompressor.decompress(data, LARGEST_PIECE_BYTES)
+        except zlib.error as error:
+            declared = not self._is_plain and "header check" not in str(error)
+            problem = "is damaged" if declared else "is not compressed as declared"
+            sentence = f"sends a body that {problem}: look at the server or its proxy"
+            raise BodyError(sentence, retryable=declared) from error
+        self._rest = self._decompressor.unconsumed_tail or self._decompressor.unused_data
+        return piece
