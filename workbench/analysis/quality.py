@@ -36,6 +36,8 @@ class GateResult:
     """`None` when nothing was graded, which meets no gate."""
     model: str | None = None
     counted_zero: int = 0
+    graded: int = 0
+    """How many graded runs it is about."""
     watched: GateWatched | None = None
     """What was known of it while the batch went on that may stop early: that decides, if it does."""
 
@@ -175,7 +177,7 @@ class GateFold:
         for model, own in of_models.items():
             if gate.min_score is not None:
                 score = mean(own.scores) if own.scores else None
-                yield GateResult(self._suite, "mean score", gate.min_score, score, model, own.zeros)
+                yield GateResult(self._suite, "mean score", gate.min_score, score, model, own.zeros, own.graded)
             if gate.min_pass_rate is not None:
                 rate = own.good / own.graded if own.graded else None
-                yield GateResult(self._suite, "pass rate", gate.min_pass_rate, rate, model)
+                yield GateResult(self._suite, "pass rate", gate.min_pass_rate, rate, model, graded=own.graded)
