@@ -78,9 +78,14 @@ def _groups(cases: Sequence[CaseResult]) -> list[_Group]:
         key = (first.suite, first.model)
         group = groups.get(key) or groups.setdefault(key, _Group(*key, array("L"), Counter(), [0.0]))
         group.cases.append(place)
-        group.statuses[case.status] += 1
+        group.statuses[_shown_status(case)] += 1
         group.duration_ms[0] += _duration_ms(case)
     return list(groups.values())
+
+
+def _shown_status(case: CaseResult) -> Status:
+    """Returns the status as a test: a failed case in quarantine decides nothing, so that it is no failure."""
+    return "skipped" if case.status == "failed" and case.runs[0].grading.quarantined else case.status
 
 
 def _duration_ms(case: CaseResult) -> float:
@@ -154,7 +159,9 @@ def _facts(result: CaseResult, batch: int | None) -> dict[str, object]:
 
 def _outcome(result: CaseResult) -> Iterator[str]:
     """Yields what a test case came to. One that passed although some of its runs did not is called flaky."""
-    if result.status == "failed":
+    if result.status == "failed" and result.runs[0].grading.quarantined:
+        yield _element("skipped", "quarantined", ["failed, in quarantine", *_lines_of_all(result)])
+    elif result.status == "failed":
         yield _element("failure", "failed", _lines_of_all(result))
     elif result.status == "error":
         yield _element("error", "infrastructure", _lines_of_all(result))
