@@ -24,6 +24,7 @@ from workbench.grading.repeats import CaseResult, path_of_suite
 from workbench.reports.failures import failure_lines
 from workbench.reports.forms import LINES_MAX, PLAIN_WIDTH
 from workbench.reports.paint import Paint
+from workbench.reports.runs_report import MissingRuns
 from workbench.reports.text import Amount, runs_table, text_report
 from workbench.reports.timing import Timing, timing_line
 from workbench.reports.visible import one_line
@@ -107,6 +108,8 @@ class Report:
     """Whether something that belongs here is missing, so that it is not known whether demands are met."""
     shard: ShardRef | None = None
     """Which shard of a plan these runs are: what is demanded of all runs is not decided by some."""
+    missing: tuple[MissingRuns, ...] = ()
+    """Cases of the plan of which runs are missing."""
     batch: int | None = None
     """The number of the batch in the history, if it is recorded there."""
     unrecorded: int = 0

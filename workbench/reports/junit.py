@@ -22,6 +22,7 @@ from workbench.reports.server_output import output_lines
 from workbench.reports.values import score_text
 from workbench.reports.visible import visible
 from workbench.suite.disk import from_repository
+from workbench.suite.numerals import counted
 from workbench.version import __version__
 
 _TEXT_MAX = 20_000
@@ -55,6 +56,7 @@ def junit_pieces(report: RunsReport) -> Iterator[str]:
     groups = _groups(cases)
     statuses = sum((group.statuses for group in groups), Counter[str]())
     duration = sum(sum(group.duration_ms) for group in groups)
+    statuses["error"] += len(report.missing)
     yield f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="workbench"{_counts(statuses, duration)}>\n'
     written = 0
     for group in groups:
@@ -68,7 +70,23 @@ def junit_pieces(report: RunsReport) -> Iterator[str]:
             written += len(piece)
             yield piece
         yield "  </testsuite>\n"
+    yield from _missing(report)
     yield "</testsuites>\n"
+
+
+def _missing(report: RunsReport) -> Iterator[str]:
+    """Yields the cases of which runs were never finished, as errors: without them the report would look whole."""
+    if not report.missing:
+        return
+    count = len(report.missing)
+    yield f'  <testsuite name="missing runs" tests="{count}" failures="0" errors="{count}" skipped="0" time="0.000">\n'
+    for each in report.missing:
+        file, model = map(report.secrets.redact, (from_repository(each.suite), each.model))
+        name = report.secrets.redact(each.case_name)
+        yield f'    <testcase classname="{_attribute(f"{file} [{model}]")}" name="{_attribute(name)}" time="0.000">\n'
+        why = f"{each.missing:,} of {counted(each.planned, 'run')} {'is' if each.missing == 1 else 'are'} missing"
+        yield f"{_element('error', 'missing', [why])}    </testcase>\n"
+    yield "  </testsuite>\n"
 
 
 def _groups(cases: Sequence[CaseResult]) -> list[_Group]:
