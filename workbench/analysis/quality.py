@@ -105,7 +105,8 @@ def quality_of(
         checked += demands
         own = [each for each in aggregates if each.suite == suite]
         replaced = bool(demands) or any(each.replaces_statuses for each in own)
-        met = met and all(each.met for each in (*demands, *own)) and (replaced or suite not in with_failures)
+        demanded = all(each.met for each in demands) and all(each.met for each in own)
+        met = met and demanded and (replaced or suite not in with_failures)
     return Quality(met, tuple(checked), cases, aggregates, ungraded)
 
 
