@@ -105,8 +105,8 @@ def quality_of(
         checked += demands
         own = [each for each in aggregates if each.suite == suite]
         replaced = bool(demands) or any(each.replaces_statuses for each in own)
-        demanded = all(each.met for each in demands) and all(each.met for each in own)
-        met = met and demanded and (replaced or suite not in with_failures)
+        reached_all = all(each.met for each in demands) and all(each.met for each in own)
+        met = met and reached_all and (replaced or suite not in with_failures)
     return Quality(met, tuple(checked), cases, aggregates, ungraded)
 
 

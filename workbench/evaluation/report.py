@@ -24,7 +24,6 @@ from workbench.grading.repeats import CaseResult, path_of_suite
 from workbench.reports.failures import failure_lines
 from workbench.reports.forms import LINES_MAX, PLAIN_WIDTH
 from workbench.reports.paint import Paint
-from workbench.reports.runs_report import MissingRuns
 from workbench.reports.text import Amount, runs_table, text_report
 from workbench.reports.timing import Timing, timing_line
 from workbench.reports.visible import one_line
@@ -43,7 +42,7 @@ if TYPE_CHECKING:  # imported where they are used: not every report is compared,
     from workbench.reports.json_report import BatchFacts, ReportDocument
     from workbench.reports.json_writing import Records
     from workbench.reports.moves import Regraded
-    from workbench.reports.runs_report import ShownCase, ShownRun
+    from workbench.reports.runs_report import MissingRuns, ShownCase, ShownRun
 
 
 class CaseResults(Lazy[CaseResult]):
