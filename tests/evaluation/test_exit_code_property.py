@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -15,6 +16,7 @@ from workbench.evaluation.report import Report
 from workbench.grading.grade import GRADED, RunResult, Status
 from workbench.grading.repeats import case_results
 from workbench.history.records import ShardRef
+from workbench.suite.loading import parse_suite
 from workbench.suite.model import REPEAT_RULES, Suite
 from workbench.suite.rules import replaces_statuses
 from workbench.suite.settings import Grading
@@ -101,3 +103,19 @@ def test_a_shard_that_has_no_run_leaves_the_verdict_to_the_others() -> None:
     shard = ShardRef(1, 2, 5, None)
     assert report_on((), suite, shard=shard).exit_code == OK
     assert report_on((result("skipped", error="later"),), suite, shard=shard).exit_code == NOTHING_GRADED
+
+
+def test_a_gate_that_every_batch_meets_is_warned_of() -> None:
+    text = (
+        'format = 1\nname = "S"\n[gate]\nmin_pass_rate = 0.0\nmin_score = 0.5\n'
+        '[[aggregates]]\nname = "a"\nat_least = { mean = 0.0 }\n'
+        '[[aggregates]]\nname = "b"\nat_least = { mean = 0.1 }\nat_most = { p95 = 1 }\n'
+        '[[aggregates]]\nname = "c"\nof = "tokens"\nat_most = { p95 = 1 }\n'
+        '[[cases]]\nname = "A"\nuser = "x"\nexpect_no_calls = true\n'
+    )
+    warned = [str(each) for each in parse_suite(text, Path("s.toml")).warnings]
+    assert [each.partition(": warning: ")[2].partition(" (")[0] for each in warned] == [
+        "gate.min_pass_rate: every batch reaches 0, so that no failed case counts",
+        "aggregates[0].at_least.mean: every batch meets at_least 0",
+        "aggregates[1].at_most.p95: every batch meets at_most 1",
+    ]
