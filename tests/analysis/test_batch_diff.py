@@ -16,7 +16,7 @@ from workbench.grading.run_summary import RunSummary
 from workbench.history.records import SuiteRef, same_suites
 from workbench.reports.batch_diff import notes_of
 from workbench.suite.model import GraderName
-from workbench.suite.settings import Grading
+from workbench.suite.settings import CriticsOptions, Grading
 
 
 def ran(
@@ -304,3 +304,19 @@ def test_a_run_that_fails_beside_its_score_counts_0_in_both_batches() -> None:
     [moved] = batch_diff([forbidden], [ran(status="failed", score=1.0)]).changes
     assert (moved.kind, moved.sentence) == ("moved", "failed 1.00, counts 0.00 → failed 1.00, counts 1.00")
     assert batch_diff([forbidden], [replace(forbidden, score=0.999)]).changes == ()
+
+
+def test_the_rules_by_which_the_batches_were_graded_are_told_apart_once() -> None:
+    then = Grading(repeat_rule="last", invalid_arguments="ignore")
+    before = [ran(case="paris", grading=then), ran(case="rome", grading=Grading(invalid_arguments="ignore"))]
+    after = [ran(case="paris"), ran(case="rome"), ran(case="oslo")]
+    diff = batch_diff(before, after)
+    assert [*notes_of(diff, "#1", "#2", {})] == [
+        "graded by other rules: repeat_rule was last, and is every (1 of 2 cases); "
+        "invalid_arguments was ignore, and is fail"
+    ]
+    stricter = Grading(critics=CriticsOptions(fail_on_tool_selection=False))
+    assert dict(batch_diff([ran(grading=stricter)], [ran()]).rules) == {
+        ("critics.fail_on_tool_selection", "False", "True"): 1
+    }
+    assert not batch_diff([ran(grading=Grading(quarantined=True, cluster="a"))], [ran()]).rules

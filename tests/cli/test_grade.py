@@ -12,8 +12,8 @@ import pytest
 
 from tests.cli.program import Program
 from tests.cli.suites import WEATHER, WRONG
-from workbench.cli.run import GRADERS
-from workbench.suite.model import GraderName
+from workbench.cli.run import GRADERS, REPEAT_RULES
+from workbench.suite.model import GraderName, RepeatRule
 
 GRADE_SCHEMA = Path(__file__).parents[2] / "docs" / "grade-report.schema.json"
 RIGHT = "out/weather.right.offline.1.run.jsonl"
@@ -184,6 +184,7 @@ def test_another_grader_decides_by_a_suite_as_it_is_now(recorded: Program) -> No
 
 def test_every_grader_can_be_asked_to_decide() -> None:
     assert get_args(GraderName) == GRADERS
+    assert get_args(RepeatRule) == REPEAT_RULES
 
 
 def test_the_runs_of_one_suite_are_reported_together(recorded: Program) -> None:

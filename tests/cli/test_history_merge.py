@@ -111,8 +111,12 @@ def test_a_merged_batch_makes_what_no_shard_has_made(program: Program) -> None:
     program.write("weather.toml", WEATHER + WRONG)
     for index in (1, 3):
         shard(program, f"{index}/4", "--repeats", "3")
-    part = program.run("history", "merge", "shards", "-q")
+    part = program.run("history", "merge", "shards", "-q", "--report", "junit.xml")
     assert part.returncode == 130
+    junit = (program.folder / "junit.xml").read_text(encoding="utf-8")
+    assert '<testsuite name="missing runs" tests="2" failures="0" errors="2"' in junit
+    assert 'type="missing" message="' in junit
+    assert " of 3 runs " in junit
     assert "merged from 2 of 4 shards, without 2, 4, plan monday; 3 of 6 runs, 3 of them new" in part.stderr
     done = program.run("run", "--resume", "1", "--format", "json")
     report = json.loads(done.stdout)

@@ -28,6 +28,17 @@ def test_a_case_in_quarantine_misses_no_gate_and_fails_no_run(program: Program, 
     assert program.run("grade", "runs").returncode == 0
 
 
+def test_a_batch_in_quarantine_alone_is_no_success_and_its_failures_are_skipped_in_junit(program: Program) -> None:
+    program.write("weather.toml", (WEATHER + FLAKY).replace(HEAD, f'{HEAD}\n[gate]\nquarantine = ["demo"]'))
+    done = program.run("run", "weather.toml", "--report", "junit.xml")
+    assert done.returncode == 4, done.stdout
+    assert "no run that counts was graded: 2 in quarantine\n" in done.stdout
+    junit = (program.folder / "junit.xml").read_text(encoding="utf-8")
+    assert 'failures="0" errors="0"' in junit
+    assert '<skipped type="quarantined" message="failed, in quarantine">' in junit
+    assert "<failure" not in junit
+
+
 def test_a_tag_that_no_case_has_is_warned_of(program: Program) -> None:
     program.write("weather.toml", WEATHER.replace(HEAD, f'{HEAD}\n[gate]\nquarantine = ["demo", "flakey"]'))
     assert 'no case has the tag "flakey"' in program.run("validate", "weather.toml").stderr

@@ -111,7 +111,7 @@ def test_failures_stand_by_cause_below_the_totals_and_in_the_json_report(program
     assert (cause["cause"], cause["runs"], cause["main"]) == ("wrong argument", [1], [1])
 
 
-@pytest.mark.parametrize(("rule", "code"), [("last", 1), ("mean", 0), ("majority", 0)])
+@pytest.mark.parametrize(("rule", "code"), [("every", 1), ("last", 1), ("mean", 0), ("majority", 0)])
 def test_a_case_that_runs_several_times_counts_by_its_rule(program: Program, rule: str, code: int) -> None:
     program.write("weather.toml", WEATHER + f"[grading]\nrepeat_rule = '{rule}'\n")
     program.write("checks.py", "calls = iter([True, True, False])\ndef answer(value):\n    return next(calls)\n")
@@ -121,8 +121,13 @@ def test_a_case_that_runs_several_times_counts_by_its_rule(program: Program, rul
     )
     done = program.run("run", "weather.toml", "--repeats", "3", "--trust", "--concurrency", "1")
     assert f"    3 runs by {rule}: " in done.stdout
-    assert "2/3 passed or warned · mean 0.83 ± 0.24" in done.stdout
+    assert "2/3 passed or warned · flaky · mean 0.83 ± 0.24" in done.stdout
+    assert "pass rate 66.7% of 3 graded runs" in done.stdout
     assert done.returncode == code
+    other = "last" if code == 0 else "majority"
+    said = program.run("run", "weather.toml", "--repeats", "3", "--trust", "--concurrency", "1", "--repeat-rule", other)
+    assert f"    3 runs by {other}: " in said.stdout
+    assert said.returncode == 1 - code
 
 
 def test_an_infrastructure_error_wins_over_a_failed_case(program: Program) -> None:

@@ -1,10 +1,11 @@
-"""What several runs of a case come to: the three rules, what they leave out, and the numbers beside them."""
+"""What several runs of a case come to: the rules, what they leave out, and the numbers beside them."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -18,9 +19,9 @@ from workbench.grading.repeats import CaseResult, case_result, case_results, joi
 from workbench.grading.run import grade_run
 from workbench.grading.run_summary import summary_of
 from workbench.suite.model import GraderName, RepeatRule, Suite
-from workbench.suite.settings import CriticsOptions, Grading
+from workbench.suite.settings import CriticsOptions, Grading, settings_of
 
-RULES: tuple[RepeatRule, ...] = ("last", "mean", "majority")
+RULES: tuple[RepeatRule, ...] = ("every", "last", "mean", "majority")
 
 
 def came_to(rule: RepeatRule, *runs: RunResult, grading: Grading | None = None) -> CaseResult:
@@ -35,6 +36,9 @@ BROKEN, STOPPED, SKIPPED = result("error", error="no route"), result("stopped"),
 @pytest.mark.parametrize(
     ("rule", "runs", "status"),
     [
+        ("every", (PASSED, PASSED, PASSED), "passed"),
+        ("every", (PASSED, WARNED, PASSED), "warned"),
+        ("every", (PASSED, FAILED, PASSED), "failed"),
         ("last", (FAILED, FAILED, PASSED), "passed"),
         ("last", (PASSED, PASSED, FAILED), "failed"),
         ("mean", (PASSED, PASSED, PASSED, FAILED), "warned"),
@@ -96,6 +100,31 @@ def test_a_reason_is_told_only_if_all_runs_have_it() -> None:
     assert came_to("mean", *failed).reason is None
     assert came_to("last", *failed).reason == "b"
     assert came_to("majority", PASSED, PASSED).reason is None
+    assert came_to("every", *failed[:2]).reason == "a"
+    assert came_to("every", *failed).reason == "0 of 3 runs passed"
+    assert came_to("every", failed[0], PASSED, BROKEN).reason == "1 of 2 runs passed"
+    assert came_to("every", failed[0], BROKEN).reason == "a"
+    assert came_to("every", PASSED, PASSED).reason is None
+
+
+def test_a_case_is_flaky_if_some_of_its_graded_runs_passed() -> None:
+    assert came_to("every", PASSED, FAILED).is_flaky
+    assert not came_to("every", FAILED, FAILED).is_flaky
+    assert not came_to("every", PASSED, WARNED, BROKEN).is_flaky
+
+
+def test_every_run_decides_unless_a_published_system_is_reproduced_or_the_suite_says_otherwise() -> None:
+    def rule_of(**grading: Any) -> str:
+        suite = Suite.model_validate(
+            {"format": 1, "name": "s", "grading": grading, "cases": [{"name": "a", "user": "x"}]}
+        )
+        return settings_of(suite, suite.cases[0]).grading.repeat_rule
+
+    assert rule_of() == "every"
+    assert rule_of(critics={"arcade_compatible": True}) == "last"
+    assert rule_of(dimensions={"repeated_calls": "as published"}) == "last"
+    assert rule_of(critics={"arcade_compatible": True}, repeat_rule="every") == "every"
+    assert rule_of(repeat_rule="mean") == "mean"
 
 
 def test_each_case_and_model_is_of_its_own_and_so_is_a_repeat_of_another_batch() -> None:

@@ -177,6 +177,29 @@ def test_the_gate_of_a_suite_decides_and_not_each_case(tmp_path: Path, rate: str
         assert "missed: pass rate of offline is 0.5, demanded is at least 0.9" in ran.output
 
 
+def test_a_failing_case_of_a_gated_suite_fails_where_the_gate_is_not_selected(tmp_path: Path) -> None:
+    (tmp_path / "gated.toml").write_text(GATED.replace("RATE", "0.5"))
+    ran = session(tmp_path, "--workbench", "--workbench-model", "offline", "-q", "--deselect", "gated.toml::gate")
+    assert ran.outcomes == {"passed": 1, "failed": 1, "deselected": 1}, ran.output
+    assert ran.code == 1
+
+
+def test_a_budget_excuses_no_failing_case(tmp_path: Path) -> None:
+    budget = '[[aggregates]]\nname = "speed"\nof = "latency_ms"\nat_most = { p95 = 1e9 }\n\n[[cases]]'
+    (tmp_path / "clock.toml").write_text(CLOCK.replace("[[cases]]", budget, 1))
+    ran = session(tmp_path, "--workbench", "--workbench-model", "offline", "-q")
+    assert ran.outcomes == {"passed": 2, "failed": 1}, ran.output
+
+
+def test_a_session_in_which_nothing_was_graded_fails_with_a_sentence(tmp_path: Path) -> None:
+    skipped = CLOCK.replace("[[cases]]\n", '[[cases]]\nskip = "later"\n')
+    (tmp_path / "clock.toml").write_text(skipped)
+    ran = session(tmp_path, "--workbench", "--workbench-model", "offline", "-q")
+    assert ran.code == 1, ran.output
+    assert "no run that counts was graded: 2 skipped; the session fails" in ran.output
+    assert session(tmp_path, "--workbench", "--collect-only", "-q").code == 0
+
+
 def test_a_case_in_quarantine_fails_no_session(tmp_path: Path) -> None:
     quarantined = CLOCK.replace(
         'name = "Clock"', 'name = "Clock"\ntags = ["shaky"]\n\n[gate]\nquarantine = ["shaky"]', 1

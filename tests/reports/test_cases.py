@@ -28,7 +28,7 @@ TWO_OF_THREE = repeated(result("passed", 1.0), result("failed", 0.5), result("pa
 
 def test_under_the_runs_of_a_repeated_case_stands_what_they_come_to() -> None:
     lines = lines_of([*TWO_OF_THREE, result("passed", 1.0, case="b")])
-    assert lines[4] == "    3 runs by majority: ✓ passed · 2/3 passed or warned · mean 0.83 ± 0.24"
+    assert lines[4] == "    3 runs by majority: ✓ passed · 2/3 passed or warned · flaky · mean 0.83 ± 0.24"
     assert lines[5].startswith("✓ suite › B")
     assert sum("by majority" in line for line in lines) == 1
 

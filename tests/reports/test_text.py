@@ -157,7 +157,7 @@ def test_infrastructure_errors_and_skip_reasons_are_said_in_words() -> None:
 def test_gates_say_what_was_demanded_and_reached() -> None:
     lines = lines_of([failed()], gate=Gate(min_score=0.85, min_pass_rate=0.5))
     assert "gate of Weather: mean score 0.250, 0.85 required: missed" in lines
-    assert "gate of Weather: pass rate 0.000, 0.5 required: missed" in lines
+    assert "gate of Weather: pass rate 0.000 of 1 graded run, 0.5 required: missed" in lines
 
 
 def test_several_models_have_totals_of_their_own() -> None:
@@ -246,11 +246,11 @@ def test_retries_executions_and_special_tokens_are_in_the_totals_and_each_notice
 def test_a_gate_shows_as_many_digits_as_tell_what_was_reached_from_what_was_demanded() -> None:
     runs = [result("passed", 1.0, case="a"), result("passed", 1.0, case="b"), result("failed", 1.0, case="c")]
     lines = lines_of(runs, gate=Gate(min_pass_rate=0.667))
-    assert "gate of Weather: pass rate 0.6667, 0.667 required: missed" in lines
+    assert "gate of Weather: pass rate 0.6667 of 3 graded runs, 0.667 required: missed" in lines
 
 
 def test_a_rate_that_counts_warned_runs_says_so() -> None:
-    assert "  mean score 0.880 · pass rate 100.0% with the warned" in lines_of([result("warned", 0.88)])
+    assert "  mean score 0.880 · pass rate 100.0% with the warned of 1 graded run" in lines_of([result("warned", 0.88)])
 
 
 def test_repeats_are_joined_under_the_last_one_that_is_shown_also_where_its_secrets_are_left_out() -> None:
@@ -260,5 +260,5 @@ def test_repeats_are_joined_under_the_last_one_that_is_shown_also_where_its_secr
         text_report(shown, quality_of(runs, {}), suite_names={}, width=80, paint=Paint(False), amount="normal")
     )
     assert [line for line in lines if "2 runs by" in line] == [
-        "    2 runs by last: ✗ failed · 1/2 passed or warned · mean 0.50 ± 0.50"
+        "    2 runs by every: ✗ failed · 1/2 passed or warned · flaky · mean 0.50 ± 0.50"
     ]

@@ -13,7 +13,7 @@ from workbench.dataclasses import dataclass
 from workbench.grading.grade import GRADED, RunResult
 from workbench.grading.scoring import Scored, counted_score, counts_zero, mean
 from workbench.suite.model import Aggregate, Statistic, Suite
-from workbench.suite.rules import NAMED_MEASURE
+from workbench.suite.rules import NAMED_MEASURE, is_score
 
 SLACK = 1e-9
 """How far a statistic may miss its gate: sums of shares such as 0.1 are inexact in binary."""
@@ -60,6 +60,11 @@ class AggregateResult:
     @property
     def met(self) -> bool:
         return all(gate.met for gate in self.gates)
+
+    @property
+    def replaces_statuses(self) -> bool:
+        """Whether it is demanded what decides in the place of the cases' statuses."""
+        return is_score(self.of) and any(not gate.at_most for gate in self.gates)
 
 
 def aggregates_of(results: Iterable[RunResult], suites: Mapping[str, Suite]) -> tuple[AggregateResult, ...]:

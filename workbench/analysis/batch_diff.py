@@ -19,8 +19,9 @@ or stopped now: it is `left_out`.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field, fields, is_dataclass, replace
 from operator import itemgetter
 from types import MappingProxyType
 from typing import Literal
@@ -34,6 +35,7 @@ from workbench.grading.run_summary import RunSummary
 from workbench.grading.scoring import counted_score, counts_zero
 from workbench.history.records import SameSuites
 from workbench.suite.numerals import decimals
+from workbench.suite.settings import Grading
 
 ChangeKind = Literal["broke", "fixed", "moved", "new", "gone", "slower", "errored"]
 
@@ -99,7 +101,8 @@ class BatchDiff:
     change to an error; both count a case with each of its models, `cases` counts each compared one once. `models` are
     those that both batches were planned with, `only_before` and `only_after` the ones that are left out. `across` are
     the two models where one was compared with the other; of these `models` has the later one. `decided` names the
-    graders that decided the compared cases.
+    graders that decided the compared cases, `rules` the options of grading that differ, each with its values before and
+    after and the number of the compared cases.
 
     `tests` has the paired test of each model that both batches have; of those that are compared `across`, by the later
     one. Their scores are those that count in gates, and they are in numbers.
@@ -115,6 +118,7 @@ class BatchDiff:
     across: tuple[str, str] | None = None
     decided: tuple[DecidedBy, ...] = ()
     tests: Mapping[str, Paired] = field(default_factory=dict)
+    rules: Mapping[tuple[str, str, str], int] = field(default_factory=dict)
 
     def of(self, kind: ChangeKind) -> tuple[CaseChange, ...]:
         """Returns the changes of one kind."""
@@ -153,6 +157,7 @@ def batch_diff(
     planned = {*map(in_later, unfinished[0]), *unfinished[1]}
     changes: dict[ChangeKind, list[tuple[int, CaseChange]]] = {kind: [] for kind in KINDS}
     tests: dict[str, Paired] = {}
+    rules = Counter[tuple[str, str, str]]()
     decided, cases, compared, left_out = CasesByDeciders(), set[tuple[str, str]](), 0, 0
     for model in dict.fromkeys((*later, *as_later, *renamed.values())):
         if model not in models:
@@ -174,6 +179,7 @@ def batch_diff(
                     compared += 1
                     cases.add(key[:2])
                     decided.add(place, key[:2], one, other)
+                    rules.update(_rules_that_differ(one.runs[-1].grading, other.runs[-1].grading))
                 elif not kinds:
                     left_out += 1
             for change in found:
@@ -193,7 +199,31 @@ def batch_diff(
         across,
         decided.found(),
         dict(zip(tests, together(tests.values()), strict=True)),
+        rules,
     )
+
+
+_NO_RULES = ("by", "quarantined", "compare_by", "cluster")
+"""Options of grading that decide nothing of a run, or of which other notes tell."""
+
+
+def _rules_that_differ(before: Grading, after: Grading) -> Iterator[tuple[str, str, str]]:
+    if before == after:
+        return
+    for each in fields(Grading):
+        then, now = getattr(before, each.name), getattr(after, each.name)
+        if then != now and each.name not in _NO_RULES:
+            yield from _options_that_differ(each.name, then, now)
+
+
+def _options_that_differ(name: str, before: object, after: object) -> Iterator[tuple[str, str, str]]:
+    if not is_dataclass(before):
+        yield name, str(before), str(after)
+        return
+    for each in fields(before):
+        then, now = getattr(before, each.name), getattr(after, each.name)
+        if then != now:
+            yield f"{name}.{each.name}", str(then), str(now)
 
 
 def _models(runs: Iterable[str], unfinished: Iterable[CellKey]) -> frozenset[str]:

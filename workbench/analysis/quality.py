@@ -4,6 +4,7 @@ cases."""
 from __future__ import annotations
 
 from array import array
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Literal, Protocol
@@ -36,6 +37,8 @@ class GateResult:
     """`None` when nothing was graded, which meets no gate."""
     model: str | None = None
     counted_zero: int = 0
+    graded: int = 0
+    """How many graded runs it is about."""
     watched: GateWatched | None = None
     """What was known of it while the batch went on that may stop early: that decides, if it does."""
 
@@ -55,6 +58,8 @@ class Quality:
     gates: tuple[GateResult, ...]
     cases: Cases = field(default_factory=lambda: case_results(()))
     aggregates: tuple[AggregateResult, ...] = ()
+    nothing_graded: str | None = None
+    """That no run that counts was graded, and why, in a sentence."""
 
     @property
     def demands_met(self) -> bool:
@@ -72,20 +77,21 @@ def quality_of(
     watched: Iterable[GateWatched] = (),
 ) -> Quality:
     """Judge a batch. `gates` holds the gate of each suite by its path; cases are of the same suite where `suite_of`
-    returns the same. The gates of `aggregates` count with those of their suites.
+    returns the same. The gates of `aggregates` count with those of their suites; those that are no demand on scores
+    come on top of the statuses.
 
     `watched` are the pass rates of a batch that may stop early. `min_score` (0..1), or one of these that is of no
     suite, replaces all of these gates, so that none of them is in the result. A suite without a gate is
     good enough when no case failed, by the rule for its repeats.
     """
-    cases = case_results(results, suite_of)
+    cases, ungraded = case_results(results, suite_of), nothing_graded(results)
     known = {(each.suite, each.model): each for each in watched}
     rate = next((each.gate for each in known.values() if each.suite is None), None)
     if min_score is not None or rate is not None:
         demanded = Gate(min_score=min_score, min_pass_rate=rate)
         asked = tuple(as_watched(gates_of(None, demanded, results), known))
         without_gates = tuple(replace(each, gates=()) for each in aggregates)
-        return Quality(bool(asked) and all(gate.met for gate in asked), asked, cases, without_gates)
+        return Quality(bool(asked) and all(gate.met for gate in asked), asked, cases, without_gates, ungraded)
     with_failures = {case.runs[0].suite for case in cases.of("failed") if not case.runs[0].grading.quarantined}
     checked: list[GateResult] = []
     met = True
@@ -97,10 +103,26 @@ def quality_of(
     for suite, fold in reached.items():
         demands = tuple(as_watched(fold.results(), known))
         checked += demands
-        gated = [demand.met for demand in demands]
-        gated += [gate.met for each in aggregates if each.suite == suite for gate in each.gates]
-        met = met and (all(gated) if gated else suite not in with_failures)
-    return Quality(met, tuple(checked), cases, aggregates)
+        own = [each for each in aggregates if each.suite == suite]
+        replaced = bool(demands) or any(each.replaces_statuses for each in own)
+        reached_all = all(each.met for each in demands) and all(each.met for each in own)
+        met = met and reached_all and (replaced or suite not in with_failures)
+    return Quality(met, tuple(checked), cases, aggregates, ungraded)
+
+
+def nothing_graded(runs: Iterable[GatedRun]) -> str | None:
+    """Return why no run that counts was graded, in a sentence; `None` where one was."""
+    left_out: Counter[str] = Counter()
+    for run in runs:
+        graded = run.status in GRADED
+        if graded and not run.grading.quarantined:
+            return None
+        left_out["in quarantine" if graded else _UNGRADED.get(run.status, run.status)] += 1
+    why = ", ".join(f"{number:,} {words}" for words, number in left_out.items())
+    return f"no run that counts was graded: {why or 'there is none'}"
+
+
+_UNGRADED: Mapping[Status, str] = {"error": "in error", "not graded": "expecting nothing yet"}
 
 
 def as_watched(
@@ -175,7 +197,7 @@ class GateFold:
         for model, own in of_models.items():
             if gate.min_score is not None:
                 score = mean(own.scores) if own.scores else None
-                yield GateResult(self._suite, "mean score", gate.min_score, score, model, own.zeros)
+                yield GateResult(self._suite, "mean score", gate.min_score, score, model, own.zeros, own.graded)
             if gate.min_pass_rate is not None:
                 rate = own.good / own.graded if own.graded else None
-                yield GateResult(self._suite, "pass rate", gate.min_pass_rate, rate, model)
+                yield GateResult(self._suite, "pass rate", gate.min_pass_rate, rate, model, graded=own.graded)

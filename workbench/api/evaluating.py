@@ -32,7 +32,7 @@ from workbench.evaluation.report import Report
 from workbench.evaluation.run import Evaluation
 from workbench.providers.function import AgentFunction, CallerLoop, FunctionModel
 from workbench.providers.model import Model
-from workbench.suite.model import GraderName
+from workbench.suite.model import GraderName, RepeatRule
 from workbench.suite.variants import Variants
 from workbench.trajectory.messages import JsonValue
 
@@ -90,6 +90,7 @@ def evaluate(
     tags: Sequence[str] = (),
     cells: Iterable[Cell] | None = None,
     repeats: int | None = None,
+    repeat_rule: RepeatRule | None = None,
     variants: bool | Sequence[SuitePath] = False,
     by: GraderName | None = None,
     min_score: float | None = None,
@@ -122,7 +123,8 @@ def evaluate(
     - `base_url`, `api_key_env` and `params` say for models given by name where they are reached, which environment
       variable holds the key, and what goes into each request.
     - `cases` and `tags` select cases by their ids and tags, `cells` some cases with some models (`suite.cells()` has
-      all of them). `repeats` says how often each is run.
+      all of them). `repeats` says how often each is run, `repeat_rule` how these runs come to one status: `every` one
+      has to pass, or the `last` one, their `mean` score, or a `majority`.
     - `variants=True` runs all variants of the suites beside the suites as they are written. Names run these instead,
       and paths of TOML files (`*.toml`) the variants in them, which the suites lack.
 
@@ -174,6 +176,7 @@ def evaluate(
             tags=tags,
             cells=cells,
             repeats=repeats,
+            repeat_rule=repeat_rule,
             variants=variants,
             by=by,
             min_score=min_score,
@@ -211,6 +214,7 @@ async def evaluate_async(
     tags: Sequence[str] = (),
     cells: Iterable[Cell] | None = None,
     repeats: int | None = None,
+    repeat_rule: RepeatRule | None = None,
     variants: bool | Sequence[SuitePath] = False,
     by: GraderName | None = None,
     min_score: float | None = None,
@@ -263,6 +267,7 @@ async def evaluate_async(
             tags=tuple(tags),
             cells=None if cells is None else frozenset(cell.key for cell in cells),
             repeats=repeats,
+            repeat_rule=repeat_rule,
             variants=_variants(variants),
             added_variants=_added_variants(variants),
             by=by,

@@ -17,6 +17,7 @@ from workbench.suite.model import Case, Suite
 from workbench.suite.problems import Problem, did_you_mean
 from workbench.suite.project import find_suites, is_installed
 from workbench.suite.project import is_suite as is_suite_file
+from workbench.suite.rules import replaces_statuses
 from workbench.suite.settings import settings_of
 
 SuitePath = str | os.PathLike[str]
@@ -78,6 +79,11 @@ class LoadedSuite:
         """Everything that the suite file says."""
         assert self.file.suite is not None
         return self.file.suite
+
+    @property
+    def decides_together(self) -> bool:
+        """Whether the suite says what its runs must reach together, so that a single failed case does not decide."""
+        return replaces_statuses(self.definition)
 
     @property
     def warnings(self) -> tuple[Problem, ...]:

@@ -130,6 +130,7 @@ def settings_of_batch(
         "execute_all": execution.all_tools,
         "models": models,
         "judges": judges_of(runs, specs),
+        **({"repeat_rule": rule} if (rule := runs[0].repeat_rule if runs else None) is not None else {}),
         **({"compares": True} if compares and len(models) > 1 else {}),
         **({"until": dict(until)} if until is not None else {}),
         **({"shard": shard.ref.settings} if shard is not None else {}),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from workbench.dataclasses import dataclass
 from workbench.suite.disk import absolute
 from workbench.suite.loading import SuiteFile
-from workbench.suite.model import GRADERS, Case, GraderName, Subject, Suite, Variant
+from workbench.suite.model import GRADERS, REPEAT_RULES, Case, GraderName, RepeatRule, Subject, Suite, Variant
 from workbench.suite.settings import CaseSettings, settings_of
 from workbench.suite.variants import (
     NO_VARIANTS,
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 class PlannedRun:
     """One run to be made. `repeat` counts from 0; `run_id` is unique within the program's life. `model_of_suite` says
     that the suite names the model, not the person who runs it. `by` is the grader that person has chosen instead of the
-    suite's; `case` says so already. `fork` is the run that it begins like. `own_model` opens a model that the caller
-    brings along; `model` is then only its name.
+    suite's, and `repeat_rule` the rule for repeats; `case` says so already. `fork` is the run that it begins like.
+    `own_model` opens a model that the caller brings along; `model` is then only its name.
 
     `written` is the case as the suite has it. With a variant, whose name follows that of the model in `model`, `suite`
     and `case` are what it makes of them.
@@ -49,6 +49,7 @@ class PlannedRun:
     by: GraderName | None = None
     fork: Fork | None = None
     own_model: OpenOwnModel | None = None
+    repeat_rule: RepeatRule | None = None
 
     @property
     def written_suite(self) -> Suite:
@@ -149,11 +150,17 @@ def grader_named(name: str | None) -> GraderName | None:
     return next((grader for grader in GRADERS if grader == name), None)
 
 
-def with_grader(case: Case, grader: GraderName | None) -> Case:
-    """Return the case with `grader` to decide its status; with `None`, the case as it is."""
-    if grader is None:
-        return case
-    return case.model_copy(update={"grading": case.grading.model_copy(update={"by": grader})})
+def rule_named(name: object) -> RepeatRule | None:
+    """Return the rule for repeats of a stored name; `None` where nothing was stored."""
+    return next((rule for rule in REPEAT_RULES if rule == name), None)
+
+
+def with_grader(case: Case, grader: GraderName | None, repeat_rule: RepeatRule | None = None) -> Case:
+    """Return the case with `grader` to decide its status, and `repeat_rule` that of its repeats; `None` leaves what the
+    case says."""
+    chosen = {"by": grader, "repeat_rule": repeat_rule}
+    update = {key: value for key, value in chosen.items() if value is not None}
+    return case.model_copy(update={"grading": case.grading.model_copy(update=update)}) if update else case
 
 
 def plan_fork(
@@ -182,6 +189,7 @@ def plan_runs(
     tags: Iterable[str] = (),
     repeats: int | None = None,
     by: GraderName | None = None,
+    repeat_rule: RepeatRule | None = None,
     variants: Variants = NO_VARIANTS,
     cells: Container[CellKey] | None = None,
     own_models: OwnModels = NO_OWN_MODELS,
@@ -191,8 +199,9 @@ def plan_runs(
     only `cells` are planned, where they are given.
 
     `models` replaces what the suites and cases name, `repeats` how often they say a case is run, `by` the grader that
-    decides. `variants` are those that each model is run as. `own_models` are those among `models` that the caller
-    brings along. Files with errors are passed over: whoever plans has shown them.
+    decides, `repeat_rule` the rule that joins the repeats. `variants` are those that each model is run as. `own_models`
+    are those among `models` that the caller brings along. Files with errors are passed over: whoever plans has shown
+    them.
     """
     selection = Selection(frozenset(case_ids), frozenset(tags))
     return tuple(
@@ -205,12 +214,13 @@ def plan_runs(
             model_of_suite=not models or model_of(model) not in models,
             by=by,
             own_model=own_models.get(model_of(model)) if models else None,
+            repeat_rule=repeat_rule,
         )
         for file in files
         if file.suite is not None
         for written in file.suite.cases
         if selection.takes(file.suite, written)
-        for case in (with_grader(written, by),)
+        for case in (with_grader(written, by, repeat_rule),)
         for model in contenders(file.suite, models or settings_of(file.suite, case).models, variants)
         if cells is None or (absolute(file.path), case.id, model) in cells
         for repeat in range(case.repeats if repeats is None else repeats)

@@ -20,6 +20,7 @@ from workbench.batches.plan import (
     PlannedRun,
     grader_named,
     next_run_id,
+    rule_named,
     with_grader,
 )
 from workbench.batches.shards import run_id_at
@@ -33,7 +34,7 @@ from workbench.history.records import REACHED_BY, BatchRow, HistoryError, ModelU
 from workbench.history.writing import BatchHandle
 from workbench.providers.built_in import is_built_in
 from workbench.suite.loading import SuiteFile, load_suite, parse_suite
-from workbench.suite.model import GRADERS, Case
+from workbench.suite.model import GRADERS, Case, RepeatRule
 from workbench.suite.variants import UnknownVariantError, model_of, variant_of
 from workbench.trajectory.messages import JsonValue
 
@@ -132,11 +133,12 @@ def resumable(
     cases = {suite: cases_as_stored(file, program.secrets) for suite, file in files.items()}
     taken = history.run_ids(batch.number)
     runs: list[PlannedRun] = []
+    rule = rule_named(batch.settings.get("repeat_rule"))
     for row in missing:
         run_id = _new_id(next_run_id, row, batch)
         while run_id in taken:
             run_id = _new_id(next_run_id, row, batch)
-        planned = _planned(run_id, row, files[row.suite], cases[row.suite].get(row.case_id))
+        planned = _planned(run_id, row, files[row.suite], cases[row.suite].get(row.case_id), rule)
         own = own_models.get(row.model) if not row.model_of_suite else None
         runs.append(replace(planned, own_model=own))
     settings = batch.settings
@@ -201,7 +203,7 @@ def suite_of(history: History, batch: BatchRow, suite: SuiteRef) -> tuple[SuiteF
     return then, [f"{suite.file} {changed} since batch {batch.number}: its old text is run"]
 
 
-def _planned(run_id: str, row: RunRow, file: SuiteFile, case: Case | None) -> PlannedRun:
+def _planned(run_id: str, row: RunRow, file: SuiteFile, case: Case | None, rule: RepeatRule | None) -> PlannedRun:
     if case is None:
         raise HistoryError(
             f"run {row.place + 1} of batch {row.batch} is damaged: {file.path} has no case {row.case_id!r}"
@@ -214,7 +216,8 @@ def _planned(run_id: str, row: RunRow, file: SuiteFile, case: Case | None) -> Pl
     by = grader_named(row.by)
     if row.by is not None and by is None:
         raise HistoryError(f"batch {row.batch} was graded by {row.by!r}, which is not one of {', '.join(GRADERS)}")
-    return PlannedRun(run_id, file, with_grader(case, by), row.model, row.repeat, row.model_of_suite, by)
+    case = with_grader(case, by, rule)
+    return PlannedRun(run_id, file, case, row.model, row.repeat, row.model_of_suite, by, repeat_rule=rule)
 
 
 def _differences(

@@ -88,6 +88,8 @@ def deliver_report(report: Report, output: Output) -> bool:
     against = report.against
     if against is not None and against.failed and (not output.is_text or output.file is not None):
         warn(against.verdict, report.secrets)
+    if report.nothing_graded is not None and (not output.is_text or output.file is not None):
+        warn(report.nothing_graded, report.secrets)
     written = output.deliver(partial(pieces_of_runs, report))
     tell_github(report, output)
     return written

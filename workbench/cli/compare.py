@@ -7,7 +7,7 @@ from pathlib import Path
 
 from workbench.cli.model_options import add_model_options
 from workbench.cli.parser import add_history_options, add_report_option, add_summary_option, history_to_read
-from workbench.cli.run import add_by_option, add_detach_option, add_resume_options
+from workbench.cli.run import add_by_option, add_detach_option, add_repeat_rule_option, add_resume_options
 from workbench.cli.run_options import (
     add_case_options,
     add_cluster_option,
@@ -34,6 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_cluster_option(parser)
     add_until_options(parser, compares=True)
     add_by_option(parser)
+    add_repeat_rule_option(parser)
     add_way_options(parser)
     parser.add_argument(
         "--format",

@@ -24,6 +24,8 @@ from workbench.reports.forms import endings_of, forms_of
 
 GRADERS = ("critics", "decision", "accuracy", "trajectory", "dimensions")
 """Every grader by name. They are not asked themselves: `--help` answers at once."""
+REPEAT_RULES = ("every", "last", "mean", "majority")
+"""Every rule for repeats."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -44,6 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_until_options(parser, compares=False)
     add_shard_options(parser)
     add_by_option(parser)
+    add_repeat_rule_option(parser)
     add_min_score_option(parser)
     add_way_options(parser)
     parser.add_argument(
@@ -188,6 +191,15 @@ def add_baseline_options(parser: argparse.ArgumentParser) -> None:
 def add_by_option(parser: argparse.ArgumentParser) -> None:
     """Which grader decides."""
     parser.add_argument("--by", choices=GRADERS, help="let this grader decide, overriding the cases")
+
+
+def add_repeat_rule_option(parser: argparse.ArgumentParser) -> None:
+    """How the runs of a case come to one status."""
+    parser.add_argument(
+        "--repeat-rule",
+        choices=REPEAT_RULES,
+        help="how several runs of a case come to one status, overriding the cases",
+    )
 
 
 def add_min_score_option(parser: argparse.ArgumentParser) -> None:

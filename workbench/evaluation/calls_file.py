@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,6 +16,7 @@ from workbench.batches.single import result_of
 from workbench.dataclasses import dataclass
 from workbench.engine.told import Told, started_elsewhere, told_payloads
 from workbench.engine.told_json import Made, RunDocument, ToldError, document, told_of
+from workbench.evaluation.repeated_keys import repeated_keys
 from workbench.grading.grade import RunResult
 from workbench.suite.loading import SuiteFile
 from workbench.suite.model import Case, GraderName
@@ -105,10 +107,14 @@ def _parsed(text: str, of_lines: bool) -> object:
         raise ToldError('the file is empty: write {"cases": {"ID": [{"tool": "…", "arguments": {…}}]}}')
     if not of_lines:
         try:
-            return parsed_json(text)
+            value = parsed_json(text)
+            _no_key_twice(text)
+            return value
         except json.JSONDecodeError as error:
             if error.msg != "Extra data":
                 raise ToldError(f"line {error.lineno}, column {error.colno} is not JSON: {error.msg}") from None
+        except ToldError:
+            raise
         except ValueError as error:
             raise ToldError(f"is not JSON: {error}") from None
     lines: _Lines = []
@@ -118,7 +124,18 @@ def _parsed(text: str, of_lines: bool) -> object:
                 lines.append((number, parsed_json(line)))
             except ValueError as error:
                 raise ToldError(f"line {number} is not JSON: {error}") from None
+            _no_key_twice(line, number)
     return tuple(lines)
+
+
+def _no_key_twice(text: str, first_line: int = 1) -> None:
+    """Raises ToldError where one of two equal keys would be lost: an id of a case, an argument."""
+    if found := "; ".join(islice(repeated_keys(text, first_line), _REPEATED_MAX)):
+        raise ToldError(found)
+
+
+_REPEATED_MAX = 20
+"""So many keys are named at most."""
 
 
 def calls_of(value: object) -> GivenCalls:

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from operator import itemgetter
 
 from workbench.analysis.comparison import cells_of
+from workbench.analysis.quality import nothing_graded
 from workbench.analysis.side_by_side import Comparison, compared
 from workbench.analysis.watched import PairWatched
 from workbench.dataclasses import dataclass
-from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK
+from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, NOTHING_GRADED, OK
 from workbench.evaluation.plan import Plan
 from workbench.evaluation.resume import CompleteBatch
 from workbench.evaluation.run import Outcome
@@ -36,6 +37,8 @@ class ModelComparison:
     only_differences: bool = False
     against: AgainstBaseline | None = None
     """The comparison with a stored batch, where there is one."""
+    nothing_graded: str | None = None
+    """That no run that counts was graded, and why, in a sentence."""
 
     @classmethod
     def of_plan(
@@ -75,9 +78,13 @@ class ModelComparison:
         watched: Sequence[PairWatched],
         against: AgainstBaseline | None = None,
     ) -> ModelComparison:
-        code = INFRASTRUCTURE if any(run.status == "error" for run in figures) else OK
+        ungraded = nothing_graded(figures)
+        code = OK if ungraded is None else NOTHING_GRADED
+        if any(run.status == "error" for run in figures):
+            code = INFRASTRUCTURE
         comparison = compared(cells_of(figures), models, names, gates, watched)
-        return cls(comparison, outcome, INTERRUPTED if outcome.interrupted else code, only_differences, against)
+        code = INTERRUPTED if outcome.interrupted else code
+        return cls(comparison, outcome, code, only_differences, against, ungraded)
 
     def document(self) -> ComparisonReport:
         """Return the report as its JSON schema describes it."""
@@ -94,7 +101,8 @@ class ModelComparison:
 
     def markdown(self) -> str:
         """Return the report as Markdown."""
-        return markdown_of(
+        said = f"{self.nothing_graded.capitalize()}.\n\n" if self.nothing_graded is not None else ""
+        return said + markdown_of(
             self.comparison,
             only_differences=self.only_differences,
             interrupted=self.outcome.interrupted,
@@ -113,3 +121,5 @@ class ModelComparison:
         )
         if self.against is not None:
             yield from baseline_lines(self.against, width, paint)
+        if self.nothing_graded is not None:
+            yield paint(self.nothing_graded, "warn")

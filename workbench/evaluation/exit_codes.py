@@ -4,6 +4,8 @@ OK = 0
 """Everything passed or warned, or the demands were met."""
 QUALITY_MISSED = 1
 """A case failed, or a gate or `--min-score` was missed."""
+NOTHING_GRADED = 4
+"""Nothing was missed, because no run that counts was graded."""
 USAGE = 2
 """Wrong usage, a suite with problems, missing trust, an extra that is not installed, or no case selected."""
 INFRASTRUCTURE = 3

@@ -15,7 +15,7 @@ from workbench.config.models import DEFAULT_CONCURRENCY, ConfigError
 from workbench.dataclasses import dataclass
 from workbench.providers.built_in import is_built_in
 from workbench.suite.loading import SuiteFile
-from workbench.suite.model import MOST_REPEATS, GraderName
+from workbench.suite.model import MOST_REPEATS, GraderName, RepeatRule
 from workbench.suite.variants import NO_VARIANTS, SEPARATOR, Variants, model_of
 
 if TYPE_CHECKING:
@@ -119,6 +119,8 @@ class RunOptions:
     """How often each case is run, whatever the suites say."""
     by: GraderName | None = None
     """The grader that decides, whatever the cases say."""
+    repeat_rule: RepeatRule | None = None
+    """The rule by which the repeats of a case come to one status, whatever the cases say."""
     concurrency: int = DEFAULT_CONCURRENCY
     """How many runs are under way at a time on each endpoint whose model does not say."""
     processes: int = 1

@@ -55,6 +55,7 @@ def plan(options: RunOptions, program: Program, search: Search | None = None) ->
         cells=options.cells,
         repeats=options.repeats,
         by=options.by,
+        repeat_rule=options.repeat_rule,
         variants=options.all_variants,
         own_models={name: model.open for name, model in options.own_models.items()},
     )

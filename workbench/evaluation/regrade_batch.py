@@ -10,7 +10,7 @@ from pathlib import Path
 
 from workbench.batches.history_recorder import cases_as_stored
 from workbench.batches.known_secrets import learn_secrets
-from workbench.batches.plan import PlannedRun, grader_named, same_question, with_grader
+from workbench.batches.plan import PlannedRun, grader_named, rule_named, same_question, with_grader
 from workbench.batches.recorded import result_of_recording
 from workbench.config.models import ConfigError
 from workbench.config.program import Program
@@ -140,6 +140,7 @@ def plan_regrading(
     rows = history.runs(batch.number)
     runs, gone = StoredRunsToGrade(rows), array("L")
     then = _OldSuites(history)
+    rule = rule_named(batch.settings.get("repeat_rule"))
     kinds: dict[tuple[int, str, str | None, str | None], int | None] = {}
     for place, row in enumerate(rows):
         if row.missing or row.suite.id not in today:
@@ -151,7 +152,7 @@ def plan_regrading(
             varied = then.with_variant(row, file)
             kinds[key] = None
             if case is not None and varied is not None:
-                graded_by = with_grader(case, by or grader_named(row.by))
+                graded_by = with_grader(case, by or grader_named(row.by), rule)
                 kinds[key] = runs.kind((varied, graded_by, then.asked_otherwise(row, varied, case)))
         if (kind := kinds[key]) is None:
             gone.append(place)

@@ -16,7 +16,7 @@ from workbench.analysis.totals import Totals, that_count, totals_by_model
 from workbench.batches.redacting import shown_result
 from workbench.config.secrets import NO_SECRETS, Secrets
 from workbench.dataclasses import dataclass
-from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, QUALITY_MISSED, USAGE
+from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, NOTHING_GRADED, OK, QUALITY_MISSED, USAGE
 from workbench.evaluation.plan import FinishedRun, LazyRuns
 from workbench.grading.grade import RunResult
 from workbench.grading.lazy import Lazy
@@ -42,7 +42,7 @@ if TYPE_CHECKING:  # imported where they are used: not every report is compared,
     from workbench.reports.json_report import BatchFacts, ReportDocument
     from workbench.reports.json_writing import Records
     from workbench.reports.moves import Regraded
-    from workbench.reports.runs_report import ShownCase, ShownRun
+    from workbench.reports.runs_report import MissingRuns, ShownCase, ShownRun
 
 
 class CaseResults(Lazy[CaseResult]):
@@ -107,6 +107,8 @@ class Report:
     """Whether something that belongs here is missing, so that it is not known whether demands are met."""
     shard: ShardRef | None = None
     """Which shard of a plan these runs are: what is demanded of all runs is not decided by some."""
+    missing: tuple[MissingRuns, ...] = ()
+    """Cases of the plan of which runs are missing."""
     batch: int | None = None
     """The number of the batch in the history, if it is recorded there."""
     unrecorded: int = 0
@@ -221,11 +223,26 @@ class Report:
             return USAGE
         if self.totals.errors:
             return INFRASTRUCTURE
+        if self._is_missed:
+            return QUALITY_MISSED
+        return OK if self.nothing_graded is None else NOTHING_GRADED
+
+    @property
+    def _is_missed(self) -> bool:
         if self.shard is not None:
-            return OK
+            return False
         if self.against is not None and self.against.fail_on is not None:
-            return QUALITY_MISSED if self.against.failed or not self.quality.demands_met else OK
-        return OK if self.quality.met else QUALITY_MISSED
+            return self.against.failed or not self.quality.demands_met
+        return not self.quality.met
+
+    @property
+    def nothing_graded(self) -> str | None:
+        """That nothing that counts was graded, or nothing compared where a comparison decides, in a sentence."""
+        if self.shard is not None and not self.results:
+            return None
+        if self.against is not None and self.against.fail_on is not None and self.against.is_empty:
+            return self.quality.nothing_graded or self.against.verdict
+        return self.quality.nothing_graded
 
     @property
     def recorded_as(self) -> str | None:
@@ -356,6 +373,8 @@ class Report:
             from workbench.reports.moves import move_lines
 
             lines += move_lines(self.regraded, paint)
+        if self.nothing_graded is not None:
+            lines.append(paint(self.nothing_graded, "warn"))
         if self.shard is not None:
             lines.append(paint(shard_line(self.shard, len(self.runs)), "quiet"))
         if self.timing is not None:

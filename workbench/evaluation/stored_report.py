@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from workbench.analysis.stopping import stored_watch
 from workbench.config.secrets import Secrets
@@ -18,6 +19,9 @@ from workbench.reports.history_list import called
 from workbench.suite.lines import lines_of
 from workbench.suite.loading import SuiteFile, parse_suite
 from workbench.suite.model import GraderName
+
+if TYPE_CHECKING:
+    from workbench.reports.runs_report import MissingRuns
 
 
 def stored_report(
@@ -41,12 +45,26 @@ def stored_report(
         min_score=batch.min_score,
         shard=batch.shard,
         interrupted=bool(batch.missing),
+        missing=missing_of(runs),
         batch=batch.number,
         watch=stored_watch(batch, runs, {path: suite.gate for path, suite in suites.items()}),
         program_version=batch.program,
         line_of=lines_of(files.values()),
         secrets=secrets,
     )
+
+
+def missing_of(runs: Sequence[RunRow]) -> tuple[MissingRuns, ...]:
+    """Returns the cases of which runs were never finished."""
+    from workbench.reports.runs_report import MissingRuns  # on use: it loads the models of the JSON report
+
+    cases: dict[tuple[str, str, str, str], list[int]] = {}
+    for run in runs:
+        if not run.is_fork:
+            counts = cases.setdefault((str(run.suite.file), run.case_id, run.case_name, run.model), [0, 0])
+            counts[0] += run.figures is None
+            counts[1] += 1
+    return tuple(MissingRuns(*case, *counts) for case, counts in cases.items() if counts[0])
 
 
 def as_graded_by(result: RunResult, by: GraderName) -> RunResult:

@@ -1,4 +1,4 @@
-"""Joins several runs of one case with one model by the rules `last`, `mean` and `majority`."""
+"""Joins several runs of one case with one model by the rules `every`, `last`, `mean` and `majority`."""
 
 from __future__ import annotations
 
@@ -71,7 +71,8 @@ class CaseResult:
 
     The rule and the numbers use the graded ones, whose mean is `score` and whose population standard deviation is
     `deviation`, both `None` without any score. `reason` says why the case did not pass: that of its last run under
-    `last`, else the one that all runs have in common. `arguments` are present for several graded runs.
+    `last`, how many passed under `every`, else the one that all runs have in common. `arguments` are present for
+    several graded runs.
     """
 
     runs: tuple[RunResult, ...]
@@ -102,6 +103,11 @@ class CaseResult:
     def good(self) -> int:
         """How many runs passed or were warned."""
         return sum(run.passed for run in self.runs)
+
+    @property
+    def is_flaky(self) -> bool:
+        """Whether some of the graded runs passed and others did not."""
+        return 0 < self.good < len(self.graded)
 
 
 def path_of_suite(run: RunResult) -> str:
@@ -263,6 +269,11 @@ WORST_FIRST: tuple[Status, ...] = ("error", "failed", "warned", "stopped", "skip
 """All statuses, the most urgent first."""
 
 
+def _by_every(runs: Sequence[GradedRun], score: float | None) -> Status:
+    statuses = {run.status for run in runs}
+    return next(status for status in ("failed", "warned", "passed") if status in statuses)
+
+
 def _by_last(runs: Sequence[GradedRun], score: float | None) -> Status:
     return runs[-1].status
 
@@ -292,6 +303,7 @@ def _by_majority(runs: Sequence[GradedRun], score: float | None) -> Status:
 
 
 _RULES: dict[RepeatRule, Callable[[Sequence[GradedRun], float | None], Status]] = {
+    "every": _by_every,
     "last": _by_last,
     "mean": _by_mean,
     "majority": _by_majority,
@@ -300,8 +312,11 @@ _RULES: dict[RepeatRule, Callable[[Sequence[GradedRun], float | None], Status]] 
 
 def _reason(rule: RepeatRule, status: Status, graded: Sequence[GradedRun]) -> str | None:
     reasons = [run.reason for run in graded]
-    if rule == "last":
+    if rule == "last" or len(graded) == 1:
         return reasons[-1]
+    good = sum(run.status != "failed" for run in graded)
+    if rule == "every" and status == "failed" and (good or len(set(reasons)) > 1):
+        return f"{good} of {len(graded)} runs passed"
     return reasons[0] if status == "failed" and len(set(reasons)) == 1 else None
 
 

@@ -85,7 +85,8 @@ def what_is_asked(settings: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
             for name, one in (each.items() if isinstance(each, dict) else ())
             if isinstance(one, dict)
         }
-    return {**reached, **{key: settings.get(key) for key in ("execute", "execute_all")}}
+    rule = {"repeat_rule": settings["repeat_rule"]} if "repeat_rule" in settings else {}
+    return {**reached, **{key: settings.get(key) for key in ("execute", "execute_all")}, **rule}
 
 
 @dataclass(frozen=True, slots=True)

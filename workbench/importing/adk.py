@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from workbench.engine.told import ToldResult
 from workbench.importing.conversations import Conversation, case_of, name_of, of_reference
-from workbench.importing.imported import NO_TOOLS, Format, Imported, ImportedCase, Note
+from workbench.importing.imported import NO_TOOLS, Format, Imported, ImportedCase, Note, graded_as
 from workbench.importing.messages import call_written, conversation_of, result_written
 from workbench.importing.reading import Node, RefusedError, Source
 from workbench.trajectory.messages import JsonValue
@@ -173,4 +173,4 @@ def _text(content: Node, notes: list[Note]) -> str:
     return "\n".join(filter(None, texts))
 
 
-ADK = Format(_recognizes, _read)
+ADK = Format(_recognizes, _read, graded_as("mean"))

@@ -7,7 +7,7 @@ import re
 from dataclasses import replace
 
 from workbench.importing.conversations import case_of
-from workbench.importing.imported import Format, Imported, ImportedCase, Note, imported_of
+from workbench.importing.imported import Format, Imported, ImportedCase, Note, graded_as, imported_of
 from workbench.importing.messages import conversation_of, is_list_of_messages
 from workbench.importing.reading import Node, Source
 from workbench.trajectory.messages import JsonValue
@@ -81,4 +81,4 @@ def _asked(record: Node, messages: Node) -> list[JsonValue]:
     return [{"role": "user", "content": values[0]}]
 
 
-AGENTEVALS = Format(_recognizes, _read)
+AGENTEVALS = Format(_recognizes, _read, graded_as())

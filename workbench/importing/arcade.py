@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from workbench.importing.conversations import case_of, last_request, tool_of
-from workbench.importing.imported import Format, Imported, ImportedCase, Note, gathered
+from workbench.importing.imported import Format, Imported, ImportedCase, Note, gathered, graded_as
 from workbench.importing.messages import conversation_of
 from workbench.importing.reading import Node, RefusedError, Source, source_of
 from workbench.suite.numerals import counted
@@ -244,4 +244,4 @@ def _has_null(value: JsonValue) -> bool:
     return any(map(_has_null, value)) if isinstance(value, list) else value is None
 
 
-ARCADE = Format(_recognizes, _read)
+ARCADE = Format(_recognizes, _read, graded_as("last"))

@@ -9,7 +9,7 @@ from itertools import product
 from typing import TypeVar
 
 from workbench.importing.conversations import Conversation, case_of, last_request, tool_table
-from workbench.importing.imported import Format, Imported, ImportedCase, Note, imported_of
+from workbench.importing.imported import Format, Imported, ImportedCase, Note, graded_as, imported_of
 from workbench.importing.messages import conversation_of
 from workbench.importing.reading import Node, Source, read_source
 from workbench.suite.render import Table
@@ -192,4 +192,4 @@ def _has_null(value: JsonValue) -> bool:
     return any(map(_has_null, value)) if isinstance(value, list) else value is None
 
 
-BFCL = Format(_recognizes, _read)
+BFCL = Format(_recognizes, _read, graded_as())

@@ -12,6 +12,7 @@ from workbench.importing.imported import (
     ImportedCase,
     ImportedRun,
     Note,
+    graded_as,
     imported_of,
 )
 from workbench.importing.reading import Node, Source
@@ -105,4 +106,4 @@ def _run(record: Node, made: list[ToolCall], results: dict[str, ToldResult]) -> 
     return ImportedRun("imported", tuple(rounds)) if rounds else None
 
 
-DEEPEVAL = Format(_recognizes, _read)
+DEEPEVAL = Format(_recognizes, _read, graded_as("every"))

@@ -10,6 +10,7 @@ from workbench.dataclasses import dataclass
 from workbench.engine.told import ToldRound
 from workbench.importing.reading import Node, RefusedError, Source
 from workbench.suite.render import Table
+from workbench.suite.tables import RepeatRule
 
 NO_TOOLS = "no definitions of tools: write [[tools]] or [[servers]] into the suite"
 """What is said of a case that calls tools which its file does not define."""
@@ -69,6 +70,15 @@ class Format:
 
     recognizes: Callable[[Source], bool]
     read: Callable[[Source], Imported]
+    grading: Table = field(default_factory=dict)
+    """What the suite says of grading, because the system that the file is of grades so."""
+
+
+def graded_as(repeat_rule: RepeatRule | None = None) -> Table:
+    """Returns the grading of another system, which knows nothing of a tool's schema; `repeat_rule` is what repeats of a
+    case come to there, where it has repeats."""
+    rule: Table = {"repeat_rule": repeat_rule} if repeat_rule is not None else {}
+    return {"invalid_arguments": "note", **rule}
 
 
 def gathered(

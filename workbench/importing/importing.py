@@ -102,7 +102,7 @@ def import_file(options: ImportOptions, secrets: Secrets) -> ImportReport:
     else:
         source = options.source or read_source(options.file, options.fields)
         form = options.form or _form_of(source)
-        read, name = _Read(form, format_of(form).read(source), [source.root.value]), source.name
+        read, name = _Read(form, _imported(form, source), [source.root.value]), source.name
     form, imported = read.form, read.imported
     keys = learn_keys(read.values, "IMPORTED_KEY", secrets)
     if options.tools_from is not None:
@@ -114,6 +114,15 @@ def import_file(options: ImportOptions, secrets: Secrets) -> ImportReport:
     if not options.dry:
         recorded = written(made, options.output, options.runs, secrets, force=options.force)
     return ImportReport(options, form, made, recorded, keys)
+
+
+def _imported(form: str, source: Source) -> Imported:
+    """Read a file of a form, with the grading of the system that it is of."""
+    found = format_of(form)
+    imported = found.read(source)
+    written = imported.suite.get("grading")
+    grading = found.grading | (written if isinstance(written, dict) else {})
+    return replace(imported, suite=imported.suite | {"grading": grading}) if grading else imported
 
 
 @dataclass(frozen=True)
@@ -138,7 +147,7 @@ def _read_folder(options: ImportOptions) -> _Read:
                 raise RefusedError("it is Python, which is run only after trust: import it by itself")
             source = read_source(path, options.fields)
             form = options.form or _form_of(source)
-            read[path] = form, format_of(form).read(source), source.root.value
+            read[path] = form, _imported(form, source), source.root.value
         except RefusedError as error:
             place = f"{path.name}: {error.place}" if error.place else path.name
             notes.append(Note(place, f"{NOT_IMPORTED}: {error.why.removeprefix(f'{path} ')}"))

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from workbench.importing.conversations import case_of, joined
-from workbench.importing.imported import Format, Imported, ImportedCase, Note, gathered
+from workbench.importing.imported import Format, Imported, ImportedCase, Note, gathered, graded_as
 from workbench.importing.messages import call_written, conversation_of, number_of, result_written
 from workbench.importing.reading import Node, RefusedError, Source
 from workbench.trajectory.messages import JsonValue
@@ -154,4 +154,4 @@ def _text(node: Node | None) -> str:
     return node.value if isinstance(node.value, str) else json_text(node.value)
 
 
-INSPECT = Format(_recognizes, _read)
+INSPECT = Format(_recognizes, _read, graded_as("mean"))

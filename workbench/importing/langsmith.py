@@ -8,7 +8,7 @@ from dataclasses import replace
 from workbench.engine.told import ToldResult
 from workbench.importing.agentevals import is_example, is_trajectory
 from workbench.importing.conversations import case_of, name_of, of_reference
-from workbench.importing.imported import NO_TOOLS, Format, Imported, ImportedCase, Note, imported_of
+from workbench.importing.imported import NO_TOOLS, Format, Imported, ImportedCase, Note, graded_as, imported_of
 from workbench.importing.messages import conversation_of, is_message
 from workbench.importing.reading import Node, Source
 from workbench.trajectory.messages import JsonValue
@@ -118,4 +118,4 @@ def _message(node: Node) -> Node | None:
     return Node(table | {"is_error": inner.text_of("status") == "error"}, node.place)
 
 
-LANGSMITH = Format(_recognizes, _read)
+LANGSMITH = Format(_recognizes, _read, graded_as("mean"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from workbench.importing.conversations import tool_of
-from workbench.importing.imported import Format, Imported, ImportedCase, Note
+from workbench.importing.imported import Format, Imported, ImportedCase, Note, graded_as
 from workbench.importing.promptfoo_cases import cases_of
 from workbench.importing.promptfoo_files import Files
 from workbench.importing.promptfoo_results import cases_of_results, results_in
@@ -107,4 +107,4 @@ def _providers(config: Node, files: Files, notes: list[Note]) -> tuple[tuple[Tab
     return tuple(tools.values()), list(dict.fromkeys(models))
 
 
-PROMPTFOO = Format(_recognizes, _read)
+PROMPTFOO = Format(_recognizes, _read, graded_as("every"))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from workbench.importing.conversations import case_of
-from workbench.importing.imported import Format, Imported, ImportedCase, Note
+from workbench.importing.imported import Format, Imported, ImportedCase, Note, graded_as
 from workbench.importing.messages import conversation_of, number_of
 from workbench.importing.reading import Node, RefusedError, Source
 from workbench.suite.numerals import counted
@@ -134,4 +134,4 @@ def _second(message: Node, about: list[Note]) -> Iterator[JsonValue]:
     yield {**table, "tool_calls": calls, "latency_ms": seconds * 1000 if seconds is not None else None}
 
 
-TAU = Format(_recognizes, _read)
+TAU = Format(_recognizes, _read, graded_as("every"))

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
+from dataclasses import replace
 from multiprocessing import AuthenticationError
 from multiprocessing.connection import Client, Connection, Listener
 from pathlib import Path
@@ -38,7 +39,7 @@ class SuiteTest(NamedTuple):
 class Verdict:
     """What a test came to. `text` is the report on it, or in a word why it has none."""
 
-    outcome: Literal["passed", "failed", "error", "skipped", "quarantined"]
+    outcome: Literal["passed", "failed", "error", "skipped", "quarantined", "gated"]
     text: str = ""
     seconds: float = 0.0
     """How long its runs took, without waiting for others."""
@@ -55,7 +56,7 @@ def tests_of(suite: workbench.LoadedSuite, models: tuple[str, ...]) -> Iterator[
 
 
 def has_gates(suite: workbench.LoadedSuite) -> bool:
-    """Whether the suite says what its runs must reach together, so that a single failed case does not decide."""
+    """Whether the suite says what its runs must reach together, or may spend."""
     gate = suite.definition.gate
     return (gate.min_score, gate.min_pass_rate) != (None, None) or any(
         value is not None
@@ -73,6 +74,10 @@ class Batch:
         self._tests = tests
         self._verdicts: dict[str, Future[Verdict]] = {test: Future() for test in tests}
         self._ids = {test.cell.key: node for node, test in tests.items() if test.cell is not None}
+        self._gated = {
+            test.suite.path.absolute() for test in tests.values() if test.cell is None and test.suite.decides_together
+        }
+        """The suites whose gates decide in the place of their cases: those whose own test was selected too."""
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
         self._work: asyncio.Task[None] | None = None
@@ -89,6 +94,16 @@ class Batch:
                 self._thread = threading.Thread(target=self._run, name="workbench", daemon=True)
                 self._thread.start()
         return self._verdicts[node].result()
+
+    @property
+    def nothing_graded(self) -> str | None:
+        """That no run that counts was graded, in a sentence."""
+        if not self._tests:
+            return None
+        if self.report is None:
+            return "no run that counts was graded: no case was run"
+        tolerated = self._settings.errors == "skip" and self.report.totals.errors
+        return None if tolerated else self.report.nothing_graded
 
     def stop(self) -> None:
         """Stop what still runs, and wait until the rest is stored."""
@@ -151,7 +166,10 @@ class Batch:
 
     def _take(self, done: workbench.CellDone) -> None:
         node = self._ids[done.suite, done.case, done.model]
-        self._settle([node], _of_cell(done))
+        verdict = _of_cell(done)
+        if verdict.outcome == "failed" and done.suite in self._gated:
+            verdict = replace(verdict, outcome="gated")
+        self._settle([node], verdict)
 
     def _settle(self, nodes: Iterable[str], verdict: Verdict) -> None:
         for node in nodes:

@@ -11,7 +11,7 @@ import pytest
 
 import workbench
 from workbench.api.suites import holds_packages
-from workbench.pytest_plugin.batch import Batch, Desk, RemoteBatch, SuiteTest, Verdict, has_gates, tests_of
+from workbench.pytest_plugin.batch import Batch, Desk, RemoteBatch, SuiteTest, Verdict, tests_of
 from workbench.pytest_plugin.settings import Settings
 
 
@@ -65,9 +65,9 @@ class SuiteItem(pytest.Item):
             pytest.skip(verdict.text)
         if verdict.outcome == "quarantined":
             pytest.xfail("the case is in quarantine")
+        if verdict.outcome == "gated":
+            pytest.xfail("the gate of the suite decides")
         if verdict.outcome in ("failed", "error"):
-            if verdict.outcome == "failed" and self.test.cell is not None and has_gates(self.test.suite):
-                pytest.xfail("the gate of the suite decides")
             raise pytest.fail.Exception(verdict.text, pytrace=False)
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
@@ -86,6 +86,7 @@ class Suites:
         self._not_searched: set[Path] = set()
         self._batch: Batch | None = None
         self._desk: Desk | None = None
+        self._why_failed: str | None = None
         worker = getattr(config, "workerinput", None)
         self._remote = RemoteBatch(worker["workbench_desk"]) if worker is not None else None
 
@@ -134,6 +135,15 @@ class Suites:
             report.duration = item.verdict.seconds if ends_here else 0.0
         return report
 
+    def _nothing_graded(self, session: pytest.Session) -> str | None:
+        """Return that suites were tested and no run that counts was graded, in a sentence."""
+        if self._remote is not None or session.config.option.collectonly:
+            return None
+        if self._batch is not None:
+            return self._batch.nothing_graded
+        skipped = sum(isinstance(item, SuiteItem) for item in self._items)
+        return f"no run that counts was graded: {skipped} skipped" if skipped else None
+
     @pytest.hookimpl(tryfirst=True)  # before pytest-xdist waits for workers that wait for verdicts
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Stop what nobody waits for any more, as after `-x`. A report that could not be written is no success."""
@@ -141,11 +151,17 @@ class Suites:
             self._batch.stop()
             if self._batch.unwritten and session.exitstatus == pytest.ExitCode.OK:
                 session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        if session.exitstatus == pytest.ExitCode.OK and (why := self._nothing_graded(session)) is not None:
+            self._why_failed = why
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
         if self._desk is not None:
             self._desk.close()
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Say what the batch came to, a line for each model, and where it is stored."""
+        if self._why_failed is not None:
+            terminalreporter.section("workbench: nothing graded", red=True)
+            terminalreporter.line(f"{self._why_failed}; the session fails, because that is no success")
         batch = self._batch
         if batch is None or (batch.report is None and not batch.unwritten):
             return

@@ -30,6 +30,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     group.addoption("--workbench-repeats", type=_from_1, metavar="N", help="how often each case is run")
     group.addoption(
+        "--workbench-repeat-rule",
+        choices=("every", "last", "mean", "majority"),
+        help="how the runs of a case come to one status, whatever the suites say",
+    )
+    group.addoption(
         "--workbench-concurrency", type=_from_1, metavar="N", help="runs under way at a time on an endpoint"
     )
     group.addoption("--workbench-trust", action="store_true", help="approve whatever the suites start and import")

@@ -22,6 +22,7 @@ class Settings:
 
     models: tuple[str, ...]
     repeats: int | None
+    repeat_rule: str | None
     concurrency: int
     trust: bool
     execute: bool
@@ -46,6 +47,7 @@ class Settings:
         return cls(
             models=tuple(option.workbench_model or config.getini("workbench_models")),
             repeats=option.workbench_repeats,
+            repeat_rule=option.workbench_repeat_rule,
             concurrency=option.workbench_concurrency or signature(workbench.evaluate).parameters["concurrency"].default,
             trust=option.workbench_trust,
             execute=option.workbench_execute,
@@ -65,6 +67,8 @@ class Settings:
         options: dict[str, Any] = {"concurrency": self.concurrency, "history": self.history}
         if self.repeats is not None:
             options["repeats"] = self.repeats
+        if self.repeat_rule is not None:
+            options["repeat_rule"] = self.repeat_rule
         options["approve"] = workbench.ALL if self.trust else workbench.TRUSTED
         if self.execute:
             options["execute"] = True

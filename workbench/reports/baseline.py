@@ -48,6 +48,11 @@ class AgainstBaseline:
         return bool(self.diff.of("broke") or self.diff.of("gone"))
 
     @property
+    def is_empty(self) -> bool:
+        """Whether no case was graded both times, so that nothing is known of regressions."""
+        return not (self.diff.compared or self.regressed)
+
+    @property
     def failed(self) -> bool:
         """Whether the demand is not met."""
         return self.fail_on == "regression" and self.regressed
@@ -58,6 +63,8 @@ class AgainstBaseline:
         broke, gone = len(self.diff.of("broke")), len(self.diff.of("gone"))
         parts = [f"{counted(broke, 'case')} broke"] if broke else []
         parts += [f"{counted(gone, 'case')} {'is' if gone == 1 else 'are'} gone"] if gone else []
+        if self.is_empty:
+            return f"nothing was compared: no case was graded here and in the baseline {called(self.batch)}"
         since = f"since the baseline {called(self.batch)}"
         return f"regression: {' and '.join(parts)} {since}" if parts else f"no regression {since}"
 
@@ -82,6 +89,9 @@ def baseline_lines(
     yield from change_lines(changes, against.suites, width, paint, with_model=with_model)
     if changes:
         yield ""
+    if against.is_empty:
+        yield paint(f"▲ {against.verdict}", "warn")
+        return
     yield paint(f"✗ {against.verdict}", "bad") if against.regressed else paint(f"✓ {against.verdict}", "good")
 
 
@@ -102,7 +112,7 @@ def baseline_notes(against: AgainstBaseline) -> Iterator[str]:
 def baseline_markdown(against: AgainstBaseline, redact: Callable[[str], str] = str) -> Iterator[str]:
     """Yields pieces of Markdown: the verdict, the tests, what broke and what was mended since the baseline; `redact`
     takes secrets out of its texts."""
-    sign = "✗" if against.regressed else "✓"
+    sign = "✗" if against.regressed else "▲" if against.is_empty else "✓"
     yield f"\n### {sign} {text(redact(against.verdict))}\n\n{counts_text(against.diff, Paint(False))}\n"
     for note in baseline_notes(against):
         yield f"\n{text(redact(note))}.\n"

@@ -69,6 +69,14 @@ def notes_of(diff: BatchDiff, before: str, after: str, suites: Mapping[str, Suit
     if diff.left_out:
         yield f"{counted(diff.left_out, 'case')} not compared, because not graded in both"
     yield from _graded_otherwise(diff, suites)
+    if diff.rules:
+        rules = (_rule(*rule, cases, diff.compared) for rule, cases in diff.rules.items())
+        yield f"graded by other rules: {'; '.join(rules)}"
+
+
+def _rule(name: str, before: str, after: str, cases: int, compared: int) -> str:
+    some = f" ({cases:,} of {counted(compared, 'case')})" if cases < compared else ""
+    return one_line(f"{name} was {before}, and is {after}{some}")
 
 
 def _graded_otherwise(diff: BatchDiff, suites: Mapping[str, SuiteRef]) -> Iterator[str]:

@@ -76,6 +76,8 @@ def repeats_lines(case: CaseResult, paint: Paint, *, with_arguments: bool) -> It
     parts = [f"{counted(len(case.runs), 'run')} by {case.rule}: {STATUS_SIGNS[case.status]} {case.status}"]
     if graded:
         parts.append(f"{case.good}/{graded} passed or warned")
+    if case.is_flaky:
+        parts.append("flaky")
     if case.score is not None and case.deviation is not None:
         parts.append(f"mean {decimals(case.score)} ± {decimals(case.deviation)}")
     if graded < len(case.runs):

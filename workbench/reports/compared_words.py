@@ -80,7 +80,7 @@ def titles_of(comparison: Comparison) -> dict[tuple[str, str], Title]:
     }
 
 
-_RULES: dict[RepeatRule, str] = {"last": "last run", "mean": "mean", "majority": "majority"}
+_RULES: dict[RepeatRule, str] = {"every": "every run", "last": "last run", "mean": "mean", "majority": "majority"}
 
 
 def rules_text(rules: Iterable[RepeatRule]) -> str:

@@ -96,9 +96,10 @@ def gate_lines(
         reached = (
             "unknown, because nothing was graded" if gate.reached is None else reached_text(gate.reached, gate.minimum)
         )
+        rests = f" of {counted(gate.graded, 'graded run')}" if gate.measure == "pass rate" and gate.graded else ""
         zeros = f" ({_zeros_text(gate.counted_zero)})" if gate.counted_zero else ""
         verdict = paint("met", "good") if gate.met else paint("missed", "bad")
-        yield f"{subject}: {gate.measure} {reached}{zeros}, {gate.minimum:.12g} required: {verdict}"
+        yield f"{subject}: {gate.measure} {reached}{rests}{zeros}, {gate.minimum:.12g} required: {verdict}"
         if gate.watched is not None:
             yield f"  {watched_text(gate.watched)}"
 

@@ -22,6 +22,7 @@ from workbench.reports.server_output import output_lines
 from workbench.reports.values import score_text
 from workbench.reports.visible import visible
 from workbench.suite.disk import from_repository
+from workbench.suite.numerals import counted
 from workbench.version import __version__
 
 _TEXT_MAX = 20_000
@@ -55,6 +56,7 @@ def junit_pieces(report: RunsReport) -> Iterator[str]:
     groups = _groups(cases)
     statuses = sum((group.statuses for group in groups), Counter[str]())
     duration = sum(sum(group.duration_ms) for group in groups)
+    statuses["error"] += len(report.missing)
     yield f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="workbench"{_counts(statuses, duration)}>\n'
     written = 0
     for group in groups:
@@ -68,7 +70,23 @@ def junit_pieces(report: RunsReport) -> Iterator[str]:
             written += len(piece)
             yield piece
         yield "  </testsuite>\n"
+    yield from _missing(report)
     yield "</testsuites>\n"
+
+
+def _missing(report: RunsReport) -> Iterator[str]:
+    """Yields the cases of which runs were never finished, as errors: without them the report would look whole."""
+    if not report.missing:
+        return
+    count = len(report.missing)
+    yield f'  <testsuite name="missing runs" tests="{count}" failures="0" errors="{count}" skipped="0" time="0.000">\n'
+    for each in report.missing:
+        file, model = map(report.secrets.redact, (from_repository(each.suite), each.model))
+        name = report.secrets.redact(each.case_name)
+        yield f'    <testcase classname="{_attribute(f"{file} [{model}]")}" name="{_attribute(name)}" time="0.000">\n'
+        why = f"{each.missing:,} of {counted(each.planned, 'run')} {'is' if each.missing == 1 else 'are'} missing"
+        yield f"{_element('error', 'missing', [why])}    </testcase>\n"
+    yield "  </testsuite>\n"
 
 
 def _groups(cases: Sequence[CaseResult]) -> list[_Group]:
@@ -78,9 +96,14 @@ def _groups(cases: Sequence[CaseResult]) -> list[_Group]:
         key = (first.suite, first.model)
         group = groups.get(key) or groups.setdefault(key, _Group(*key, array("L"), Counter(), [0.0]))
         group.cases.append(place)
-        group.statuses[case.status] += 1
+        group.statuses[_shown_status(case)] += 1
         group.duration_ms[0] += _duration_ms(case)
     return list(groups.values())
+
+
+def _shown_status(case: CaseResult) -> Status:
+    """Returns the status as a test: a failed case in quarantine decides nothing, so that it is no failure."""
+    return "skipped" if case.status == "failed" and case.runs[0].grading.quarantined else case.status
 
 
 def _duration_ms(case: CaseResult) -> float:
@@ -154,7 +177,9 @@ def _facts(result: CaseResult, batch: int | None) -> dict[str, object]:
 
 def _outcome(result: CaseResult) -> Iterator[str]:
     """Yields what a test case came to. One that passed although some of its runs did not is called flaky."""
-    if result.status == "failed":
+    if result.status == "failed" and result.runs[0].grading.quarantined:
+        yield _element("skipped", "quarantined", ["failed, in quarantine", *_lines_of_all(result)])
+    elif result.status == "failed":
         yield _element("failure", "failed", _lines_of_all(result))
     elif result.status == "error":
         yield _element("error", "infrastructure", _lines_of_all(result))

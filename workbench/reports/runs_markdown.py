@@ -41,6 +41,7 @@ _VERDICTS = {
     1: "✗ Not everything passed",
     2: "▲ The report is incomplete",
     3: "▲ Some runs ended in an error",
+    4: "▲ Nothing was graded",
     130: "■ Interrupted",
 }
 _BAD: tuple[Status, ...] = ("failed", "error", "stopped")
@@ -77,6 +78,9 @@ _WHOLE = "Write it to a file of another form (`--report report.html`) to have al
 def _head(report: RunsReport) -> Iterator[str]:
     """Yields verdict, totals, demands, what changed since the baseline, and causes."""
     yield f"## {_VERDICTS[report.exit_code]}\n\n"
+    if report.nothing_graded is not None:
+        why = text(report.secrets.redact(report.nothing_graded))
+        yield f"{why[:1].upper()}{why[1:]}.\n\n"
     yield f"{_totals_line(report)}\n"
     models = report.totals_per_model
     if models:

@@ -44,6 +44,17 @@ class ShownCase(NamedTuple):
     line: int | None
 
 
+class MissingRuns(NamedTuple):
+    """A case of the plan with a model, of which `missing` of `planned` runs were never finished."""
+
+    suite: str
+    case_id: str
+    case_name: str
+    model: str
+    missing: int
+    planned: int
+
+
 class RunsReport(Protocol):
     """The runs of an evaluation, and what follows from them."""
 
@@ -55,6 +66,8 @@ class RunsReport(Protocol):
     def interrupted(self) -> bool: ...
     @property
     def incomplete(self) -> bool: ...
+    @property
+    def missing(self) -> Sequence[MissingRuns]: ...
     @property
     def batch(self) -> int | None: ...
     @property
@@ -69,6 +82,8 @@ class RunsReport(Protocol):
     def secrets(self) -> TextRedactor: ...
     @property
     def exit_code(self) -> int: ...
+    @property
+    def nothing_graded(self) -> str | None: ...
     @property
     def quality(self) -> Quality: ...
     @property

@@ -113,7 +113,8 @@ def totals_lines(totals: Totals, paint: Paint, title: str = "") -> Iterator[str]
         facts.append(f"mean score {decimals(totals.mean_score, 3)}")
     if totals.pass_rate is not None:
         with_warned = " with the warned" if totals.warned else ""
-        facts.append(f"pass rate {decimals(100 * totals.pass_rate, 1, full=100)}%{with_warned}")
+        rate = f"pass rate {decimals(100 * totals.pass_rate, 1, full=100)}%{with_warned}"
+        facts.append(f"{rate} of {counted(totals.graded, 'graded run')}")
     if facts:
         yield paint(f"  {' · '.join(facts)}", "quiet")
     if totals.latency is not None:

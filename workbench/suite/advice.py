@@ -4,6 +4,7 @@ and checks that `arcade_compatible` cannot express."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
@@ -24,6 +25,7 @@ from workbench.suite.checks import (
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall, Mock, Suite
 from workbench.suite.pattern_shape import repeats_ambiguously
 from workbench.suite.problems import Finding, Place, did_you_mean, quoted, warning, written
+from workbench.suite.rules import is_score
 from workbench.suite.settings import Grading, settings_of
 from workbench.suite.timestamps import read_timestamp
 from workbench.suite.tool_names import unknown_in_suite
@@ -164,6 +166,7 @@ def _contradictions(
 
 
 def _aggregate_advice(suite: Suite) -> Iterator[Finding]:
+    yield from _gates_that_everything_meets(suite)
     for place, tag in unknown_tags(suite):
         known = {*suite.tags, *(tag for case in suite.cases for tag in case.tags)}
         hint = did_you_mean(tag, known) or "an aggregate without runs has no value and misses every gate"
@@ -173,6 +176,24 @@ def _aggregate_advice(suite: Suite) -> Iterator[Finding]:
         if tag not in known:
             hint = did_you_mean(tag, known) or "a tag that no case has keeps none in quarantine"
             yield warning(("gate", "quarantine", number), f"no case has the tag {quoted(tag)}", hint)
+
+
+def _gates_that_everything_meets(suite: Suite) -> Iterator[Finding]:
+    hint = "write what the runs have to reach, or leave it out"
+    for key in ("min_score", "min_pass_rate"):
+        if getattr(suite.gate, key) == 0:
+            yield warning(("gate", key), "every batch reaches 0, so that no failed case counts", hint)
+    for index, each in enumerate(suite.aggregates):
+        for key, table in (("at_least", each.at_least), ("above", each.above), ("at_most", each.at_most)):
+            for name, limit in table:
+                if limit is not None and _always_met(each.of, key, limit):
+                    yield warning(("aggregates", index, key, name), f"every batch meets {key} {limit:g}", hint)
+
+
+def _always_met(of: str, key: str, limit: float) -> bool:
+    if key == "at_most":
+        return limit >= 1 if is_score(of) else limit == math.inf
+    return limit <= 0 if key == "at_least" else limit < 0
 
 
 def unknown_tags(suite: Suite) -> Iterator[tuple[Place, str]]:

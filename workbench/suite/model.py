@@ -17,6 +17,7 @@ from workbench.suite.checks import AnswerChecks, Check, Checks, PythonReference,
 from workbench.suite.problems import Place
 from workbench.suite.tables import (
     GRADERS,
+    REPEAT_RULES,
     Aggregate,
     ComparedBy,
     Frozen,
@@ -34,6 +35,7 @@ from workbench.suite.tables import (
 __all__ = [
     "ANY_TOOL",
     "GRADERS",
+    "REPEAT_RULES",
     "Aggregate",
     "Case",
     "ComparedBy",

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from workbench.late_patterns import late_pattern
 from workbench.suite.checks import CHECK_CLASSES, OPTION_NAMES, SWALLOWED, CheckBase, check_names_in
-from workbench.suite.model import GRADERS, GraderName, Statistic
+from workbench.suite.model import GRADERS, GraderName, Statistic, Suite
 from workbench.suite.plain_schemas import is_plainly_valid
 from workbench.suite.problems import Finding, Place, code, described, did_you_mean, quoted, table, tables, warning
 from workbench.suite.references import has_stray_dollar, is_module_name
@@ -45,6 +45,28 @@ their cost in US dollars, one grader's score, one of its numbers."""
 
 NAMED_MEASURE: Final = "response."
 """How the measures begin that a suite has in addition: the named checks of its answers."""
+
+
+_SHARES: Final = (
+    "trajectory.all_pass",
+    *(f"dimensions.{name}" for name in ("precision", "recall", "parameters", "content")),
+)
+"""The quantities of formulas that are scores by themselves."""
+
+
+def is_score(of: str) -> bool:
+    """Return whether a measure is a score, so that its lower limit says how many cases may fail. Any other demand is a
+    budget, which comes on top of the statuses."""
+    return of == "score" or of in GRADERS or of in _SHARES or of.startswith(NAMED_MEASURE)
+
+
+def replaces_statuses(suite: Suite) -> bool:
+    """Return whether a suite says what its runs must reach together, so that a single failed case does not decide."""
+    gate = suite.gate
+    return (gate.min_score, gate.min_pass_rate) != (None, None) or any(
+        is_score(each.of) and any(value is not None for table in (each.at_least, each.above) for _, value in table)
+        for each in suite.aggregates
+    )
 
 
 def measures_of(cases: object) -> tuple[str, ...]:

@@ -63,7 +63,7 @@ class Grading:
     by: GraderName = "critics"
     fail_threshold: float = 0.8
     warn_threshold: float = 0.9
-    repeat_rule: RepeatRule = "last"
+    repeat_rule: RepeatRule = "every"
     invalid_arguments: InvalidArguments = "fail"
     quarantined: bool = False
     """Whether the run decides nothing: no gate, no aggregate, no exit code."""
@@ -155,10 +155,13 @@ def _grading_of(*layers: BaseModel) -> Grading:
     grading = Grading(
         **{key: _OPTIONS_OF[key](**value) if key in _OPTIONS_OF else value for key, value in merged.items()}
     )
-    if grading.is_compatible and "invalid_arguments" not in merged:
-        # The published systems know nothing of a tool's schema.
-        return replace(grading, invalid_arguments="note")
-    return grading
+    # The published systems know nothing of a tool's schema, and let the last run decide.
+    unlike = {key: value for key, value in _COMPATIBLE.items() if key not in merged}
+    return replace(grading, **unlike) if grading.is_compatible else grading
+
+
+_COMPATIBLE: dict[str, Any] = {"invalid_arguments": "note", "repeat_rule": "last"}
+"""The defaults where a published system is reproduced."""
 
 
 def _overlay(values: dict[str, Any], upper: dict[str, Any]) -> None:

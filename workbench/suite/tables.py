@@ -14,7 +14,8 @@ from workbench.suite.checks import Unit
 
 GraderName = Literal["critics", "decision", "accuracy", "trajectory", "dimensions"]
 GRADERS: tuple[GraderName, ...] = get_args(GraderName)
-RepeatRule = Literal["last", "mean", "majority"]
+RepeatRule = Literal["every", "last", "mean", "majority"]
+REPEAT_RULES: tuple[RepeatRule, ...] = get_args(RepeatRule)
 
 InvalidArguments = Literal["fail", "note", "ignore"]
 """What a call does to its run whose arguments its tool's schema refuses: fail it, be an issue, or nothing."""

@@ -8,7 +8,7 @@ from typing import get_args
 from workbench.authoring.form.row import Field, FormRow, FormSource, Limits, as_it_stands, field_row
 from workbench.authoring.form.rows_calls import DETAIL, unknown_rows
 from workbench.authoring.form.tables import ABSENT, value_at
-from workbench.suite.model import GRADERS, ComparedBy, Gate, GatePer, RepeatRule
+from workbench.suite.model import GRADERS, REPEAT_RULES, ComparedBy, Gate, GatePer
 from workbench.suite.problems import Place
 from workbench.suite.render import Table
 from workbench.suite.settings import Grading
@@ -17,7 +17,6 @@ from workbench.suite.tables import InvalidArguments
 
 UNIT = Limits(0, 1)
 GATE_PER: tuple[str, ...] = get_args(GatePer)
-REPEAT_RULES: tuple[str, ...] = get_args(RepeatRule)
 INVALID_ARGUMENTS: tuple[str, ...] = get_args(InvalidArguments)
 COMPARED_BY: tuple[str, ...] = get_args(ComparedBy)
 

@@ -13,7 +13,7 @@ from workbench.engine.retries import RetryPolicy
 from workbench.evaluation.worker_messages import Happened, Hold, Made
 from workbench.providers.http.leases import Lease
 from workbench.suite.loading import SuiteFile
-from workbench.suite.model import Case, GraderName
+from workbench.suite.model import Case, GraderName, RepeatRule
 
 SILENCE_S = 10.0
 """A worker that is not asked for so long works for nobody, and stops."""
@@ -39,16 +39,20 @@ class RunRef(NamedTuple):
     repeat: int
     model_of_suite: bool
     by: GraderName | None
+    repeat_rule: RepeatRule | None
 
     @classmethod
     def of(cls, run: PlannedRun, suite: int) -> RunRef:
         """The reference to a run of a suite."""
-        return cls(run.run_id, suite, run.written.id, run.model, run.repeat, run.model_of_suite, run.by)
+        return cls(
+            run.run_id, suite, run.written.id, run.model, run.repeat, run.model_of_suite, run.by, run.repeat_rule
+        )
 
     def planned(self, file: SuiteFile, case: Case) -> PlannedRun:
         """The run again; `case` as its suite has it."""
-        written = with_grader(case, self.by)
-        return PlannedRun(self.run_id, file, written, self.model, self.repeat, self.model_of_suite, self.by)
+        written = with_grader(case, self.by, self.repeat_rule)
+        of_person = (self.model_of_suite, self.by)
+        return PlannedRun(self.run_id, file, written, self.model, self.repeat, *of_person, repeat_rule=self.repeat_rule)
 
 
 @dataclass(frozen=True)

@@ -131,6 +131,7 @@ def verdict_of(report: RunsReport) -> PageVerdict:
         f"{len(missed)} of {counted(len(quality.gates), 'gate')} missed" if missed else "",
         f"{counted(len(aggregates), 'aggregate')} missed" if aggregates else "",
         report.against.verdict if report.against is not None and report.against.failed else "",
+        report.nothing_graded or "",
         f"{failed:,} of {counted(len(quality.cases), 'case')} failed" if failed and not missed else "",
     ]
     why = "; ".join(filter(None, reasons)) if not good else ""

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,6 @@ from workbench.evaluation.approval import Approval, Decision, Needs, Trust, need
 from workbench.evaluation.plan import Plan
 from workbench.history.records import HistoryError
 from workbench.suite.loading import SuiteFile
-from workbench.suite.model import GraderName
 from workbench.suite.numerals import counted
 from workbench.suite.trust import needs_trust
 from workbench.suite.variants import Variants, has_variant_of, model_of, variant_name_of
@@ -168,7 +168,7 @@ class Starter:
             if isinstance(file, str):
                 refused = refused or file
                 continue
-            planned = self._planned(file, case_ids, repeats, begin.options.by if begin is not None else None, variants)
+            planned = self._planned(file, case_ids, repeats, begin, variants)
             if planned and (refusal := self._refusal(file)) is not None:
                 refused = refused or refusal
             elif file.suite is not None and not planned:
@@ -406,18 +406,19 @@ class Starter:
         return f"Nothing was started: {approval}" if isinstance(approval, str) else approval
 
     def _planned(
-        self, file: SuiteFile, case_ids: Sequence[str], repeats: int | None, by: GraderName | None, variants: Variants
+        self, file: SuiteFile, case_ids: Sequence[str], repeats: int | None, begin: Begin | None, variants: Variants
     ) -> tuple[PlannedRun, ...]:
         """Plan runs. A recorded case runs on its recorded model, and as its variant, if that model is known and none
         was selected."""
+        by, rule = (begin.options.by, begin.options.repeat_rule) if begin is not None else (None, None)
+        planned_as = partial(plan_runs, [file], case_ids=case_ids, repeats=repeats, by=by, repeat_rule=rule)
         recorded = self._open_suites.workspace.recording_at(file.path)
         if self._selection.models or recorded is None or not recorded.known:
-            models = self._selection.models
-            return plan_runs([file], models=models, case_ids=case_ids, repeats=repeats, by=by, variants=variants)
+            return planned_as(models=self._selection.models, variants=variants)
         model = recorded.planned.asked_model
         if (name := variant_name_of(recorded.planned.model)) is not None:
             variants = Variants(variants.names | {name}, variants.all_of_them, plain=False)
-        planned = plan_runs([file], models=[model], case_ids=case_ids, repeats=repeats, by=by, variants=variants)
+        planned = planned_as(models=[model], variants=variants)
         # The user did not select it, so whatever the suite describes needs approval.
         return tuple(replace(run, model_of_suite=True) for run in planned)
 
