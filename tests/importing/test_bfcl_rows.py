@@ -8,9 +8,10 @@ import pytest
 
 from tests.importing.samples import BFCL, as_lines
 from workbench.config.secrets import Secrets
+from workbench.importing.bounds import RefusedError
 from workbench.importing.forms import format_of
 from workbench.importing.importing import ImportOptions, import_file
-from workbench.importing.reading import RefusedError, source_of
+from workbench.importing.reading import source_of
 from workbench.importing.suite_making import MadeSuite, made_suite
 
 

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from workbench.importing import inspect_archives, reading
-from workbench.importing.reading import RefusedError, read_source
+from workbench.importing import bounds, inspect_archives, reading
+from workbench.importing.bounds import RefusedError
+from workbench.importing.reading import read_source
 
 MB = 1 << 20
 
@@ -68,8 +69,8 @@ def test_an_archive_that_is_packed_as_no_log_is_is_not_unpacked(tmp_path: Path, 
 def test_an_archive_of_too_many_values_is_not_parsed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sample: bytes
 ) -> None:
-    monkeypatch.setattr(reading, "MOST_VALUES", 1_000)
-    monkeypatch.setattr(reading, "parsed_json", lambda text: pytest.fail("was parsed") if len(text) > 1_000 else {})
+    monkeypatch.setattr(bounds, "MOST_VALUES", 1_000)
+    monkeypatch.setattr(bounds, "parsed_json", lambda text: pytest.fail("was parsed") if len(text) > 1_000 else {})
     file = archive(tmp_path, sample=sample)
     assert refusal(file) == f"{file} holds more than 1,000 values: import a part of it"
 
@@ -107,7 +108,8 @@ WIDE = ",".join("abcdefghij") + "\n" + "1,2,3,4,5,6,7,8,9,0\n" * 200
 def test_a_text_that_stands_for_too_much_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, text: str, why: str
 ) -> None:
-    monkeypatch.setattr(reading, "MOST_VALUES", 1_000)
+    for module in (bounds, reading):
+        monkeypatch.setattr(module, "MOST_VALUES", 1_000)
     file = tmp_path / name
     file.write_text(text, encoding="utf-8")
     assert why in refusal(file)

@@ -15,9 +15,10 @@ from tests.importing.samples import DIALECTS, FIELDS, SAMPLES
 from tests.strategies import json_values
 from workbench.batches.recorded import result_of_recording
 from workbench.config.secrets import Secrets
+from workbench.importing.bounds import RefusedError
 from workbench.importing.forms import FORMS, format_of, forms_that_fit
 from workbench.importing.importing import ImportOptions, import_file
-from workbench.importing.reading import RefusedError, source_of
+from workbench.importing.reading import source_of
 from workbench.importing.run_making import run_of
 from workbench.importing.suite_making import made_suite
 from workbench.suite.loading import load_suite

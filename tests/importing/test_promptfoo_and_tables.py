@@ -10,8 +10,9 @@ import pytest
 
 from tests.importing.samples import FIELDS, PROMPTFOO, PROMPTFOO_RESULTS, TABLE, as_json
 from workbench.config.secrets import Secrets
+from workbench.importing.bounds import RefusedError
 from workbench.importing.forms import format_of
-from workbench.importing.reading import RefusedError, source_of
+from workbench.importing.reading import source_of
 from workbench.importing.run_making import run_of
 from workbench.importing.suite_making import MadeSuite, made_suite
 from workbench.importing.tables import fields_of

@@ -15,10 +15,10 @@ from workbench.config.program import program_in
 from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import RunResult
+from workbench.importing.bounds import RefusedError
 from workbench.importing.forms import FORMS
 from workbench.importing.importing import ImportOptions, ImportReport, must_be_free, written
 from workbench.importing.importing import import_file as import_by_options
-from workbench.importing.reading import RefusedError
 from workbench.importing.run_making import run_of
 from workbench.importing.tables import MEANINGS
 from workbench.suite.loading import parse_suite

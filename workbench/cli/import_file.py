@@ -56,8 +56,8 @@ def execute(arguments: argparse.Namespace) -> int:
     from dataclasses import replace
 
     from workbench.cli.door import begin_program, warn, write
+    from workbench.importing.bounds import RefusedError
     from workbench.importing.importing import ImportOptions, import_file, is_code, must_be_free
-    from workbench.importing.reading import RefusedError
     from workbench.importing.tables import fields_of
     from workbench.reports.visible import one_line
 
@@ -102,7 +102,7 @@ def _executed(file: Path, python: str | None, program: Program, *, trusted: bool
 
     from workbench.cli.door import ask, warn
     from workbench.importing.arcade import executed
-    from workbench.importing.reading import RefusedError
+    from workbench.importing.bounds import RefusedError
     from workbench.reports.visible import one_line
 
     try:

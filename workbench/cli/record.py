@@ -105,7 +105,7 @@ def _proxy(arguments: argparse.Namespace, program: Program) -> int:
     import asyncio
 
     from workbench.cli.door import warn, write
-    from workbench.importing.reading import RefusedError
+    from workbench.importing.bounds import RefusedError
     from workbench.observing.conversations import Observer
     from workbench.observing.keeping import Keeper, read_kept
     from workbench.observing.merging import read_server_log

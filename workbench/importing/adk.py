@@ -6,10 +6,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from workbench.engine.told import ToldResult
+from workbench.importing.bounds import RefusedError
 from workbench.importing.conversations import Conversation, case_of, name_of, of_reference
 from workbench.importing.imported import NO_TOOLS, Format, Imported, ImportedCase, Note, graded_as
 from workbench.importing.messages import call_written, conversation_of, result_written
-from workbench.importing.reading import Node, RefusedError, Source
+from workbench.importing.reading import Node, Source
 from workbench.trajectory.messages import JsonValue
 
 _THRESHOLD = 0.8

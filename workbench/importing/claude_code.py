@@ -6,10 +6,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
+from workbench.importing.bounds import RefusedError
 from workbench.importing.conversations import case_of
 from workbench.importing.imported import Format, Imported, ImportedCase, Note, gathered
 from workbench.importing.messages import conversation_of
-from workbench.importing.reading import Node, RefusedError, Source
+from workbench.importing.reading import Node, Source
 from workbench.suite.numerals import counted
 from workbench.trajectory.messages import JsonValue
 

@@ -12,8 +12,9 @@ from workbench.authoring.from_calls import case_expecting, case_with_mock
 from workbench.dataclasses import dataclass
 from workbench.engine.arguments import usable
 from workbench.engine.told import ToldResult, ToldRound
+from workbench.importing.bounds import RefusedError
 from workbench.importing.imported import NO_TOOLS, ImportedCase, ImportedRun, Note
-from workbench.importing.reading import Node, RefusedError
+from workbench.importing.reading import Node
 from workbench.providers.wire.assembly import read_arguments
 from workbench.suite.numerals import counted
 from workbench.suite.render import Table

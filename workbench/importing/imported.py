@@ -8,7 +8,8 @@ from functools import partial
 
 from workbench.dataclasses import dataclass
 from workbench.engine.told import ToldRound
-from workbench.importing.reading import Node, RefusedError, Source
+from workbench.importing.bounds import RefusedError
+from workbench.importing.reading import Node, Source
 from workbench.suite.render import Table
 from workbench.suite.tables import RepeatRule
 

@@ -10,9 +10,10 @@ from pathlib import Path
 from workbench.config.secret_values import keys_in
 from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
+from workbench.importing.bounds import RefusedError
 from workbench.importing.forms import FORMS, format_of, forms_that_fit
 from workbench.importing.imported import NOT_IMPORTED, Imported, ImportedCase, Note
-from workbench.importing.reading import RefusedError, Source, read_source
+from workbench.importing.reading import Source, read_source
 from workbench.importing.run_making import record_runs
 from workbench.importing.suite_making import MadeSuite, made_suite
 from workbench.importing.tools_from import undefined_tools, with_tools_from

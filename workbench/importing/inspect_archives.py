@@ -8,7 +8,7 @@ from functools import partial
 from io import BytesIO
 from pathlib import Path
 
-from workbench.importing.reading import FILE_BYTES_MAX, FewValues, RefusedError
+from workbench.importing.bounds import FILE_BYTES_MAX, FewValues, RefusedError
 from workbench.trajectory.messages import JsonValue
 
 _STEP_BYTES = 4_096

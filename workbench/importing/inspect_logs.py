@@ -6,10 +6,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
+from workbench.importing.bounds import RefusedError
 from workbench.importing.conversations import case_of, joined
 from workbench.importing.imported import Format, Imported, ImportedCase, Note, gathered, graded_as
 from workbench.importing.messages import call_written, conversation_of, number_of, result_written
-from workbench.importing.reading import Node, RefusedError, Source
+from workbench.importing.reading import Node, Source
 from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.typed_json import json_text
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from workbench.importing.bounds import RefusedError
 from workbench.importing.conversations import tool_of
 from workbench.importing.imported import Format, Imported, ImportedCase, Note, graded_as
 from workbench.importing.promptfoo_cases import cases_of
 from workbench.importing.promptfoo_files import Files
 from workbench.importing.promptfoo_results import cases_of_results, results_in
-from workbench.importing.reading import Node, RefusedError, Source
+from workbench.importing.reading import Node, Source
 from workbench.suite.render import Table
 
 _MODELS = {

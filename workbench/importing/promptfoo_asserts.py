@@ -7,8 +7,9 @@ import re
 from collections.abc import Callable, Mapping
 
 from workbench.authoring.from_calls import case_expecting
+from workbench.importing.bounds import RefusedError
 from workbench.importing.imported import Note
-from workbench.importing.reading import Node, RefusedError
+from workbench.importing.reading import Node
 from workbench.late_patterns import late_pattern
 from workbench.suite.model import ANY_TOOL
 from workbench.suite.render import Table

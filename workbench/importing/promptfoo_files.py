@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from workbench.importing.bounds import RefusedError
 from workbench.importing.imported import Note
-from workbench.importing.reading import Node, RefusedError, read_source
+from workbench.importing.reading import Node, read_source
 from workbench.late_patterns import late_pattern
 from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.typed_json import json_text

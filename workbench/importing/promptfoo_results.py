@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from workbench.importing.bounds import RefusedError
 from workbench.importing.conversations import case_of
 from workbench.importing.imported import ImportedCase, ImportedRun, Note
 from workbench.importing.messages import conversation_of
 from workbench.importing.promptfoo_cases import case_of_test, conversation_of_prompt
-from workbench.importing.reading import Node, RefusedError
+from workbench.importing.reading import Node
 from workbench.suite.numerals import counted
 from workbench.suite.render import Table
 from workbench.trajectory.messages import JsonValue

@@ -8,17 +8,13 @@ import math
 from datetime import date, time
 from functools import cached_property
 from io import StringIO
-from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
 from workbench.dataclasses import dataclass
-from workbench.late_patterns import late_pattern
+from workbench.importing.bounds import FILE_BYTES_MAX, MOST_VALUES, FewValues, RefusedError
 from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.typed_json import parsed_json
-
-FILE_BYTES_MAX = 256 << 20
-"""Of a file, and of all that is unpacked from an archive. Each byte may take four of memory as a text."""
 
 YAML_BYTES_MAX = 4 << 20
 """The parser of YAML keeps several hundred bytes for each value until all of them are read."""
@@ -26,22 +22,9 @@ YAML_BYTES_MAX = 4 << 20
 YAML_NUMBER_CHARACTERS_MAX = 1_000
 """YAML has numbers to the base of 60, which take the square of their length to read."""
 
-MOST_VALUES = 5_000_000
-"""Values in one file. Aliases of YAML may stand for far more than a file seems to hold, and three bytes of JSON take
-seventy of memory."""
-
 MOST_LEVELS = 100
 
 Kind = Literal["json", "lines", "yaml", "csv"]
-
-
-class RefusedError(Exception):
-    """What cannot be imported; `place` is where in the file, empty for all of it."""
-
-    def __init__(self, why: str, place: str = "") -> None:
-        super().__init__(f"{place}: {why}" if place else why)
-        self.why = why
-        self.place = place
 
 
 @dataclass(frozen=True)
@@ -217,28 +200,6 @@ def source_of(path: Path, content: bytes, fields: dict[str, str] | None = None) 
             place = f"line {at if values else _error_line(text)}"
             raise RefusedError(f"is not JSON: {problem}", place) from problem
     return Source(path, "lines", Node(values), fields, line_numbers=tuple(number for number, _ in lines))
-
-
-class FewValues:
-    """Parses texts of JSON that together hold no more values than one file may. One with more is not parsed."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._left = _TOKENS_OF_A_VALUE * MOST_VALUES
-
-    def parsed(self, text: str) -> JsonValue:
-        """Returns the value of a text. Raises RefusedError for too many, ValueError for no JSON."""
-        without_escapes = text.replace("\\\\", "").replace('\\"', "")
-        self._left -= sum(1 for _ in islice(_TOKEN.finditer(without_escapes), self._left + 1))
-        if self._left < 0:
-            raise RefusedError(f"{self._path} holds more than {MOST_VALUES:,} values: import a part of it")
-        value: JsonValue = parsed_json(text)
-        return value
-
-
-_TOKENS_OF_A_VALUE = 3
-"""A key, the text that is its value, and the comma behind it."""
-_TOKEN = late_pattern(r'[\[{,]|"[^"]*+(?:"|\Z)')
 
 
 def _error_line(text: str) -> int:

@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from re import Match
 
-from workbench.importing.reading import Node, RefusedError
+from workbench.importing.bounds import RefusedError
+from workbench.importing.reading import Node
 from workbench.late_patterns import late_pattern
 from workbench.trajectory.messages import JsonValue, Usage
 from workbench.trajectory.typed_json import TOKENS_MAX, json_text, parsed_json

@@ -9,10 +9,11 @@ from datetime import UTC, datetime
 from functools import partial
 
 from workbench.dataclasses import dataclass
+from workbench.importing.bounds import RefusedError
 from workbench.importing.conversations import Conversation, case_of
 from workbench.importing.imported import Format, Imported, ImportedCase, Note, gathered
 from workbench.importing.messages import conversation_of
-from workbench.importing.reading import Node, RefusedError, Source
+from workbench.importing.reading import Node, Source
 from workbench.importing.span_dialects import (
     Attributes,
     is_of_whole_run,

@@ -10,8 +10,8 @@ from pathlib import Path
 from workbench.authoring.accepting.redaction import places_without_secrets, table_without_secrets
 from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
+from workbench.importing.bounds import RefusedError
 from workbench.importing.imported import Imported, ImportedCase, Note
-from workbench.importing.reading import RefusedError
 from workbench.reports.visible import one_line
 from workbench.suite.loading import SuiteFile, parse_suite
 from workbench.suite.model import derived_id

@@ -5,9 +5,10 @@ from __future__ import annotations
 from functools import partial
 
 from workbench.authoring.from_calls import case_expecting
+from workbench.importing.bounds import RefusedError
 from workbench.importing.conversations import name_of
 from workbench.importing.imported import Format, Imported, ImportedCase, Note, imported_of
-from workbench.importing.reading import Node, RefusedError, Source
+from workbench.importing.reading import Node, Source
 from workbench.suite.render import Table
 
 MEANINGS = {

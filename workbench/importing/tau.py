@@ -6,10 +6,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from workbench.importing.bounds import RefusedError
 from workbench.importing.conversations import case_of
 from workbench.importing.imported import Format, Imported, ImportedCase, Note, graded_as
 from workbench.importing.messages import conversation_of, number_of
-from workbench.importing.reading import Node, RefusedError, Source
+from workbench.importing.reading import Node, Source
 from workbench.suite.numerals import counted
 from workbench.suite.render import Table
 from workbench.trajectory.messages import JsonValue

@@ -7,9 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
+from workbench.importing.bounds import RefusedError
 from workbench.importing.conversations import tool_of
 from workbench.importing.imported import NO_TOOLS, Imported, Note
-from workbench.importing.reading import RefusedError, read_source
+from workbench.importing.reading import read_source
 from workbench.suite.loading import SuiteFile, load_suite
 from workbench.suite.render import Table
 

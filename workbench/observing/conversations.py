@@ -14,10 +14,11 @@ from datetime import UTC, datetime
 from workbench.config.models import Provider
 from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
+from workbench.importing.bounds import RefusedError
 from workbench.importing.conversations import Conversation, case_of
 from workbench.importing.imported import ImportedCase, Note
 from workbench.importing.messages import conversation_of
-from workbench.importing.reading import Node, RefusedError
+from workbench.importing.reading import Node
 from workbench.observing.wires import Answer, AnswerReading, body_node, messages_in, tools_in
 from workbench.trajectory.messages import JsonValue, Message
 from workbench.trajectory.typed_json import json_text

@@ -12,11 +12,12 @@ from pathlib import Path
 from workbench.config.models import Provider
 from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
+from workbench.importing.bounds import RefusedError
 from workbench.importing.conversations import Conversation
 from workbench.importing.imported import Note
 from workbench.importing.importing import learn_keys
 from workbench.importing.messages import conversation_of
-from workbench.importing.reading import Node, RefusedError
+from workbench.importing.reading import Node
 from workbench.observing.conversations import ObservedConversation, Step
 from workbench.observing.wires import Answer, AnswerReading
 from workbench.trajectory.messages import JsonValue

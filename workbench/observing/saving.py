@@ -7,9 +7,9 @@ from pathlib import Path
 
 from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
+from workbench.importing.bounds import RefusedError
 from workbench.importing.imported import Imported, Note
 from workbench.importing.importing import learn_keys, must_be_free, written
-from workbench.importing.reading import RefusedError
 from workbench.importing.suite_making import made_suite
 from workbench.observing.conversations import ConversationEnded, Observer
 from workbench.observing.keeping import SUFFIX

@@ -12,8 +12,9 @@ from dataclasses import field
 from workbench.config.models import ModelSpec, Provider
 from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
+from workbench.importing.bounds import RefusedError
 from workbench.importing.imported import Note
-from workbench.importing.reading import Node, RefusedError
+from workbench.importing.reading import Node
 from workbench.importing.responses import messages_of_items
 from workbench.providers.http.answers import Kind, kind_of
 from workbench.providers.model import MOST_STREAM_BYTES, AnswerFinished, ModelError, ModelRequest

@@ -10,10 +10,10 @@ from workbench.authoring.document import HEAD
 from workbench.authoring.open_suite import OpenSuite
 from workbench.authoring.open_suites import NotEditableError
 from workbench.config.secrets import Secrets
+from workbench.importing.bounds import RefusedError
 from workbench.importing.conversations import case_of
 from workbench.importing.imported import Imported
 from workbench.importing.importing import learn_keys
-from workbench.importing.reading import RefusedError
 from workbench.importing.run_making import run_of
 from workbench.importing.suite_making import MadeSuite, fitted, made_suite
 from workbench.reports.visible import one_line

@@ -15,9 +15,9 @@ from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
 from workbench.engine.thread import EngineThread
 from workbench.engine.told import told_payloads
+from workbench.importing.bounds import RefusedError
 from workbench.importing.conversations import Conversation, last_request, rounds_of
 from workbench.importing.importing import learn_keys
-from workbench.importing.reading import RefusedError
 from workbench.observing.conversations import (
     Observation,
     ObservedConversation,
