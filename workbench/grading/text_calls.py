@@ -34,7 +34,9 @@ _THOUGHTS = late_pattern(
 _END_OF_THOUGHTS = late_pattern(r"\A.*</(?:think|thinking|thought|reasoning)>", re.DOTALL)
 _END_OF_ANSWER = late_pattern(r"(?:\s|<\|[\w▁]+\|>|<｜[^｜]*｜>|</s>)*\Z")
 
-_CODE = late_pattern(r"^[ \t]*(```+|~~~+)[^\n]*\n.*?(?:^[ \t]*\1|\Z)|(`+)[^`\n][^\n]*?\2", re.DOTALL | re.MULTILINE)
+_CODE = late_pattern(
+    r"```.*?(?:```|\Z)|^[ \t]*~~~[^\n]*\n.*?(?:^[ \t]*~~~|\Z)|(`+)[^`\n][^\n]*?\1", re.DOTALL | re.MULTILINE
+)
 _FENCE = late_pattern(r"```([^\n`]*)\n(.*?)```", re.DOTALL)
 
 _MARK = late_pattern(
@@ -60,10 +62,11 @@ _PAIR = late_pattern(
 _CLOSING = late_pattern(r"</(?!param|arg_)|<[|｜]|\[/?TOOL|<tool_?call", re.IGNORECASE)
 
 _REACT = late_pattern(
-    r"(?:(?:Thought|Question)\s*:.*?\n)?\s*Action\s*:\s*[`\"']?(?P<name>[\w.:-]+)[`\"']?\s*\n\s*Action[ _]Input\s*:",
+    r"(?:(?:Thought|Question)\s*:(?:(?!```).)*?\n)?\s*Action\s*:\s*[`\"']?(?P<name>[\w.:-]+)[`\"']?\s*\n"
+    r"\s*Action[ _]Input\s*:",
     re.DOTALL,
 )
-_REACT_JSON = late_pattern(r"(?:(?:Thought|Question)\s*:.*?\n)?\s*Action\s*:\s*(?=```|\{)", re.DOTALL)
+_REACT_JSON = late_pattern(r"(?:(?:Thought|Question)\s*:(?:(?!```).)*?\n)?\s*Action\s*:\s*(?=```|\{)", re.DOTALL)
 _OBSERVED = late_pattern(r"\s*Observation\s*:")
 
 _NAME_KEYS = ("name", "tool", "tool_name", "function", "function_name", "action")

@@ -11,7 +11,7 @@ _WORDS = (
     r"functions?|tools?|tool_calls?|function_calls?|default_api|assistant|analysis|commentary|final|json|to|recipient"
     r"|namespace|call|name|code|constrain|message|channel"
 )
-_BEFORE = late_pattern(rf"""(?:<[^<>]*>|[\s.:=/"'`,\[\](){{}}|]|{_WORDS})*""")
+_BEFORE = late_pattern(rf"""(?:<[^<>]*>|[\s.:=/<"'`,\[\](){{}}|]|{_WORDS})*""")
 _AFTER = late_pattern(rf"""(?:<[|｜/].*|[\s.:=/"'`,\[\](){{}}|>]|:\d+|{_WORDS})*""", re.DOTALL)
 
 
