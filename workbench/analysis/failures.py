@@ -391,6 +391,8 @@ def _advice(issue: Issue, calls: Sequence[CallRecord]) -> str | None:
     """Return what to do about an issue of which more is known than its cause."""
     if issue.kind == "endpoint fault":
         return next((advice for why, advice in _ABOUT_ENDPOINTS.items() if issue.why.startswith(why)), None)
+    if issue.kind == "cut off":
+        return f"cut off {issue.why}"
     if issue.kind == "extra call" and issue.call is not None:
         call = calls[issue.call]
         again = any((each.tool, each.arguments) == (call.tool, call.arguments) for each in calls[: issue.call])
