@@ -31,8 +31,8 @@ LEAST_TOOL_TOKENS = 40
 
 _CHARACTERS_PER_TOKEN = 6
 """English and identifiers have 3 to 5 with the tokenizers in use."""
-_LEAST_PROMPT = 8
-"""A chat template alone takes more: a smaller number is no count of tokens."""
+_LEAST_PROMPT = 16
+"""A short message takes more in the chat templates in use: a smaller number is no count of tokens."""
 
 
 def endpoint_faults(trajectory: Trajectory) -> tuple[Issue, ...]:
