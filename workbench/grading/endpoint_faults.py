@@ -12,9 +12,7 @@ from collections.abc import Iterator
 
 from workbench.checks.describe import cut, describe_value
 from workbench.grading.grade import Issue
-from workbench.grading.text_calls import calls_in_text
 from workbench.grading.tool_names import is_offered
-from workbench.grading.tool_residue import meant_tool
 from workbench.suite.by_identity import ByIdentity
 from workbench.trajectory.json_schema import properties_of
 from workbench.trajectory.messages import JsonValue, ToolDefinition
@@ -62,8 +60,10 @@ def _faults(trajectory: Trajectory) -> Iterator[Issue]:
 
 
 def _calls_as_text(round_: Round, tools: tuple[ToolDefinition, ...]) -> Iterator[Issue]:
-    if round_.replayed or not round_.text:
+    if round_.replayed or not any(tool.name in round_.text for tool in tools):
         return
+    from workbench.grading.text_calls import calls_in_text  # on use: few answers name a tool
+
     # Some endpoints repeat in the text what they return as calls.
     made = [(call.tool, dict(call.arguments)) for call in round_.calls]
     for call in calls_in_text(round_.text, tools):
@@ -116,7 +116,11 @@ def _least_of_messages(trajectory: Trajectory) -> int:
 
 def _meant(name: str, tools: tuple[ToolDefinition, ...]) -> str | None:
     """Return the offered tool that is meant by a name with residue, `None` for an offered name and for any other."""
-    return None if is_offered(name, tools) else meant_tool(name, [tool.name for tool in tools])
+    if is_offered(name, tools):
+        return None
+    from workbench.grading.tool_residue import meant_tool  # on use: most names are those of tools
+
+    return meant_tool(name, [tool.name for tool in tools])
 
 
 def _objects_in(raw: str) -> str:

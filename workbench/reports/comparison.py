@@ -26,7 +26,6 @@ from workbench.reports.compared_words import (
 )
 from workbench.reports.paint import Paint
 from workbench.reports.signs import STATUS_SIGNS
-from workbench.reports.text import BASELINE
 from workbench.reports.visible import ELLIPSIS, fit, one_line, shortened
 from workbench.suite.numerals import counted
 
