@@ -321,7 +321,7 @@ def _symptoms(result: RunResult, case: Case) -> tuple[Symptom, ...]:
         # Where it costs nothing, it is no reason why the run failed.
         issues = tuple(issue for issue in issues if issue.kind != "unexpected argument")
     expected, calls = tuple(case.expected_calls()), result.trajectory.calls
-    issues = tuple(dict.fromkeys(_without_consequences(issues, result.trajectory)))
+    issues = tuple(dict.fromkeys(_without_consequences(issues, result.trajectory, calls)))
     found = [_symptom(issue, expected, calls) for issue in issues if issue.kind in _CAUSE_OF]
     for alone in ("endpoint", "sent too much"):
         if only := [symptom for symptom in found if symptom.cause == alone]:
@@ -336,7 +336,9 @@ def _symptoms(result: RunResult, case: Case) -> tuple[Symptom, ...]:
     return tuple(sorted(found, key=lambda symptom: CAUSES.index(symptom.cause)))
 
 
-def _without_consequences(issues: Sequence[Issue], trajectory: Trajectory) -> Iterator[Issue]:
+def _without_consequences(
+    issues: Sequence[Issue], trajectory: Trajectory, calls: Sequence[CallRecord]
+) -> Iterator[Issue]:
     """Yield the issues without those that say the same of a call as another one, or of an end that came too early."""
     broken = {issue.call for issue in issues if issue.kind == "broken arguments"}
     violated = {(issue.call, _top(issue.argument)) for issue in issues if issue.kind == "schema violation"}
@@ -349,8 +351,7 @@ def _without_consequences(issues: Sequence[Issue], trajectory: Trajectory) -> It
             continue
         if ended and issue.kind in ("missing call", "response"):
             continue
-        of_call = trajectory.calls[issue.call] if issue.call is not None else None
-        if issue.kind == "broken arguments" and of_call is not None and of_call.round in cut_off:
+        if issue.kind == "broken arguments" and issue.call is not None and calls[issue.call].round in cut_off:
             continue
         yield issue
 
