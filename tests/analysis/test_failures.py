@@ -145,9 +145,8 @@ MAIL_TOOL = ToolDefinition("mail")
 def test_a_name_that_no_tool_has_is_a_cause_of_its_own(
     by: str, name: str, causes: tuple[str, ...], advice: str
 ) -> None:
-    run, case = called(WEATHER, (name, {"city": "Oslo"}), by=by)
-    offered = replace(run.trajectory.start, tools=(WEATHER_TOOL, MAIL_TOOL))
-    failures = failures_of([graded(case, replace(run.trajectory, start=offered), by=by)])
+    made = trajectory_of((name, {"city": "Oslo"}), tools=(WEATHER_TOOL, MAIL_TOOL))
+    failures = failures_of([graded(WEATHER, made, by=by)])
     assert [run.causes for run in failures.runs] == [causes]
     assert advice in failures.groups[0].advice
 
@@ -181,9 +180,8 @@ def test_the_baseline_needs_a_model_and_a_model_beside_it_has_the_advice() -> No
 
 
 def test_a_schema_violation_of_an_argument_is_not_a_wrong_argument_too() -> None:
-    run, case = called(WEATHER, ("weather", {"city": 5}))
-    offered = replace(run.trajectory.start, tools=(WEATHER_TOOL,))
-    assert causes_of(graded(case, replace(run.trajectory, start=offered))) == [("schema violation",)]
+    made = trajectory_of(("weather", {"city": 5}), tools=(WEATHER_TOOL,))
+    assert causes_of(graded(WEATHER, made)) == [("schema violation",)]
 
 
 def test_a_run_that_ended_early_for_no_harm_did_not_give_up() -> None:

@@ -17,7 +17,7 @@ from workbench.grading.run import graded_run
 from workbench.grading.run_summary import is_endpoint_fault, summary_of
 from workbench.suite.model import GRADERS, Case, Suite
 from workbench.suite.settings import settings_of
-from workbench.trajectory.events import FinishReason, RunFinished, StopReason
+from workbench.trajectory.events import FinishReason, RunFinished, RunStarted, StopReason
 from workbench.trajectory.messages import JsonValue, ToolCall, ToolDefinition, Usage
 from workbench.trajectory.trajectory import Round, Trajectory
 
@@ -40,7 +40,7 @@ def case_of(**keys: Any) -> Case:
 
 def answered(text: str, stop: StopReason = "answered", usage: Usage | None = None) -> Trajectory:
     """A run of one answer."""
-    reason: FinishReason = "answered" if stop in ("answered", "tool calls") else stop
+    reason: FinishReason = "answered" if stop == "tool calls" else stop
     made = trajectory_of(tools=TOOLS)
     round_ = Round(1, text=text, stop_reason=stop, usage=usage)
     return replace(made, rounds=(round_,), finish=RunFinished(reason))
@@ -117,8 +117,8 @@ def test_a_fault_fails_the_run_and_is_its_only_cause(
     [
         prompt_of(400),
         prompt_of(1),
-        replace(prompt_of(20), start=replace(trajectory_of(tools=TOOLS[1:]).start, system="x")),
-        replace(prompt_of(20), start=replace(trajectory_of(tools=TOOLS).start, system="long " * 100)),
+        replace(prompt_of(20), start=trajectory_of(tools=TOOLS[1:]).start),
+        replace(prompt_of(20), start=RunStarted("hash", "case", "Case", "model", "long " * 100, (), TOOLS)),
         replace(prompt_of(20), rounds=(replace(prompt_of(20).rounds[0], replayed=True),)),
         answered(f"<think>{TEXT_CALL}</think>It is sunny."),
         answered(f"Hermes writes this:\n```xml\n{TEXT_CALL}\n```\nOthers differ."),
