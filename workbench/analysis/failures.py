@@ -326,7 +326,7 @@ def _symptoms(result: RunResult, case: Case) -> tuple[Symptom, ...]:
     for alone in ("endpoint", "sent too much"):
         if only := [symptom for symptom in found if symptom.cause == alone]:
             return tuple(only)
-    found = _with_wrong_tools(_without_given_up(result.trajectory, expected, found))
+    found = _without_given_up(result.trajectory, expected, _with_wrong_tools(found))
     if any(symptom.cause not in NEVER_ALONE | {"low score"} for symptom in found):
         found = [symptom for symptom in found if symptom.cause != "low score"]
     elif all(symptom.cause in NEVER_ALONE for symptom in found):
