@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from tests.analysis.runs import GradedRun, called, graded
 from tests.grading.cases import QUANTITY_FREE, call, case_of
 from tests.trajectories import CallSpec, trajectory_of
-from workbench.analysis.causes import ADVICE, CAUSES, NEVER_ALONE, Subject
+from workbench.analysis.causes import ADVICE, CAUSES, NEVER_ALONE, Subject, advice_about
 from workbench.analysis.failures import Failures, failures_of
 from workbench.grading.grade import Grade, Issue, IssueKind
 from workbench.grading.graders import GRADERS
 from workbench.suite.model import Case
 from workbench.trajectory.events import FinishReason, RunFinished
-from workbench.trajectory.messages import ToolCall
-from workbench.trajectory.trajectory import CallRecord, Round
+from workbench.trajectory.messages import ToolCall, ToolDefinition
+from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
 
 WEATHER = case_of(call("weather", {"city": "Oslo"}))
 FREE: dict[str, Any] = {"critics": QUANTITY_FREE, "fail_threshold": 1.0}
@@ -119,11 +119,69 @@ def test_an_answer_in_words_where_a_call_was_expected_is_giving_up() -> None:
     assert subjects_of(failures)["gave up"] == [("weather", 1)]
 
 
-@pytest.mark.parametrize("reason", ["refused", "truncated", "rounds exhausted"])
-def test_a_run_that_ended_before_everything_was_there_gave_up(reason: FinishReason) -> None:
-    case = case_of(call("weather", {"city": "Oslo"}), call("mail"))
+@pytest.mark.parametrize(
+    ("reason", "cause"), [("refused", "refused"), ("truncated", "cut off"), ("rounds exhausted", "gave up")]
+)
+def test_a_run_that_ended_before_everything_was_there_has_that_as_its_only_cause(
+    reason: FinishReason, cause: str
+) -> None:
+    case = case_of(call("weather", {"city": "Oslo"}), call("mail"), response_contains=["sun"])
     run = graded(case, trajectory_of(("weather", {"city": "Oslo"}), reason=reason))
-    assert causes_of(run) == [("gave up", "missing call")]
+    assert causes_of(run) == [(cause,)]
+
+
+WEATHER_TOOL = ToolDefinition("weather", "", {"type": "object", "properties": {"city": {"type": "string"}}})
+MAIL_TOOL = ToolDefinition("mail")
+
+
+@pytest.mark.parametrize("by", GRADERS)
+@pytest.mark.parametrize(
+    ("name", "causes", "advice"),
+    [
+        ("wether", ("unknown tool",), "only the offered tools exist, or offer one named wether"),
+        ("weather<|channel|>commentary", ("endpoint",), "choose the tool parser of the model's format"),
+    ],
+)
+def test_a_name_that_no_tool_has_is_a_cause_of_its_own(
+    by: str, name: str, causes: tuple[str, ...], advice: str
+) -> None:
+    made = trajectory_of((name, {"city": "Oslo"}), tools=(WEATHER_TOOL, MAIL_TOOL))
+    failures = failures_of([graded(WEATHER, made, by=by)])
+    assert [run.causes for run in failures.runs] == [causes]
+    assert advice in failures.groups[0].advice
+
+
+@pytest.mark.parametrize(
+    ("trajectory", "advice"),
+    [
+        (trajectory_of(answer="For which city?"), "put what the answer asks for into the request"),
+        (trajectory_of(answer="It is sunny."), "should be handled with tools such as weather"),
+        (
+            trajectory_of(("weather", {"city": "Oslo"}), reason="rounds exhausted"),
+            "let the answers of the tools say that a call worked",
+        ),
+        (trajectory_of(*[("weather", {"city": "Oslo"})] * 2), "the same call was made again"),
+        (trajectory_of(("weather", {"city": "Oslo"}), ("weather", {"city": "Rome"})), "when it is not needed"),
+    ],
+)
+def test_the_advice_is_about_what_was_seen(trajectory: Trajectory, advice: str) -> None:
+    case = case_of(call("weather", {"city": "Oslo"}), *([call("mail")] if trajectory.calls[1:] == () else []))
+    (run,) = failures_of([graded(case, trajectory)]).runs
+    assert advice in " ".join(advice_about(each.to_do, each.cause, each.subject) for each in run.symptoms)
+
+
+def test_the_baseline_needs_a_model_and_a_model_beside_it_has_the_advice() -> None:
+    run, case = called(WEATHER, ("weather", {"city": "Rome"}))
+    baseline = replace(run, model="offline")
+    (alone,) = failures_of([(baseline, case)]).groups
+    assert alone.advice == "this baseline matches words: choose a model with m"
+    (both,) = failures_of([(baseline, case), (baseline, case), (run, case)]).groups
+    assert both.advice.startswith("describe the values of weather.city")
+
+
+def test_a_schema_violation_of_an_argument_is_not_a_wrong_argument_too() -> None:
+    made = trajectory_of(("weather", {"city": 5}), tools=(WEATHER_TOOL,))
+    assert causes_of(graded(WEATHER, made)) == [("schema violation",)]
 
 
 def test_a_run_that_ended_early_for_no_harm_did_not_give_up() -> None:
@@ -140,13 +198,13 @@ def test_with_a_single_round_there_is_nothing_to_give_up() -> None:
 
 def test_no_answer_where_one_was_checked_is_giving_up() -> None:
     case = case_of(call("weather", {"city": "Oslo"}), response_contains=["sun"])
-    assert causes_of(called(case, ("weather", {"city": "Oslo"}), answer="")) == [("gave up", "content")]
+    assert causes_of(called(case, ("weather", {"city": "Oslo"}), answer="")) == [("gave up",)]
     assert causes_of(called(case, ("weather", {"city": "Oslo"}), answer="Rain.")) == [("content",)]
 
 
-def test_broken_arguments_come_before_what_they_bring_with_them() -> None:
+def test_broken_arguments_are_not_missing_too() -> None:
     broken = trajectory_of(ToolCall("c", "weather", {}, '{"city": "Os', "it ends in the middle"))
-    assert causes_of(graded(WEATHER, broken)) == [("broken JSON", "missing argument")]
+    assert causes_of(graded(WEATHER, broken)) == [("broken JSON",)]
 
 
 def test_a_forbidden_call_comes_before_the_tool_it_stands_for() -> None:

@@ -16,7 +16,7 @@ from workbench.analysis.totals import Latency, cost_of_runs, latency_of
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import GRADED, Status
 from workbench.grading.repeats import BROKEN_OFF, Joined, joined
-from workbench.grading.run_summary import RunSummary, is_not_needed
+from workbench.grading.run_summary import RunSummary, is_endpoint_fault, is_not_needed
 from workbench.grading.scoring import ROUNDING_SLACK, counted_score, mean
 from workbench.suite.model import Gate, RepeatRule
 
@@ -155,6 +155,8 @@ class ModelTotals:
     """The rules by which the cases with several runs were joined; none without repeats."""
     gates: tuple[GateResult, ...] = ()
     """What each suite's gate demands of the model by itself, over its runs."""
+    endpoint_faults: int = 0
+    """Failed cases of which a fault of the endpoint failed a run."""
     metrics: Mapping[str, float] = field(default_factory=dict)
     """Means of the named checks of answers over the graded runs that have them, 0..1, by their names."""
 
@@ -264,8 +266,13 @@ def model_totals(model: str, cells: Iterable[Cell], gates: Mapping[str, Gate] = 
             if gate.per == "model" and (of_suite := [run for run in runs if run.suite == suite])
             for result in gates_of(suite, gate, of_suite)
         ),
+        endpoint_faults=sum(cell.status == "failed" and any(map(_is_endpoints, cell.runs)) for cell in cells),
         metrics=_metrics(judged),
     )
+
+
+def _is_endpoints(run: RunSummary) -> bool:
+    return run.status == "failed" and is_endpoint_fault(run)
 
 
 def clusters_of(cells: Iterable[Cell]) -> list[tuple[str, str | None, str]] | None:

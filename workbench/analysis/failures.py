@@ -4,28 +4,54 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 
-from workbench.analysis.causes import CAUSES, NEVER_ALONE, Cause, Subject, first_advice
+from workbench.analysis.causes import (
+    ADVICE,
+    ASKED_BACK,
+    BASELINE,
+    CAUSES,
+    FOR_BASELINE,
+    NEVER_ALONE,
+    REPEATED,
+    SEND_ONCE,
+    SEND_TOOLS,
+    TURN_ON_PARSER,
+    UPDATE_PARSER,
+    USED_UP,
+    Cause,
+    Subject,
+    advice_about,
+)
 from workbench.analysis.confusion import Confusion, ConfusionFold
 from workbench.checks.describe import describe_value
 from workbench.dataclasses import dataclass
+from workbench.grading.endpoint_faults import CALL_AS_TEXT, RESIDUE, SENT_SEVERAL_TIMES, TOOLS_NEVER_ARRIVED
 from workbench.grading.grade import GRADED, Issue, IssueKind, RunResult, StepGrade, reason_of
 from workbench.grading.tool_names import same_tool
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall, tool_text
-from workbench.trajectory.trajectory import Trajectory
+from workbench.suite.variants import model_of
+from workbench.trajectory.trajectory import CallRecord, Trajectory
 
 
 @dataclass(frozen=True, slots=True)
 class Symptom:
-    """One thing that went wrong in a run. `expected` and `got` are short texts, `why` is one line."""
+    """One thing that went wrong in a run. `expected` and `got` are short texts, `why` is one line; `advice` replaces
+    that of the cause, where what was seen asks for another."""
 
     cause: Cause
     why: str
     subject: Subject | None = None
     expected: str | None = None
     got: str | None = None
+    advice: str | None = None
+
+    @property
+    def to_do(self) -> str:
+        """What to do about it, with `{where}` for what it concerns."""
+        return self.advice or ADVICE[self.cause].first
 
     @property
     def remark(self) -> str:
@@ -46,6 +72,12 @@ class FailedRun:
     def main(self) -> Cause:
         """The cause that the others probably follow from."""
         return self.symptoms[0].cause
+
+    @property
+    def advice(self) -> str:
+        """What to do about the main cause, in one line."""
+        first = self.symptoms[0]
+        return advice_about(first.to_do, first.cause, first.subject)
 
     @property
     def causes(self) -> tuple[Cause, ...]:
@@ -89,8 +121,8 @@ class CauseGroup:
 
     @property
     def advice(self) -> str:
-        """What to do first, in one line."""
-        return first_advice(self.cause, self.subjects[0][0] if self.subjects else None)
+        """What to do, in one line."""
+        return self.numbers.advice
 
 
 @dataclass(frozen=True)
@@ -103,11 +135,14 @@ class CauseNumbers:
     main_indices: Sequence[int]
     cases: int
     subjects: tuple[tuple[Subject, int], ...]
+    to_do: str
+    """What to do about what was seen most often, with `{where}` for `about`."""
+    about: Subject | None
 
     @property
     def advice(self) -> str:
-        """What to do first, in one line."""
-        return first_advice(self.cause, self.subjects[0][0] if self.subjects else None)
+        """What to do, in one line."""
+        return advice_about(self.to_do, self.cause, self.about)
 
 
 class _CauseFold:
@@ -115,7 +150,7 @@ class _CauseFold:
         self._cause = cause
         self._indices, self._main = array("L"), array("L")
         self._cases: set[tuple[str, str]] = set()
-        self._subjects: Counter[Subject] = Counter()
+        self._seen: Counter[tuple[str, Subject | None]] = Counter()
 
     def add(self, index: int, result: RunResult, symptoms: Sequence[Symptom]) -> None:
         self._indices.append(index)
@@ -123,11 +158,26 @@ class _CauseFold:
             self._main.append(index)
         self._cases.add((result.suite, result.case_id))
         mine = (symptom for symptom in symptoms if symptom.cause == self._cause)
-        self._subjects.update(symptom.subject for symptom in mine if symptom.subject)
+        self._seen.update((symptom.to_do, symptom.subject) for symptom in mine)
 
     def numbers(self) -> CauseNumbers:
-        subjects = tuple(sorted(self._subjects.items(), key=lambda entry: (-entry[1], str(entry[0]))))
-        return CauseNumbers(self._cause, self._indices, self._main, len(self._cases), subjects)
+        often: Counter[str] = Counter()
+        for (to_do, _), count in self._seen.items():
+            often[to_do] += count
+        # What is said of the baseline does not help those with a model.
+        to_do = min(often, key=lambda text: (text == FOR_BASELINE, -often[text], text))
+        about = _most_frequent((subject, count) for (text, subject), count in self._seen.items() if text == to_do)
+        subjects = _most_frequent((subject, count) for (_, subject), count in self._seen.items())
+        first = about[0][0] if about else None
+        return CauseNumbers(self._cause, self._indices, self._main, len(self._cases), subjects, to_do, first)
+
+
+def _most_frequent(counts: Iterable[tuple[Subject | None, int]]) -> tuple[tuple[Subject, int], ...]:
+    found: Counter[Subject] = Counter()
+    for subject, count in counts:
+        if subject is not None:
+            found[subject] += count
+    return tuple(sorted(found.items(), key=lambda entry: (-entry[1], str(entry[0]))))
 
 
 @dataclass(frozen=True)
@@ -197,6 +247,11 @@ def failure_numbers(
 
 
 _CAUSE_OF: Mapping[IssueKind, Cause] = {
+    "endpoint fault": "endpoint",
+    "cut off": "cut off",
+    "refused": "refused",
+    "unknown tool": "unknown tool",
+    "schema violation": "schema violation",
     "wrong tool": "wrong tool",
     "missing call": "missing call",
     "extra call": "extra call",
@@ -241,8 +296,21 @@ def _stopped_at_a_step(result: RunResult) -> bool:
     return bool(result.steps) and finish is not None and finish.reason == "step failed"
 
 
+_ABOUT_ENDPOINTS: Mapping[str, str] = {
+    CALL_AS_TEXT: TURN_ON_PARSER,
+    TOOLS_NEVER_ARRIVED: SEND_TOOLS,
+    RESIDUE: UPDATE_PARSER,
+    SENT_SEVERAL_TIMES: SEND_ONCE,
+}
+"""What to do about the faults of endpoints, by the beginning of their reasons."""
+
+_UNMET: frozenset[IssueKind] = frozenset(
+    {"wrong argument", "missing argument", "invalid argument", "unexpected argument", "partial credit"}
+)
+
+
 def _symptoms(result: RunResult, case: Case) -> tuple[Symptom, ...]:
-    """Returns what went wrong in a failed run, in the order of causes; never empty."""
+    """Return what went wrong in a failed run, in the order of causes; never empty. One fact has one cause."""
     issues = result.grade.issues if result.grade is not None else ()
     if _stopped_at_a_step(result):
         # The whole chain also lacks what it never reached.
@@ -252,16 +320,45 @@ def _symptoms(result: RunResult, case: Case) -> tuple[Symptom, ...]:
     if result.grade is not None and result.grade.grader == "critics":
         # Where it costs nothing, it is no reason why the run failed.
         issues = tuple(issue for issue in issues if issue.kind != "unexpected argument")
-    expected = tuple(case.expected_calls())
-    found = [_symptom(issue, expected) for issue in issues if issue.kind in _CAUSE_OF]
-    if too_much := [symptom for symptom in found if symptom.cause == "sent too much"]:
-        return tuple(too_much)  # nothing else was read
-    found = _given_up(result.trajectory, expected, found) + _with_wrong_tools(found)
+    expected, calls = tuple(case.expected_calls()), result.trajectory.calls
+    issues = tuple(dict.fromkeys(_without_consequences(issues, result.trajectory, calls)))
+    found = [_symptom(issue, expected, calls) for issue in issues if issue.kind in _CAUSE_OF]
+    for alone in ("endpoint", "sent too much"):
+        if only := [symptom for symptom in found if symptom.cause == alone]:
+            return tuple(only)
+    found = _without_given_up(result.trajectory, expected, _with_wrong_tools(found))
     if any(symptom.cause not in NEVER_ALONE | {"low score"} for symptom in found):
         found = [symptom for symptom in found if symptom.cause != "low score"]
     elif all(symptom.cause in NEVER_ALONE for symptom in found):
         found.append(Symptom("low score", reason_of(result.grade) if result.grade is not None else "not graded"))
+    if model_of(result.model) == BASELINE:
+        found = [replace(symptom, advice=FOR_BASELINE) for symptom in found]
     return tuple(sorted(found, key=lambda symptom: CAUSES.index(symptom.cause)))
+
+
+def _without_consequences(
+    issues: Sequence[Issue], trajectory: Trajectory, calls: Sequence[CallRecord]
+) -> Iterator[Issue]:
+    """Yield the issues without those that say the same of a call as another one, or of an end that came too early."""
+    broken = {issue.call for issue in issues if issue.kind == "broken arguments"}
+    violated = {(issue.call, _top(issue.argument)) for issue in issues if issue.kind == "schema violation"}
+    ended = any(issue.kind in ("cut off", "refused") for issue in issues)
+    cut_off = {round_.number for round_ in trajectory.rounds if round_.stop_reason == "truncated"}
+    for issue in issues:
+        if issue.kind in _UNMET and issue.call is not None and issue.call in broken:
+            continue
+        if issue.kind in _UNMET and (issue.call, issue.argument) in violated:
+            continue
+        if ended and issue.kind in ("missing call", "response"):
+            continue
+        if issue.kind == "broken arguments" and issue.call is not None and calls[issue.call].round in cut_off:
+            continue
+        yield issue
+
+
+def _top(place: str | None) -> str | None:
+    """Return the top-level argument of a place: `to` for `to[0].name`."""
+    return place.partition(".")[0].partition("[")[0] if place is not None else None
 
 
 def _issues_of_chain(whole: Sequence[Issue], steps: Sequence[StepGrade]) -> tuple[Issue, ...]:
@@ -279,7 +376,7 @@ def _issues_of_chain(whole: Sequence[Issue], steps: Sequence[StepGrade]) -> tupl
     return (*own, *rest)
 
 
-def _symptom(issue: Issue, expected: Sequence[ExpectedCall]) -> Symptom:
+def _symptom(issue: Issue, expected: Sequence[ExpectedCall], calls: Sequence[CallRecord]) -> Symptom:
     tool, meant = issue.tool, expected[issue.expected_call].tool if issue.expected_call is not None else None
     subject: Subject | None = None
     if issue.kind == "wrong tool" and meant is not None:
@@ -288,13 +385,31 @@ def _symptom(issue: Issue, expected: Sequence[ExpectedCall]) -> Symptom:
         # One tool is one subject, in the suite's spelling, however a provider changes its name.
         name = meant if meant is not None and same_tool(meant, tool) else tool
         subject = Subject(name, issue.argument)
-    return Symptom(_CAUSE_OF[issue.kind], issue.why, subject, issue.expected, issue.got)
+    return Symptom(_CAUSE_OF[issue.kind], issue.why, subject, issue.expected, issue.got, _advice(issue, calls))
+
+
+def _advice(issue: Issue, calls: Sequence[CallRecord]) -> str | None:
+    """Return what to do about an issue of which more is known than its cause."""
+    if issue.kind == "endpoint fault":
+        return next((advice for why, advice in _ABOUT_ENDPOINTS.items() if issue.why.startswith(why)), None)
+    if issue.kind == "cut off":
+        return f"cut off {issue.why}"
+    if issue.kind == "extra call" and issue.call is not None:
+        call = calls[issue.call]
+        again = any((each.tool, each.arguments) == (call.tool, call.arguments) for each in calls[: issue.call])
+        return REPEATED if again else None
+    return None
 
 
 def _with_wrong_tools(found: Sequence[Symptom]) -> list[Symptom]:
-    """Merges a missing call and an extra one of another tool into one wrong tool, as not every grader does."""
+    """Merge a missing call and an extra one of another tool into one wrong tool, as not every grader does. Where the
+    called name is that of no tool, that alone is left."""
+    unknown = {_tool(symptom) for symptom in found if symptom.cause == "unknown tool"}
+    reported = {_tool(symptom) for symptom in found if symptom.cause == "extra call"}
+    reported |= {symptom.subject.instead for symptom in found if symptom.subject is not None}
     missing = [symptom for symptom in found if symptom.cause == "missing call"]
     extra = [symptom for symptom in found if symptom.cause == "extra call"]
+    extra += [symptom for symptom in found if symptom.cause == "unknown tool" and _tool(symptom) not in reported]
     rest = [symptom for symptom in found if symptom.cause not in ("missing call", "extra call")]
     for lacking in list(missing):
         other = next((call for call in extra if _tool(call) != _tool(lacking)), None)
@@ -305,37 +420,47 @@ def _with_wrong_tools(found: Sequence[Symptom]) -> list[Symptom]:
         instead = Subject(lacking.subject.tool, instead=_tool(other))
         why = f"{lacking.subject.tool} was expected"
         rest.append(Symptom("wrong tool", why, instead, lacking.expected, other.got))
-    return [*rest, *missing, *extra]
+    named = (*rest, *missing, *(symptom for symptom in extra if _tool(symptom) not in unknown))
+    return [each for each in named if each.subject is None or each.subject.instead not in unknown - {None}]
 
 
 def _tool(symptom: Symptom) -> str | None:
     return symptom.subject.tool if symptom.subject is not None else None
 
 
-def _given_up(trajectory: Trajectory, expected: Sequence[ExpectedCall], found: Sequence[Symptom]) -> list[Symptom]:
-    """Returns that the run ended too early, once for each missing thing."""
+def _without_given_up(
+    trajectory: Trajectory, expected: Sequence[ExpectedCall], found: Sequence[Symptom]
+) -> list[Symptom]:
+    """Return the symptoms of a run that ended too early, with that in place of what is missing for it."""
     how = _end(trajectory, calls_expected=bool(expected))
-    if how is None:
-        return []
+    if how is None or any(symptom.cause in ("cut off", "refused") for symptom in found):
+        return list(found)
     answer = trajectory.final_answer
     lacking = [symptom for symptom in found if symptom.cause == "missing call"]
+    rest = [symptom for symptom in found if symptom.cause != "missing call"]
+    asked_back = ASKED_BACK if answer.rstrip().endswith(("?", "？")) else None
+    advice = USED_UP if how == _USED_UP else asked_back
     if lacking:
         value = describe_value(answer) if answer else None
-        return [Symptom("gave up", how, symptom.subject, symptom.expected, value) for symptom in lacking]
-    checked = any(symptom.cause == "content" for symptom in found)
-    return [Symptom("gave up", how, None, "a final answer")] if checked and not answer else []
+        given = (Symptom("gave up", how, each.subject, each.expected, value, advice) for each in lacking)
+        return [*given, *(each for each in rest if answer or each.cause != "content")]
+    if answer or not any(symptom.cause == "content" for symptom in found):
+        return list(found)
+    return [
+        Symptom("gave up", how, None, "a final answer", advice=advice),
+        *(each for each in found if each.cause != "content"),
+    ]
+
+
+_USED_UP = "the rounds were used up"
 
 
 def _end(trajectory: Trajectory, *, calls_expected: bool) -> str | None:
-    """Returns how a run ended that may have ended too early; `None` for one that ended by itself."""
+    """Return how a run ended that may have ended too early; `None` for one that ended by itself."""
     reason = trajectory.finish.reason if trajectory.finish is not None else None
-    if reason == "refused":
-        return "the model refused"
-    if reason == "truncated":
-        return "the answer was cut off"
     # With a single round there are no others to be used up: a missing call was just not made.
     if reason == "rounds exhausted" and len(trajectory.rounds) > 1:
-        return "the rounds were used up"
+        return _USED_UP
     if calls_expected and not trajectory.calls:
         answered = any(round_.text for round_ in trajectory.rounds)
         return "answered without calling anything" if answered else "neither called nor answered"

@@ -11,6 +11,7 @@ from workbench.dataclasses import dataclass
 from workbench.grading.grade import GRADED, RunResult, Status
 from workbench.grading.judgements import NOBODY_ASKED, JudgeUse
 from workbench.grading.lazy import Chosen
+from workbench.grading.run_summary import is_endpoint_fault
 from workbench.grading.scoring import mean
 from workbench.trajectory.messages import Usage
 
@@ -53,6 +54,8 @@ class Totals:
     """US dollars, of the runs whose cost is known; `None` where all runs that cost anything are of unknown cost."""
     runs_of_unknown_cost: int = 0
     """Runs that are not in the cost."""
+    endpoint_faults: int = 0
+    """Failed runs that a fault of the endpoint failed."""
     judging: JudgeUse = NOBODY_ASKED
     """The cost of asking judges, which is in none of the above."""
 
@@ -92,7 +95,7 @@ class TotalsFold:
         self._counts: Counter[Status] = Counter()
         self._scores, self._latencies, self._costs = array("d"), array("d"), array("d")
         self._usage: Usage | None = None
-        self._retries = self._executions = 0
+        self._retries = self._executions = self._endpoint_faults = 0
         self._judging = NOBODY_ASKED
 
     def add(self, result: RunResult) -> None:
@@ -108,6 +111,7 @@ class TotalsFold:
             self._costs.append(cost)
         self._retries += result.retries
         self._executions += result.executions
+        self._endpoint_faults += result.status == "failed" and is_endpoint_fault(result)
         if result.judging is not NOBODY_ASKED:
             self._judging += result.judging
 
@@ -132,6 +136,7 @@ class TotalsFold:
             executions=self._executions,
             cost_usd=cost.dollars,
             runs_of_unknown_cost=cost.unknown,
+            endpoint_faults=self._endpoint_faults,
             judging=self._judging,
         )
 

@@ -65,6 +65,8 @@ def graded_alike(run: PlannedRun, suite: Suite, case: Case) -> bool:
     own_same = run.case is case or (
         run.case.grading == case.grading and run.case.limits == case.limits and run.case.tags == case.tags
     )
+    if run.suite.gate.endpoint_faults != suite.gate.endpoint_faults:
+        return False
     quarantine_same = (run.suite.gate.quarantine, run.suite.tags) == (suite.gate.quarantine, suite.tags)
     if own_same and quarantine_same and run.suite.grading == suite.grading and run.suite.limits == suite.limits:
         return True

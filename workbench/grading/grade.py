@@ -32,6 +32,10 @@ Verdict = Literal["passed", "warned", "failed", "not applicable", "error"]
 judged."""
 
 IssueKind = Literal[
+    "endpoint fault",
+    "cut off",
+    "refused",
+    "unknown tool",
     "wrong tool",
     "missing call",
     "extra call",
@@ -54,6 +58,12 @@ IssueKind = Literal[
     "sent too much",
 ]
 
+
+FIRST_KINDS: frozenset[IssueKind] = frozenset({"endpoint fault", "cut off", "refused"})
+"""The issues that explain the others of their run, and so come first."""
+
+ENDPOINT_FAULT = "endpoint fault: "
+"""How the reason of a run begins that the endpoint failed."""
 
 _NO_NUMBERS: Mapping[str, float] = MappingProxyType({})
 
@@ -259,17 +269,15 @@ class RunResult:
 
     @property
     def reason(self) -> str | None:
-        """Why it did not pass, in one line: the issue that fails it whatever its score is, else the deciding grader's
-        reason. For a run that was not graded, its error."""
+        """Why it did not pass, in one line: the issue that explains the others or fails it whatever its score is, else
+        the deciding grader's reason. For a run that was not graded, its error."""
         if self.grade is None:
             return self.error
         if self.status == "passed":
             return None
-        deciding = next((issue for issue in self.grade.issues if issue.decides), None)
-        if deciding is None:
-            return self.grade.reason
-        where = f"{deciding.tool}.{deciding.argument}: " if deciding.argument is not None else ""
-        return f"{deciding.kind}: {where}{deciding.why}"
+        issues = sorted(self.grade.issues, key=lambda issue: issue.kind not in FIRST_KINDS)
+        first = next((issue for issue in issues if issue.decides or issue.kind in FIRST_KINDS), None)
+        return self.grade.reason if first is None else _reason(first)
 
     @property
     def is_broken(self) -> bool:
@@ -318,7 +326,7 @@ class RunResult:
     def has_notices(self) -> bool:
         """Whether something differed from the suite, or servers failed at the start."""
         start = self.trajectory.start
-        return start is not None and bool(start.notices or start.server_outputs)
+        return bool(self.trajectory.notices or (start is not None and start.server_outputs))
 
     @property
     def was_asked(self) -> bool:
@@ -361,10 +369,20 @@ def disagree(grades: Iterable[Grade]) -> bool:
     return "failed" in statuses and len(statuses) > 1
 
 
+def _reason(issue: Issue) -> str:
+    if issue.kind == "cut off":
+        return f"{issue.kind} {issue.why}"
+    where = f"{issue.tool}.{issue.argument}: " if issue.argument is not None else ""
+    return f"{issue.kind}: {where}{issue.why}"
+
+
 def reason_of(grade: Grade) -> str:
     """Returns in one line why the run ends with its status under a grade: the grader's reason, or the issue that fails
     it whatever the score is."""
     deciding = [issue for issue in grade.issues if issue.decides]
+    leading = next((issue for issue in grade.issues if issue.kind in FIRST_KINDS), None)
+    if leading is not None and grade.status == "failed":
+        return _reason(leading)
     if grade.verdict not in ("passed", "warned", "not applicable") or not deciding:
         return grade.reason
     first = deciding[0]

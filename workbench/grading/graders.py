@@ -13,7 +13,7 @@ from workbench.grading.casting import by_casting
 from workbench.grading.critics import grade_critics
 from workbench.grading.decision import grade_decision
 from workbench.grading.dimensions import grade_dimensions, latency_of
-from workbench.grading.grade import Grade, Issue, Status
+from workbench.grading.grade import FIRST_KINDS, Grade, Issue, Status
 from workbench.grading.required import with_required
 from workbench.grading.requirements import latency_issue, requirement_issues
 from workbench.grading.trajectory import grade_trajectory
@@ -105,9 +105,11 @@ def graded_whole(
 
 
 def _merged(found: tuple[Issue, ...], demands: tuple[Issue, ...]) -> tuple[Issue, ...]:
-    """Returns all issues. A call that a requirement already calls wrong is not called an extra one a second time."""
+    """Returns all issues. A call that a requirement already calls wrong is not called an extra one a second time; those
+    that explain others come first."""
     wrong = {issue.call for issue in demands if issue.kind in ("extra call", "forbidden call")}
-    return (*(issue for issue in found if issue.kind != "extra call" or issue.call not in wrong), *demands)
+    own = (issue for issue in found if issue.kind != "extra call" or issue.call not in wrong)
+    return tuple(sorted((*own, *demands), key=lambda issue: issue.kind not in FIRST_KINDS))
 
 
 def _status(grade: Grade, issues: tuple[Issue, ...]) -> Status:

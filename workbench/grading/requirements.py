@@ -10,11 +10,14 @@ from workbench.checks.canonical import canonical_text
 from workbench.checks.describe import CheckError, describe, describe_value
 from workbench.checks.equality import EqualsRule, by_json
 from workbench.checks.evaluate import EMPTY_CONTEXT, CheckContext, CheckVerdict, all_hold, evaluate
+from workbench.grading.endpoint_faults import endpoint_faults
 from workbench.grading.findings import describe_call, describe_expected, extra_call
 from workbench.grading.grade import CallPairing, Issue, Metric
 from workbench.grading.seen_run import seen_run
 from workbench.grading.step_rounds import calls_of_silent_steps
 from workbench.grading.tool_names import is_meant
+from workbench.grading.unfinished_answers import end_issues, unfinished
+from workbench.grading.unknown_tools import unknown_tools
 from workbench.grading.valid_arguments import CheckedCall, argument_issues, check_calls
 from workbench.suite.by_identity import ByIdentity
 from workbench.suite.checks import Check, Equals, Judged, asks_for_run
@@ -103,6 +106,9 @@ def issues_of_any_grader(
     if checked is None:
         checked = check_calls(trajectory)
     return (
+        *endpoint_faults(trajectory),
+        *end_issues(trajectory),
+        *unknown_tools(case, trajectory),
         *argument_issues(trajectory, checked, invalid_arguments),
         *_answer_issues(case, trajectory, context, metrics),
         *_limit_issues(case, limits, trajectory),
@@ -277,7 +283,7 @@ def _answer_verdict(key: str, check: Check, answer: str, context: CheckContext) 
 
 def _answer_issue(expected: str, trajectory: Trajectory, why: str, *, decides: bool = True) -> Issue:
     answer, finish = trajectory.final_answer, trajectory.finish
-    got = describe_value(answer) if answer else "no final answer"
+    got = describe_value(answer) if answer else unfinished(trajectory) or "no final answer"
     if not answer and finish is not None and finish.reason == "step failed":
         why = "none was requested: the chain stopped at a failed step"
     return Issue("response", why, expected=expected, got=got, decides=decides)

@@ -9,8 +9,9 @@ from typing import NamedTuple
 from workbench.checks.describe import CheckError
 from workbench.checks.evaluate import EMPTY_CONTEXT, CheckContext
 from workbench.dataclasses import dataclass
+from workbench.grading.endpoint_faults import endpoint_faults
 from workbench.grading.findings import describe_call, describe_expected
-from workbench.grading.grade import Grade, GradingError, Issue, Metric, Status, StepGrade
+from workbench.grading.grade import ENDPOINT_FAULT, FIRST_KINDS, Grade, GradingError, Issue, Metric, Status, StepGrade
 from workbench.grading.graders import GRADERS, graded_whole
 from workbench.grading.judgements import JudgementNeededError
 from workbench.grading.requirements import issues_of_any_grader, metrics_of
@@ -61,6 +62,8 @@ def graded_run(suite: Suite, case: Case, trajectory: Trajectory, *, context: Che
     if case.expects_nothing_yet:
         return GradedRun((), "not graded")
     trajectory = _without_too_much(trajectory)
+    if suite.gate.endpoint_faults == "error" and (faults := endpoint_faults(trajectory)):
+        raise GradingError(f"{ENDPOINT_FAULT}{faults[0].why}")
     settings = settings_of(suite, case)
     if context.verdicts is None:
         context = CheckContext(context.call_python, context.judge, {}, {})
@@ -116,7 +119,8 @@ class _Graded:
         if not steps:
             return grade, ()
         failed = tuple(_failed_steps(self.case, self.trajectory, steps))
-        return (grade._replace(issues=(*failed, *grade.issues), status="failed") if failed else grade), steps
+        issues = sorted((*failed, *grade.issues), key=lambda issue: issue.kind not in FIRST_KINDS)
+        return (grade._replace(issues=tuple(issues), status="failed") if failed else grade), steps
 
     def attempted_by(self, name: GraderName) -> Grade:
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from workbench.dataclasses import dataclass
-from workbench.grading.grade import RunResult, Status
+from workbench.grading.grade import ENDPOINT_FAULT, RunResult, Status
 from workbench.suite.settings import Grading
 
 _DEFAULTS = Grading()
@@ -83,3 +83,8 @@ NOT_NEEDED: Final = "not needed: "
 def is_not_needed(run: RunSummary | RunResult) -> bool:
     """Returns whether a run was planned, and not made because its outcome could decide nothing."""
     return run.status == "skipped" and (run.reason or "").startswith(NOT_NEEDED)
+
+
+def is_endpoint_fault(run: RunSummary | RunResult) -> bool:
+    """Return whether a fault of the endpoint failed a run, or ended it in an error."""
+    return run.status in ("failed", "error") and (run.reason or "").startswith(ENDPOINT_FAULT)

@@ -24,6 +24,11 @@ def is_meant(expected: ExpectedCall, tool: str) -> bool:
     return expected.is_any or same_tool(expected.tool, tool)
 
 
+def is_offered(name: str, tools: Iterable[ToolDefinition]) -> bool:
+    """Return whether a name is that of one of the tools."""
+    return any(same_tool(tool.name, name) for tool in tools)
+
+
 class ToolRegistry:
     """The tools that were offered, and what their schemas say about arguments that are left out."""
 

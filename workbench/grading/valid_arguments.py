@@ -14,6 +14,7 @@ from workbench.checks.argument_schema import ArgumentSchema, BrokenSchemaError, 
 from workbench.checks.describe import cut, describe_value
 from workbench.grading.grade import Issue
 from workbench.grading.server_refusals import refusal_of
+from workbench.grading.unfinished_answers import cut_off_where
 from workbench.suite.by_identity import ByIdentity
 from workbench.suite.tables import InvalidArguments
 from workbench.trajectory.messages import ToolDefinition
@@ -94,18 +95,21 @@ def argument_issues(
 ) -> Iterator[Issue]:
     """Yield the issues of invalid calls. Those that were not corrected decide if the suite says "fail"; one that is no
     JSON object decides whatever the suite says, because it cannot meet any expectation."""
+    cut_off = {each.number: cut_off_where(each) for each in trajectory.rounds if each.stop_reason == "truncated"}
     for index, (record, check) in enumerate(zip(trajectory.calls, checked, strict=True)):
         if record.is_broken:
-            yield _broken(record, index, decides=not check.corrected)
+            where = cut_off.get(record.round)
+            why = f"cut off {where}" if where is not None else None
+            yield _broken(record, index, why, decides=not check.corrected)
         elif check.valid is False and decides != "ignore":
             fails = decides == "fail" and not check.corrected
             yield from _violated(record, index, check, decides=fails)
 
 
-def _broken(record: CallRecord, index: int, *, decides: bool) -> Issue:
+def _broken(record: CallRecord, index: int, why: str | None, *, decides: bool) -> Issue:
     return Issue(
         "broken arguments",
-        record.call.problem or "the arguments never became complete",
+        why or record.call.problem or "the arguments never became complete",
         tool=record.tool,
         call=index,
         expected="a JSON object",

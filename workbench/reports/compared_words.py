@@ -124,6 +124,8 @@ def totals_rows(
         counts = [count(each) for each in totals]
         if any(counts) or name in ("passed", "failed"):
             yield name, [f"{number:,}" for number in counts]
+    if any(each.endpoint_faults for each in totals):
+        yield "the endpoint's failures", [f"{each.endpoint_faults:,} of {each.failed:,}" for each in totals]
     if any(each.runs_in_error and each.runs != each.cases for each in totals):
         yield "runs in error", [f"{each.runs_in_error:,} of {each.runs:,}" for each in totals]
     if any(each.repeat_rules for each in totals):

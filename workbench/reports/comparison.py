@@ -9,6 +9,7 @@ from itertools import islice, pairwise
 
 from rich.cells import cell_len
 
+from workbench.analysis.causes import BASELINE
 from workbench.analysis.side_by_side import Comparison, Pair, Row
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import Status
@@ -26,7 +27,6 @@ from workbench.reports.compared_words import (
 )
 from workbench.reports.paint import Paint
 from workbench.reports.signs import STATUS_SIGNS
-from workbench.reports.text import BASELINE
 from workbench.reports.visible import ELLIPSIS, fit, one_line, shortened
 from workbench.suite.numerals import counted
 

@@ -96,6 +96,7 @@ class ModelReport(ReportModel):
         description="the rules for the status of cases with several runs; empty without repeats"
     )
     gates: tuple[GateReport, ...] = Field(description="the gates of each suite for this model")
+    endpoint_faults: int = Field(0, description="number of failed cases of which a fault of the endpoint failed a run")
     metrics: dict[str, float] = Field(
         default_factory=dict, description="means of the named checks of answers over the graded runs that have them"
     )

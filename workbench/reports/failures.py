@@ -97,9 +97,8 @@ def failed_title(run: FailedRun, suite_names: Mapping[str, str]) -> str:
 
 
 def advice_text(group: CauseGroup) -> str:
-    """Returns all advice on a cause, in one paragraph."""
-    advice = ADVICE[group.cause]
-    return " ".join((advice.meaning, f"{group.advice[:1].upper()}{group.advice[1:]}.", *advice.more))
+    """Return the meaning of a cause and what to do about it, in one paragraph."""
+    return f"{ADVICE[group.cause].meaning} {group.advice[:1].upper()}{group.advice[1:]}."
 
 
 class SubjectReport(ReportModel):
@@ -118,7 +117,8 @@ class CauseReport(ReportModel):
     runs: tuple[int, ...] = Field(description="indices in the report's `runs`, from 0")
     main: tuple[int, ...] = Field(description="number of these of which it is the main cause")
     cases: int = Field(description="number of cases of these runs")
-    advice: str = Field(description="what to do first")
+    advice: str = Field(description="what to do, in one sentence")
+    meaning: str = Field("", description="what the cause means")
     subjects: tuple[SubjectReport, ...] = Field(description="the most frequent first")
 
 
@@ -155,6 +155,7 @@ def _cause(group: CauseNumbers) -> CauseReport:
         main=tuple(group.main_indices),
         cases=group.cases,
         advice=group.advice,
+        meaning=ADVICE[group.cause].meaning,
         subjects=tuple(
             SubjectReport(tool=subject.tool, argument=subject.argument, instead=subject.instead, count=count)
             for subject, count in group.subjects

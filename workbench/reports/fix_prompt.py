@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator, Sequence
 from shlex import quote
 
-from workbench.analysis.causes import ADVICE, first_advice
+from workbench.analysis.causes import ADVICE, advice_about
 from workbench.analysis.failures import failures_of
 from workbench.grading.grade import RunResult
 from workbench.grading.tool_names import same_tool
@@ -84,8 +84,8 @@ def _lines(case: Case, result: RunResult, suite: str) -> Iterator[str]:
     yield from (*_section("Probable causes", symptoms), "")
     for group in groups:
         # Without a name of what is concerned: a model may have made it up, and here it would be no data.
-        advice, first = ADVICE[group.cause], first_advice(group.cause, None)
-        yield f"- {group.cause}: {' '.join((advice.meaning, f'{first[:1].upper()}{first[1:]}.', *advice.more))}"
+        to_do = advice_about(group.numbers.to_do, group.cause, None)
+        yield f"- {group.cause}: {ADVICE[group.cause].meaning} {to_do[:1].upper()}{to_do[1:]}."
     yield from ("", "## What may be changed", "", _LAST, "", "To see whether it helped:", "")
     variant = variant_name_of(result.model)
     tried = f" --variant {quote(variant)}" if variant is not None else ""

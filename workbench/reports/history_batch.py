@@ -21,6 +21,7 @@ from workbench.reports.forms import LINES_MAX
 from workbench.reports.history_list import called, merge_hint, missing_text, shards_text
 from workbench.reports.paint import Paint
 from workbench.reports.signs import FORK, STATUS_SIGNS
+from workbench.reports.text import endpoint_text
 from workbench.reports.values import cost_text, milliseconds, score_text, seconds
 from workbench.reports.visible import fit, one_line, shortened
 from workbench.reports.when import epoch_ms, local_time, took_s
@@ -193,6 +194,8 @@ def _model_lines(totals: ModelTotals, some: str, paint: Paint) -> Iterator[str]:
     if runs and totals.runs_in_error:
         runs += f" ({totals.runs_in_error:,} in error)"
     yield f"  {paint(one_line(totals.model), 'strong')}: {counted(totals.cases, 'case')}{runs}{some}: {parts}"
+    if totals.endpoint_faults:
+        yield f"    {endpoint_text(totals.endpoint_faults, totals.failed)}"
     facts = []
     if totals.pass_rate is not None and totals.interval is not None:
         low, high = (decimals(100 * share, 1) for share in (totals.interval.low, totals.interval.high))

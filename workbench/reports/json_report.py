@@ -78,6 +78,7 @@ class TotalsReport(ReportModel):
     )
     runs_of_unknown_cost: int = Field(description="number of runs that are not in `cost_usd`")
     judging: JudgeUseReport
+    endpoint_faults: int = Field(0, description="number of failed runs that a fault of the endpoint failed")
 
 
 class CallReport(ReportModel):

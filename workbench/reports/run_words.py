@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from workbench.grading.grade import Grade, RunResult
+from workbench.grading.unfinished_answers import cut_off_where
 from workbench.reports.grade_text import issue_text
 from workbench.reports.values import call_text, milliseconds, result_text, shown_json
 from workbench.reports.visible import one_line
@@ -71,3 +72,7 @@ def told_steps(trajectory: Trajectory) -> Iterator[str]:
                 yield f"← {one_line(str(who))} {time}  {error}{result_text(call.result.content)}"
         if round_.text.strip():
             yield f"« {one_line(round_.text.strip())}"
+        if round_.stop_reason == "truncated":
+            yield f"▲ cut off {cut_off_where(round_)}"
+        elif round_.stop_reason == "refused":
+            yield "▲ refused"

@@ -10,6 +10,7 @@ from typing import Literal
 
 from rich.cells import cell_len
 
+from workbench.analysis.causes import BASELINE
 from workbench.analysis.quality import Quality
 from workbench.analysis.totals import Totals, that_count, totals_by_model
 from workbench.grading.grade import Grade, Issue, RunResult, disagree
@@ -30,9 +31,6 @@ from workbench.reports.visible import fit, one_line, shortened
 from workbench.suite.numerals import counted, decimals
 
 Amount = Literal["little", "normal", "much"]
-
-BASELINE = "offline"
-"""The offline model, which is marked as not a language model wherever it is named."""
 
 MODEL_WIDTH_MAX = 24
 CASE_WIDTH_MIN = 12
@@ -108,6 +106,8 @@ def totals_lines(totals: Totals, paint: Paint, title: str = "") -> Iterator[str]
     ]
     lead = f"{paint(title, 'strong')}: " if title else ""
     yield f"{lead}{counted(totals.runs, 'run')}: {', '.join(parts)}"
+    if totals.endpoint_faults:
+        yield f"  {endpoint_text(totals.endpoint_faults, totals.failed)}"
     facts = []
     if totals.mean_score is not None:
         facts.append(f"mean score {decimals(totals.mean_score, 3)}")
@@ -135,6 +135,11 @@ def totals_lines(totals: Totals, paint: Paint, title: str = "") -> Iterator[str]
     effort = [(totals.retries, "requests retried"), (totals.executions, "calls executed")]
     if parts := [f"{what}: {number:,}" for number, what in effort if number]:
         yield paint(f"  {' · '.join(parts)}", "quiet")
+
+
+def endpoint_text(faults: int, failed: int) -> str:
+    """Return `2 of 5 failures are the endpoint's`."""
+    return f"{faults:,} of {counted(failed, 'failure')} {'is' if faults == 1 else 'are'} the endpoint's"
 
 
 def run_title(result: RunResult, suite_names: Mapping[str, str]) -> str:

@@ -91,14 +91,20 @@ GatePer = Literal["model", "batch"]
 """Whose runs a gate or an aggregate covers: those of each model, or those of all models together."""
 
 
+EndpointFaults = Literal["fail", "error"]
+"""What a fault of the endpoint does to its run: fail it as a fault of the model does, or end it in an error."""
+
+
 class Gate(Frozen):
     """What the suite's runs must reach: the mean score, and the share of runs that passed or were warned. Runs of cases
-    with a tag of `quarantine` are graded, and decide nothing."""
+    with a tag of `quarantine` are graded, and decide nothing. With `endpoint_faults` "error", a run that a fault of the
+    endpoint fails is not graded."""
 
     per: GatePer = "model"
     min_score: Unit | None = None
     min_pass_rate: Unit | None = None
     quarantine: Items[str] = ()
+    endpoint_faults: EndpointFaults = "fail"
 
 
 class StatisticsTable(Frozen):

@@ -16,6 +16,9 @@ from workbench.trajectory.events import (
 )
 from workbench.trajectory.messages import JsonValue, ToolCall, Usage
 
+CUT_OFF = "an answer was cut off at the token limit: raise `max_tokens`"
+"""The notice of a run that ended with such an answer."""
+
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class CallRecord:
@@ -126,8 +129,10 @@ class Trajectory:
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """What differs from the suite (`RunStarted.notices`)."""
-        return self.start.notices if self.start is not None else ()
+        """What differs from the suite (`RunStarted.notices`), and that an answer was cut off."""
+        of_start = self.start.notices if self.start is not None else ()
+        is_cut_off = self.finish is not None and self.finish.reason == "truncated"
+        return (*of_start, CUT_OFF) if is_cut_off else of_start
 
     @property
     def server_outputs(self) -> tuple[ServerOutput, ...]:

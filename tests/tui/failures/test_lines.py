@@ -31,6 +31,7 @@ args = { city = "Oslo" }
 [[cases]]
 name = "Mail"
 user = "Mail me."
+disallowed = [{ tool = "delete" }]
 [[cases.ordered]]
 tool = "mail"
 """.lstrip()
@@ -55,12 +56,12 @@ def ended(planned: PlannedRun, *calls: tuple[str, dict[str, str]]) -> RunRecord:
 
 
 def failures_in(folder: Path) -> FailureList:
-    """Oslo failed with both models, one of them by a wrong tool; Mail was never sent, and by one not over yet."""
+    """Oslo failed with both models, one of them by a wrong tool; Mail broke a prohibition, with one not over yet."""
     runs = {(run.case.name, run.model): run for run in planned_in(folder)}
     records = [
         ended(runs["Oslo", "one"], WRONG_CITY),
         ended(runs["Oslo", "two"], WRONG_TOOL),
-        ended(runs["Mail", "one"]),
+        ended(runs["Mail", "one"], ("delete", {}), ("mail", {}), ("mail", {})),
         RunRecord(runs["Mail", "two"]),
     ]
     state = FailureList(records, {folder / "weather.toml": "Weather"})
@@ -75,12 +76,12 @@ def shown(state: FailureList, width: int = 40) -> list[str]:
 def test_causes_stand_with_their_counts_and_the_runs_below_them(tmp_path: Path) -> None:
     state = failures_in(tmp_path)
     assert shown(state) == [
-        "▾ gave up                              1",
+        "▾ forbidden call                       1",
         "    Mail  one",
         "▾ wrong tool                           1",
         "    Oslo  two",
-        "▾ missing call                         1",
-        "    Mail  one                    gave up",
+        "▾ extra call                           1",
+        "    Mail  one             forbidden call",
         "▾ wrong argument                       1",
         "    Oslo  one",
         "Expected and called  all graded runs",
@@ -92,7 +93,7 @@ def test_a_cause_folds_from_any_of_its_rows_and_the_cursor_goes_to_it(tmp_path: 
     state = failures_in(tmp_path)
     state.move_to(3)
     assert state.fold(True)
-    assert shown(state)[2:4] == ["▸ wrong tool                           1", "▾ missing call                         1"]
+    assert shown(state)[2:4] == ["▸ wrong tool                           1", "▾ extra call                           1"]
     assert state.cursor == 2
     assert not state.fold(True)
     assert state.fold(False)
@@ -125,7 +126,7 @@ def test_looking_again_resumes_where_one_was(tmp_path: Path) -> None:
     again.find_out()
     assert before.selected is not None
     again.resume(before.folded, before.selected.key)
-    assert (again.cursor, shown(again)[0]) == (2, "▸ gave up                              1")
+    assert (again.cursor, shown(again)[0]) == (2, "▸ forbidden call                       1")
 
 
 def test_beside_a_cause_stand_meaning_advice_subjects_examples_and_the_table(tmp_path: Path) -> None:
@@ -142,9 +143,9 @@ def test_beside_a_run_stand_all_its_causes(tmp_path: Path) -> None:
     state = failures_in(tmp_path)
     table = ConfusionTable(state.failures.confusion)
     said = [plain(line).strip() for line in detail_lines(state, state.rows[1], table, 0, 60)]
-    assert "gave up  the main cause" in said
-    assert "missing call" in said
-    assert "neither called nor answered" in said or "answered without calling anything" in said
+    assert "forbidden call  the main cause" in said
+    assert "extra call" in said
+    assert said[said.index("What to do") + 1].startswith("Say in the description of delete when it must not")
 
 
 def test_where_there_is_little_room_the_case_gives_way_and_the_model_stays(tmp_path: Path) -> None:

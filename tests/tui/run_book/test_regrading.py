@@ -179,6 +179,16 @@ def test_thresholds_of_the_suite_regrade_all_its_cases(bench: Bench) -> None:
     assert bench.is_current("one")
 
 
+def test_what_the_suite_says_of_endpoints_regrades_all_its_cases(bench: Bench) -> None:
+    bench.make("one", [("functions.go", {"to": "Oslo", "fast": True})])
+    assert bench.status("one") == "failed"
+    gate = 'name = "S"\ngate = { endpoint_faults = "error" }'
+    assert bench.edit('name = "S"', gate) == ["one", "two"]
+    assert (bench.status("one"), bench.status("two")) == ("error", "passed")
+    assert bench.edit(gate, 'name = "S"') == ["one", "two"]
+    assert bench.status("one") == "failed"
+
+
 def test_the_number_of_allowed_calls_is_an_expectation(bench: Bench) -> None:
     bench.edit("max_tool_calls = 9", "max_tool_calls = 0")
     result = bench.run("one").result

@@ -56,6 +56,7 @@ _TABLES: dict[Place, tuple[Field, ...]] = {
         Field("min_pass_rate", "number", limits=UNIT),
         Field("per", "choice", choices=GATE_PER),
         Field("quarantine", "names"),
+        Field("endpoint_faults", "choice", choices=("fail", "error")),
     ),
 }
 """The keys of each settings table."""

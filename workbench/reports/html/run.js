@@ -74,10 +74,13 @@ function runView(run) {
   );
 }
 
+// The issues that explain the others of their run.
+const FIRST_KINDS = new Set(["endpoint fault", "cut off", "refused"]);
+
 function decidingReason(run) {
   const [grade] = run.grades;
   if (!grade) return "";
-  const issue = grade.issues.find((each) => each.decides) ?? grade.issues[0];
+  const issue = grade.issues.find((each) => FIRST_KINDS.has(each.kind)) ?? grade.issues.find((each) => each.decides) ?? grade.issues[0];
   return issue && run.status !== "passed" ? issueText(issue) : grade.reason;
 }
 

@@ -19,6 +19,7 @@ from workbench.reports.json_report import ReportDocument
 from workbench.reports.move_kinds import moves_text
 from workbench.reports.paint import Paint
 from workbench.reports.runs_report import RunsReport
+from workbench.reports.text import endpoint_text
 from workbench.suite.disk import from_here
 from workbench.suite.numerals import counted
 
@@ -140,4 +141,5 @@ def verdict_of(report: RunsReport) -> PageVerdict:
     moved = [each.move for each in report.regraded or ()]
     again = (moves_text(moved) or "no grade differs from the recorded one") if moved else ""
     text = why or ("everything passed" if passed == totals.graded else "good enough")
-    return PageVerdict(good=good, text=text[:1].upper() + text[1:], details=(counts, *filter(None, [again])))
+    faults = endpoint_text(totals.endpoint_faults, totals.failed) if totals.endpoint_faults else ""
+    return PageVerdict(good=good, text=text[:1].upper() + text[1:], details=(counts, *filter(None, [faults, again])))

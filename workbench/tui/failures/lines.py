@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rich.cells import cell_len
 
-from workbench.analysis.causes import ADVICE, Cause, first_advice
+from workbench.analysis.causes import ADVICE
 from workbench.analysis.confusion import Confusion
 from workbench.analysis.failures import CauseGroup, FailedRun, Symptom
 from workbench.reports.failures import NO_CALL, NOT_EXPECTED, often
@@ -158,7 +158,7 @@ def _cause_lines(state: FailureList, group: CauseGroup, width: int) -> Iterator[
     yield from wrap_line((Span(f" {group.cause}", "failed"), Span(f"  {often(group.numbers)}", "muted")), width, hang=3)
     yield from paragraph(ADVICE[group.cause].meaning, width, "muted")
     yield EMPTY
-    yield from _advice(group.cause, group.advice, width)
+    yield from _advice(group.advice, width)
     if group.subjects:
         yield EMPTY
         yield heading("Tools and parameters")
@@ -188,11 +188,9 @@ def _examples(state: FailureList, group: CauseGroup) -> Iterator[tuple[str, Sequ
         yield f"{title}  {', '.join(shown)}{more}".rstrip(), symptoms
 
 
-def _advice(cause: Cause, first: str, width: int) -> Iterator[Line]:
+def _advice(text: str, width: int) -> Iterator[Line]:
     yield heading("What to do")
-    yield from _item(f"{first[:1].upper()}{first[1:]}.", "strong", width)
-    for text in ADVICE[cause].more:
-        yield from _item(text, "text", width)
+    yield from paragraph(f"{text[:1].upper()}{text[1:]}.", width)
 
 
 def _run_lines(state: FailureList, run: FailedRun, width: int) -> Iterator[Line]:
@@ -207,7 +205,7 @@ def _run_lines(state: FailureList, run: FailedRun, width: int) -> Iterator[Line]
         for symptom in run.symptoms_of(cause):
             yield from _symptom(symptom, width)
     yield EMPTY
-    yield from _advice(run.main, first_advice(run.main, run.symptoms[0].subject), width)
+    yield from _advice(run.advice, width)
 
 
 def _symptom(symptom: Symptom, width: int) -> Iterator[Line]:
@@ -239,10 +237,3 @@ def _which(state: FailureList, run: FailedRun) -> str:
     """Return the model, if there are several, and the repeat of a run."""
     model = f"  {one_line(run.result.model)}" if state.several_models else ""
     return f"{model} #{run.result.repeat + 1}" if run.result.repeat else model
-
-
-def _item(text: str, role: Role, width: int) -> Iterator[Line]:
-    first, *rest = wrap(one_line(text), max(width - 4, 10))
-    yield (Span(f" {GLYPHS.dot} ", "accent"), Span(first, role))
-    for row in rest:
-        yield (Span("   "), Span(row, role))

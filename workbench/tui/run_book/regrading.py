@@ -164,14 +164,15 @@ class Regrading:
 
 def _changed(before: Suite | None, now: Suite) -> Iterable[Case]:
     """Return the cases of a suite whose grades may have changed. An unchanged case is the same object."""
-    if before is None or (before.grading, before.limits, before.variants) != (
-        now.grading,
-        now.limits,
-        now.variants,
-    ):
+    if before is None or _by_suite(before) != _by_suite(now):
         return now.cases
     known = set(map(id, before.cases))
     return [case for case in now.cases if id(case) not in known]
+
+
+def _by_suite(suite: Suite) -> tuple[object, ...]:
+    """Return what a suite says about the grading of all its cases."""
+    return suite.grading, suite.limits, suite.variants, suite.gate.endpoint_faults
 
 
 def _pace(case: Case, trajectory: Trajectory) -> Pace:

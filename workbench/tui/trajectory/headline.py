@@ -92,7 +92,7 @@ ENDINGS: dict[FinishReason, str] = {
     "step failed": "the chain ends here: it stops at the first step that fails",
     "rounds exhausted": "no further round was allowed; calls of the last answer were graded but not run",
     "refused": "the model refused to answer",
-    "truncated": "the answer was cut off at the model's length limit",
+    "truncated": "the answer was cut off at the token limit: raise `max_tokens` of the model",
     "sent too much": "the answer was not read to its end: it is longer than any suite needs",
     "stopped": "you stopped this run; it is not graded",
     "timed out": "the run took longer than its time limit",
