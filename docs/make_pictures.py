@@ -6,6 +6,7 @@ Run it from anywhere: `python docs/make_pictures.py [FOLDER]`.
 from __future__ import annotations
 
 import asyncio
+import shutil
 import sys
 import tempfile
 from collections.abc import Awaitable, Callable
@@ -33,7 +34,7 @@ from workbench.tui.terminal.screenshot import svg_of
 Drive = Callable[[Workbench, "Pilot[int]"], Awaitable[None]]
 
 PICTURES = Path(__file__).parent / "pictures"
-ORDERS = Path(__file__).parent / "orders.toml"
+ORDERS = Path(__file__).parent / "orders.txt"
 LONGEST_WAIT_S = 60.0
 
 
@@ -278,9 +279,12 @@ async def draw(picture: Picture, suites: Path) -> str:
         def open_runtime(listener: BatchListener) -> Runtime:
             return Runtime(listener, program, asks=True, history=history)
 
+        opened = suites
+        if picture.suite is not None:  # a name that no search for suites finds
+            opened = Path(shutil.copy(picture.suite, Path(state) / f"{picture.suite.stem}.toml"))
         terminal = terminal_environment({"COLORTERM": "truecolor", "EDITOR": "vi"})
         app = Workbench(
-            [picture.suite or suites],
+            [opened],
             open_runtime=open_runtime,
             program=program,
             terminal=terminal,

@@ -42,10 +42,10 @@ def test_every_page_is_in_the_navigation_of_the_site() -> None:
     assert sorted(listed) == sorted(page.relative_to(ROOT / "docs").as_posix() for page in PAGES[1:])
 
 
-def test_every_page_is_reached_from_the_readme() -> None:
-    named = set(links_of(ROOT / "README.md"))
-    unnamed = [page.name for page in (ROOT / "docs").glob("*.md") if f"docs/{page.name}" not in named]
-    assert unnamed == []
+def test_every_page_is_reached_from_the_front_page_and_that_from_the_readme() -> None:
+    assert "docs/index.md" in links_of(ROOT / "README.md")
+    named = {"index.md", *links_of(ROOT / "docs" / "index.md")}
+    assert [page.name for page in (ROOT / "docs").glob("*.md") if page.name not in named] == []
 
 
 def test_every_picture_is_drawn_and_shown() -> None:

@@ -33,6 +33,16 @@ def test_files_that_come_go_and_change_are_seen(tmp_path: Path) -> None:
     assert watch.look([tmp_path / "gone", two]) == {}
 
 
+def test_installed_packages_are_not_watched_unless_they_are_named(tmp_path: Path) -> None:
+    for name in ("venv/lib", "web/node_modules", "site-packages"):
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "x.toml").touch()
+    (tmp_path / "venv" / "pyvenv.cfg").touch()
+    watch = FolderWatch()
+    assert watch.look([tmp_path]) == {}
+    assert watch.look([tmp_path / "site-packages"]).keys() == {tmp_path / "site-packages" / "x.toml"}
+
+
 def test_a_folder_is_listed_again_only_after_a_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "one.toml").touch()
     os.utime(tmp_path, (1, 1))

@@ -157,10 +157,10 @@ def test_graded_checks_hold_or_do_not() -> None:
     assert (verdict.holds, verdict.score, verdict.weight) == (False, 0.0, 1.0)
 
 
-def test_arguments_that_are_no_object_count_as_none() -> None:
+@pytest.mark.parametrize("args", [None, {}, {"n": 1}])
+def test_arguments_that_are_no_object_meet_no_expectation(args: dict[str, object] | None) -> None:
     broken = ToolCall("c", "a", raw="[1]", problem="not an object")
-    assert grade(case_of(ordered=[call("a", {})]), broken).score == 1
-    assert grade(case_of(ordered=[call("a", {"n": 1})]), broken).score == 0
+    assert grade(case_of(ordered=[call("a", args)]), broken).score == 0
 
 
 def test_the_steps_of_a_chain_are_an_ordered_list() -> None:

@@ -132,6 +132,18 @@ def test_each_case_with_each_model_is_a_test(project: Path, workers: tuple[str, 
     assert [run["status"] for run in json.loads((project / "report.json").read_text())["runs"]] == ["failed", "passed"]
 
 
+def test_suites_of_installed_packages_are_collected_only_by_name(project: Path) -> None:
+    installed = project / "lib" / "site-packages" / "p"
+    installed.mkdir(parents=True)
+    (project / "clock.toml").rename(installed / "clock.toml")
+    asked = ("--workbench", "--workbench-model", "offline", "--collect-only")
+    whole = session(project, *asked)
+    assert "small-talk" not in whole.output, whole.output
+    assert f"installed packages not collected: {Path('lib', 'site-packages')}" in whole.output
+    for named in ("lib/site-packages", "lib/site-packages/p/clock.toml"):
+        assert "small-talk" in session(project, *asked, named).output
+
+
 def test_tests_are_selected_by_id_tag_and_last_failure(project: Path) -> None:
     asked = ("--workbench", "--workbench-model", "offline", "-q")
     one = session(project, *asked, "clock.toml::small-talk[offline]")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.suite.project import find_suites
+from workbench.suite.project import Search, find_suites
 
 SUITE = 'format = 1\nname = "x"\n'
 
@@ -30,6 +30,41 @@ def test_a_folder_is_read_recursively_and_sorted_without_hidden_folders(tmp_path
 def test_a_hidden_folder_is_read_when_it_is_named(tmp_path: Path) -> None:
     placed(tmp_path, {".suites/x.toml": SUITE})
     assert names(tmp_path / ".suites") == ["x.toml"]
+
+
+INSTALLED = ("venv/pyvenv.cfg", "venv/share/x.toml", "web/node_modules/p/x.toml", "lib/site-packages/p/x.toml")
+
+
+def test_suites_of_installed_packages_are_skipped_and_their_folders_counted(tmp_path: Path) -> None:
+    placed(tmp_path, dict.fromkeys(("a.toml", *INSTALLED), SUITE))
+    search = Search()
+    assert find_suites([tmp_path], search) == (tmp_path / "a.toml",)
+    assert {str(path.relative_to(tmp_path)) for path in search.skipped} == {
+        "venv",
+        "web/node_modules",
+        "lib/site-packages",
+    }
+    assert search.found == 1 and search.progress_message is None
+    assert search.skipped_message is not None and search.skipped_message.startswith("3 folders of installed packages")
+
+
+@pytest.mark.parametrize("folder", ["venv", "web/node_modules", "lib/site-packages", "lib/site-packages/p"])
+def test_installed_packages_are_searched_when_they_are_named(tmp_path: Path, folder: str) -> None:
+    placed(tmp_path, dict.fromkeys(INSTALLED, SUITE))
+    search = Search()
+    assert [path.name for path in find_suites([tmp_path / folder], search)] == ["x.toml"]
+    assert search.skipped_message is None
+
+
+def test_a_stopped_search_has_what_it_found_until_then(tmp_path: Path) -> None:
+    placed(tmp_path, dict.fromkeys(("a.toml", "b/b.toml", "b/c/c.toml"), SUITE))
+    search = Search()
+    below = search.files_below(tmp_path, (".toml",))
+    assert next(below) == tmp_path / "a.toml"
+    assert search.progress_message == f"0 suites found, searching {tmp_path}"
+    search.stop()
+    assert list(below) == [] and search.progress_message is None
+    assert find_suites([tmp_path], search) == ()
 
 
 @pytest.mark.parametrize(

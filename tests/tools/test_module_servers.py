@@ -116,7 +116,7 @@ async def test_a_low_level_server_is_listed_to_its_last_page_and_its_results_are
     assert [tool.name for tool in server.tools] == [f"tool_{number}" for number in range(60)]
     assert await server.call("tool_0", {}) == ToolAnswer('{"count":7}')
     assert (await server.call("tool_1", {})).content.startswith("Invalid structured content")
-    assert await server.call("tool_2", {}) == ToolAnswer("tool_2 is out of stock", is_error=True)
+    assert await server.call("tool_2", {}) == ToolAnswer("tool_2 is out of stock", is_error=True, code=-32000)
 
 
 async def test_a_fastmcp_is_listed_and_called_within_its_lifespan(pool: ServerPool, folder: Path) -> None:

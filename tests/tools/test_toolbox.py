@@ -179,7 +179,25 @@ async def test_a_call_to_a_tool_that_is_not_on_offer_is_a_tool_error_whatever_is
     suite = a_suite(tools=[{"name": "lock"}, {"name": "unlock"}], mocks=[{"tool": "unlock", "result": "open"}])
     planned = await (await open_(pool, suite, a_case(offer=["lock"]))).plan(a_call("unlock"))
     assert planned.source == "default"
-    assert await planned.run() == ToolAnswer("There is no tool named unlock.", is_error=True)
+    assert await planned.run() == ToolAnswer("There is no tool named unlock. The tools are: lock.", is_error=True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "refused"),
+    [
+        ({"n": 1}, None),
+        ({}, "Input validation error: args.n: 'n' is a required property"),
+        ({"n": "x", "m": 2}, "Input validation error: args.m: 'm' is not a property of the schema; "),
+    ],
+)
+async def test_the_default_answer_refuses_invalid_arguments_as_a_server_would(
+    pool: ServerPool, arguments: dict[str, JsonValue], refused: str | None
+) -> None:
+    schema = {"required": ["n"], "properties": {"n": {"type": "integer"}}, "additionalProperties": False}
+    suite = a_suite(tools=[{"name": "count", "parameters": schema}])
+    answer = await (await (await open_(pool, suite)).plan(a_call("count", **arguments))).run()
+    assert answer.is_error is (refused is not None)
+    assert refused is None or answer.content.startswith(refused)
 
 
 @pytest.mark.parametrize("step_mock", [None, "locked"], ids=["mock", "mock of the step"])

@@ -71,7 +71,7 @@ async def test_a_listing_is_read_to_its_last_page_and_results_are_checked(
     assert [tool.name for tool in server.tools] == [f"tool_{number}" for number in range(60)]
     assert await server.call("tool_0", {}) == ToolAnswer('{"count":7}')
     assert (await server.call("tool_1", {})).content.startswith("Invalid structured content")
-    assert await server.call("tool_2", {}) == ToolAnswer("tool_2 is out of stock", is_error=True)
+    assert await server.call("tool_2", {}) == ToolAnswer("tool_2 is out of stock", is_error=True, code=-32000)
 
 
 @pytest.mark.parametrize("speaks", ["http", "sse"])
@@ -375,7 +375,7 @@ async def test_an_error_of_the_protocol_is_for_the_model_to_see(pool: ServerPool
 
     with RawServer(Scripted(refuse)) as raw:
         server = await start(pool, Server.model_validate({"name": "hosted", "url": f"{raw.url}/mcp", **TOKEN}))
-        assert await server.call("talk", {}) == ToolAnswer(f"no {PLANTED} today", is_error=True)
+        assert await server.call("talk", {}) == ToolAnswer(f"no {PLANTED} today", is_error=True, code=-32602)
 
 
 async def test_a_connection_that_breaks_takes_the_server_down(pool: ServerPool) -> None:

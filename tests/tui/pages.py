@@ -59,13 +59,19 @@ def pressed(box: str) -> list[str]:
 
 
 def clone_in(folder: Path) -> Path:
-    """A clone of the repository as it is after the installation."""
-    shutil.copytree(bundled("sample_suites"), folder / "sample_suites")
+    """A clone of the repository as it is after the installation, without files that are neither samples nor TOML."""
+    shutil.copytree(ROOT, folder, ignore=_all_but_toml, dirs_exist_ok=True)
+    shutil.copytree(bundled("sample_suites"), folder / "sample_suites", dirs_exist_ok=True)
     program = folder / ".venv" / "bin" / "workbench"
     program.parent.mkdir(parents=True)
     program.write_text(f'#!/bin/sh\nexec {sys.executable} -m workbench "$@"\n')
     program.chmod(0o755)
     return folder
+
+
+def _all_but_toml(folder: str, names: list[str]) -> list[str]:
+    whole = [name for name in names if name.endswith(".toml") or Path(folder, name).is_dir()]
+    return [name for name in names if name not in whole or name.startswith((".", "__"))]
 
 
 def shell_in(clone: Path, *, columns: int = 80, rows: int = 24) -> Terminal:

@@ -15,7 +15,7 @@ from workbench.suite.disk import absolute
 from workbench.suite.loading import SuiteFile, load_suite
 from workbench.suite.model import Case, Suite
 from workbench.suite.problems import Problem, did_you_mean
-from workbench.suite.project import find_suites
+from workbench.suite.project import find_suites, is_installed
 from workbench.suite.project import is_suite as is_suite_file
 from workbench.suite.settings import settings_of
 
@@ -158,6 +158,11 @@ def loaded(suites: SuitePath | LoadedSuite | Iterable[SuitePath | LoadedSuite]) 
     if not files:
         raise UsageError("there is no suite to evaluate: give a path, a loaded suite, or several of them")
     return tuple(map(_sound, files.values()))
+
+
+def holds_packages(folder: Path) -> bool:
+    """Return whether a folder holds installed packages, whose suites are not the user's."""
+    return is_installed(folder.name, {entry.name for entry in folder.iterdir()})
 
 
 def _read(path: SuitePath) -> Iterator[SuiteFile]:

@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
+from workbench.suite.project import is_installed
+
 Stamp: TypeAlias = tuple[int, int, int]
 """The size, modification time (ns) and number of a file or folder, which show quickly that it changed."""
 
@@ -22,28 +24,35 @@ class _Folder(NamedTuple):
 
 
 class FolderWatch:
-    """The TOML files below some folders, without hidden folders and links to folders. A folder is listed again only
-    when its modification time changed."""
+    """The TOML files below some folders, found as `suite.project.Search` does. A folder is listed again only when its
+    modification time changed."""
 
     def __init__(self) -> None:
         self._known: dict[Path, _Folder] = {}
+        self._is_stopped = False
+
+    def stop(self) -> None:
+        """Look no further: the app ends."""
+        self._is_stopped = True
 
     def look(self, roots: Sequence[Path]) -> dict[Path, Stamp]:
         """Return the TOML files that there are now."""
         found: dict[Path, _Folder] = {}
         for root in roots:
-            self._list(root, found)
+            self._list(root, found, is_root=True)
         self._known = found
         files = (file for folder in found.values() for file in folder.files)
         return {file: stamp for file in files if (stamp := stamp_of(file)) is not None}
 
-    def _list(self, path: Path, found: dict[Path, _Folder]) -> None:
+    def _list(self, path: Path, found: dict[Path, _Folder], *, is_root: bool = False) -> None:
         stamp = stamp_of(path)
-        if stamp is None or path in found:
+        if stamp is None or path in found or self._is_stopped:
             return
         known = self._known.get(path)
         if known is None or known.stamp != stamp or time.time_ns() - stamp[1] < _SURE_AFTER_NS:
             entries = tuple(_entries(path))
+            if not is_root and is_installed(path.name, {entry.name for entry in entries}):
+                entries = ()
             known = _Folder(
                 stamp,
                 tuple(Path(entry) for entry in entries if not entry.name.startswith(".") and _is_folder(entry)),

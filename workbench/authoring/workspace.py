@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import hashlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from workbench.batches.plan import PlannedRun
@@ -20,7 +20,7 @@ from workbench.providers.built_in import OFFLINE
 from workbench.suite.disk import shown_name
 from workbench.suite.loading import SuiteFile, load_suite
 from workbench.suite.problems import Problem
-from workbench.suite.project import find_suites
+from workbench.suite.project import Search, find_suites
 from workbench.suite.settings import models_named_by
 from workbench.trajectory.recording import SUFFIX, Recording, RecordingError, read_recording
 
@@ -67,15 +67,19 @@ class Workspace:
         return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more" if names else ""
 
 
-def open_workspace(paths: Sequence[Path], models: ModelBook) -> Workspace:
+def open_workspace(paths: Sequence[Path], models: ModelBook, search: Search | None = None) -> Workspace:
     """Find and read suites: in the given paths, otherwise in the current folder, otherwise the bundled samples. A given
-    folder without suites opens with its recordings. `models` decides which recorded models are known."""
-    if paths:
-        return _read(tuple(paths), False, models)
-    here = Path()
-    if find_suites([here]):
-        return _read((here,), False, models)
-    return _read((bundled("sample_suites"),), True, models)
+    folder without suites opens with its recordings. `models` decides which recorded models are known.
+
+    A `search` that was stopped opens what it found, and the samples if that is nothing. The folders are then no roots:
+    nothing looks through them again.
+    """
+    search = search or Search()
+    roots = tuple(paths) or (Path(),)
+    found = _found_at(roots, search) if paths else find_suites(roots, search)
+    if not found and (search.is_stopped or not paths):
+        return read_again(Workspace((bundled("sample_suites"),), (), True), models)
+    return _read(found if search.is_stopped else roots, found, False, models)
 
 
 def to_begin(paths: Sequence[Path]) -> tuple[Path, ...]:
@@ -86,9 +90,10 @@ def to_begin(paths: Sequence[Path]) -> tuple[Path, ...]:
     )
 
 
-def read_again(workspace: Workspace, models: ModelBook) -> Workspace:
+def read_again(workspace: Workspace, models: ModelBook, search: Search | None = None) -> Workspace:
     """Find and read everything again."""
-    return _read(workspace.roots, workspace.samples, models)
+    found = _found_at(workspace.roots, search or Search())
+    return _read(workspace.roots, found, workspace.samples, models)
 
 
 def is_stale(file: SuiteFile) -> bool:
@@ -129,11 +134,20 @@ def _is_gone(path: Path) -> bool:
     return False
 
 
-def _read(roots: tuple[Path, ...], samples: bool, models: ModelBook) -> Workspace:
+def _found_at(roots: Sequence[Path], search: Search) -> tuple[Path, ...]:
+    """Return the suites at each root, or its recordings if it has none."""
+    found = (path for root in roots for path in (find_suites([root], search) or _recordings_below(root, search)))
+    return find_suites(found)
+
+
+def _recordings_below(folder: Path, search: Search) -> list[Path]:
+    return sorted(search.files_below(folder, (SUFFIX, SUFFIX + UNFINISHED)))
+
+
+def _read(roots: tuple[Path, ...], found: Sequence[Path], samples: bool, models: ModelBook) -> Workspace:
     files: list[SuiteFile] = []
     recorded: list[RecordedRun] = []
-    found = (path for root in roots for path in (find_suites([root]) or sorted(_recordings_below(root))))
-    for path in find_suites(found):
+    for path in found:
         file, run = _opened(path, models) if is_recording(path) else (load_suite(path), None)
         files.append(file)
         recorded += [run] if run is not None else []
@@ -143,12 +157,6 @@ def _read(roots: tuple[Path, ...], samples: bool, models: ModelBook) -> Workspac
             # Otherwise the garbage collector would scan all of it again and again while somebody types.
             gc.freeze()
     return Workspace(roots, tuple(files), samples, tuple(recorded))
-
-
-def _recordings_below(folder: Path) -> Iterator[Path]:
-    for parent, folders, files in os.walk(folder):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        yield from (Path(parent, name) for name in files if name.endswith((SUFFIX, SUFFIX + UNFINISHED)))
 
 
 def is_recording(path: Path) -> bool:

@@ -250,7 +250,7 @@ class RunGrading:
             return result_of(planned, "error", trajectory, error=graded)
         error = WHY_NOT_GRADED if graded.status == "not graded" else None
         result = result_of(planned, graded.status, trajectory, graded.grades, error=error, steps=graded.steps)
-        return replace(result, metrics=graded.metrics) if graded.metrics else result
+        return replace(result, metrics=graded.metrics, valid_arguments=graded.valid_arguments)
 
     async def attempted(self, grade: Callable[[CheckContext], _Graded], trajectory: Trajectory) -> _Graded | str:
         """Return what `grade` returns, or the reason why the run cannot be graded."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.cli.model_options import add_judge_option, add_model_options, model_options
-from workbench.cli.parser import Parser, add_history_options, history_of
+from workbench.cli.parser import Parser, add_history_options, add_samples_option, history_of, paths_of
 from workbench.dataclasses import dataclass
 from workbench.evaluation.exit_codes import USAGE
 from workbench.version import __version__
@@ -45,6 +45,7 @@ def parser_of_app(purposes: Mapping[str, str]) -> Parser:
 def add_app_options(parser: argparse.ArgumentParser) -> None:
     """On what the app opens, and how."""
     parser.add_argument("paths", nargs="*", metavar="PATH", help="suite files, folders that hold them, recordings")
+    add_samples_option(parser)
     add_model_options(parser)
     add_judge_option(parser, "model that judges where a check names none")
     parser.add_argument("--record", type=Path, metavar="DIR", help="record every run into a file of its own")
@@ -86,7 +87,7 @@ class AppOptions:
 def app_options(arguments: argparse.Namespace) -> AppOptions:
     """The app's part of the arguments of a command that may open it."""
     return AppOptions(
-        paths=tuple(arguments.paths),
+        paths=paths_of(arguments),
         models=tuple(arguments.model),
         history=history_of(arguments, arguments.paths),
         record=arguments.record,

@@ -15,6 +15,7 @@ from workbench.batches.recordings import Recordings, recording_lines
 from workbench.cli.door import warn
 from workbench.cli.live import Live, Watcher, run_live
 from workbench.cli.report_output import Output, can_record_in, report_width
+from workbench.cli.searching import shown_search
 from workbench.cli.step_printer import Show
 from workbench.cli.trust import approved
 from workbench.config.history_file import history_option
@@ -60,7 +61,8 @@ class BaselineOptions:
 def planned(options: RunOptions, program: Program, *, quiet: bool) -> Plan | None:
     """The plan of some options, all notices shown; `None` when there is none."""
     try:
-        made = plan(options, program)
+        with shown_search(quiet=quiet) as search:
+            made = plan(options, program, search)
     except PlanError as error:
         show_notices(error.notices, program, quiet=quiet)
         return None

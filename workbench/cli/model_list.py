@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from workbench.cli.door import ask, know_suites, warn, write, write_json
+from workbench.cli.searching import shown_search
 from workbench.config.program import Program
 from workbench.dataclasses import dataclass
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, OK, USAGE
@@ -53,7 +54,11 @@ def list_models(options: ModelList, program: Program) -> int:
         there = f"there is no {', '.join(map(str, missing))}: to list a model give --model NAME"
         warn(there if missing else "an empty path is not allowed: write '.'")
         return USAGE
-    found = chosen_models(options.model, paths, program) if options.model else named_models(paths, program)
+    with shown_search() as search:
+        if options.model:
+            found = chosen_models(options.model, paths, program, search)
+        else:
+            found = named_models(paths, program, search)
     know_suites(program, found.files)
     for problem in found.problems:
         warn(problem, program.secrets)

@@ -139,6 +139,20 @@ def add_summary_option(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_samples_option(parser: argparse.ArgumentParser) -> None:
+    """Let the samples be named without their place."""
+    parser.add_argument("--samples", action="store_true", help="the sample suites that are installed with Workbench")
+
+
+def paths_of(arguments: argparse.Namespace) -> tuple[str, ...]:
+    """Return the paths that arguments name, and the samples if they are wanted."""
+    if not arguments.samples:
+        return tuple(arguments.paths)
+    from workbench.config.resources import bundled  # on use: --help answers at once
+
+    return (*arguments.paths, str(bundled("sample_suites")))
+
+
 def add_history_options(parser: argparse.ArgumentParser, *, may_be_none: bool = True) -> None:
     """Which file the history is; without `may_be_none`, for reading one."""
     purpose = "store batches in" if may_be_none else "use"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.cli.model_options import add_judge_option, add_model_options, params_of, says_for_which_model
-from workbench.cli.parser import add_history_options, history_of
+from workbench.cli.parser import add_history_options, add_samples_option, history_of, paths_of
 from workbench.config.models import DEFAULT_CONCURRENCY
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def add_paths(parser: argparse.ArgumentParser, *, resumes: bool = True) -> None:
     """Which suites are meant; with `resumes`, the command can go on with a batch instead."""
     no_path = "; none is needed with --resume" if resumes else ""
     parser.add_argument("paths", nargs="*", metavar="PATH", help=f"suite files, or folders that hold them{no_path}")
-    parser.add_argument("--samples", action="store_true", help="the sample suites that are installed with Workbench")
+    add_samples_option(parser)
 
 
 _REPEATS = "run every case this many times, overriding the suites"
@@ -238,7 +238,6 @@ def run_options(arguments: argparse.Namespace, *, compares: bool, command: str |
     together, which has then been reported."""
     from workbench.cli.door import warn
     from workbench.config.models import ConfigError
-    from workbench.config.resources import bundled
     from workbench.evaluation.options import OptionsError, Resume, RunOptions
     from workbench.suite.variants import Variants
 
@@ -251,7 +250,7 @@ def run_options(arguments: argparse.Namespace, *, compares: bool, command: str |
     of_shards = next(
         (f"--{name.replace('_', '-')}" for name in ("shard_by", "plan") if getattr(arguments, name, None)), ""
     )
-    paths = (*arguments.paths, *([str(bundled("sample_suites"))] if arguments.samples else []))
+    paths = paths_of(arguments)
     if not paths and resume is None:
         ways = "--samples, or --resume to go on with a batch" if resumes else "or --samples"
         problems = (f"say what to {what}: workbench {command or what} PATH …, {ways}",)

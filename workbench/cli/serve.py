@@ -15,11 +15,13 @@ from urllib.parse import SplitResult, urlsplit
 from workbench.cli.app import add_app_options
 from workbench.cli.app import execute as open_app
 from workbench.cli.model_options import model_options
-from workbench.cli.parser import history_to_read, natural, number_from
+from workbench.cli.parser import history_to_read, natural, number_from, paths_of
 from workbench.evaluation.exit_codes import OK, USAGE
 
 if TYPE_CHECKING:
     from workbench.config.model_book import ModelOptions
+    from workbench.config.program import Program
+    from workbench.suite.loading import SuiteFile
     from workbench.web.server import Settings
 
 PORT = 8765
@@ -131,7 +133,7 @@ def _may_be_shown(arguments: argparse.Namespace, models: ModelOptions) -> bool:
     """Whether there is the batch that is asked for, and no secret in what visitors read who only look; if not, that has
     been reported. The app of such a visitor knows no secret, so it could not take one out."""
     from workbench.attaching.records import AttachError
-    from workbench.authoring.workspace import is_recording, open_workspace
+    from workbench.authoring.workspace import is_recording
     from workbench.batches.known_secrets import learn_secrets, written_out
     from workbench.cli.attaching import batch_and_suites
     from workbench.cli.door import warn
@@ -142,12 +144,12 @@ def _may_be_shown(arguments: argparse.Namespace, models: ModelOptions) -> bool:
     from workbench.suite.numerals import counted
 
     program = program_in(user_folders(), os.environ, models)
-    paths: Sequence[Path] = [Path(path) for path in arguments.paths]
+    paths: Sequence[Path] = [Path(path) for path in paths_of(arguments)]
     try:
         if arguments.attach is not None:
             history = history_to_read(arguments, arguments.paths)
             paths = batch_and_suites(arguments.attach, history, program)[1]
-        files = open_workspace(paths, program.models).files if arguments.read_only else ()
+        files = _opened_by_visitors(paths, program) if arguments.read_only else ()
         for file in files:
             learn_secrets(program, file.path.parent, file.suite)
     except (AttachError, HistoryError, ConfigError) as error:
@@ -165,6 +167,14 @@ def _may_be_shown(arguments: argparse.Namespace, models: ModelOptions) -> bool:
         more = f" ({len(found) - MOST_SAID} more are not listed)" if len(found) > MOST_SAID else ""
         warn(f"visitors would read secrets in {counted(len(found), 'place')}: nothing is served{more}", program.secrets)
     return not found
+
+
+def _opened_by_visitors(paths: Sequence[Path], program: Program) -> tuple[SuiteFile, ...]:
+    from workbench.authoring.workspace import open_workspace
+    from workbench.cli.searching import shown_search
+
+    with shown_search() as search:
+        return open_workspace(paths, program.models, search).files
 
 
 def _obstacle(arguments: argparse.Namespace) -> str | None:

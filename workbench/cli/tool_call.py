@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TextIO
 
+from workbench.checks.argument_schema import BrokenSchemaError, argument_problems
 from workbench.cli.door import redacted, warn, write, write_json
 from workbench.config.program import Program
 from workbench.dataclasses import dataclass
@@ -20,7 +21,6 @@ from workbench.reports.values import progress_text
 from workbench.reports.visible import visible
 from workbench.suite.loading import SuiteFile
 from workbench.tools.answer import OnProgress, ServerError, ToolsError
-from workbench.tools.argument_check import BrokenSchemaError, argument_problems
 from workbench.tools.by_hand import CALL_ID, execute_by_hand
 from workbench.tools.pool import ServerPool
 from workbench.trajectory.events import ExecutionProgress, ServerOutput

@@ -21,6 +21,7 @@ from workbench.cli.door import (
     write_redacted,
 )
 from workbench.cli.report_output import Output, annotate, report_width
+from workbench.cli.searching import shown_search
 from workbench.cli.tool_call import ByHand, call_by_hand, parsed_arguments
 from workbench.cli.trust import approved
 from workbench.config.program import Program
@@ -175,7 +176,8 @@ def _by_hand(options: ToolOptions) -> ByHand | None:
 
 def _suites(options: ToolOptions) -> list[SuiteFile]:
     """The suites that are meant, whole ones; raises NoSuitesError or RefusedError."""
-    files = load_suites(options.paths)
+    with shown_search(quiet=options.output.quiet) as search:
+        files = load_suites(options.paths, search)
     warn_of_problems(problem for file in files for problem in file.errors)
     if any(file.suite is None for file in files):
         raise RefusedError("nothing was started: correct these suites first")

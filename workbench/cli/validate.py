@@ -40,6 +40,7 @@ def execute(arguments: argparse.Namespace) -> int:
     # Imported here, so that `--help` answers at once.
     from workbench.cli.door import begin_program, know_suites, lines_redacted, warn, warn_of_problems
     from workbench.cli.report_output import annotate, output_of
+    from workbench.cli.searching import shown_search
     from workbench.evaluation.suites import NoSuitesError, load_suites
     from workbench.reports.forms import pieces_of
     from workbench.suite.numerals import counted
@@ -48,10 +49,12 @@ def execute(arguments: argparse.Namespace) -> int:
     if output is None or not output.can_write():
         return USAGE
     try:
-        files = _with_listed_names(load_suites(arguments.paths))
+        with shown_search() as search:
+            loaded = load_suites(arguments.paths, search)
     except NoSuitesError as error:
         warn(str(error))
         return USAGE
+    files = _with_listed_names(loaded)
     program = begin_program()
     know_suites(program, files)
     warn_of_problems(problem for file in files for problem in file.problems)

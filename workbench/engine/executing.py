@@ -67,7 +67,7 @@ class Executor:
             began = self._recorder.clock()
             answer = await planned.run()
             latency_ms = self._recorder.ms_since(began)
-        result = ResultReceived(call.id, answer.content, answer.is_error, planned.source, latency_ms)
+        result = ResultReceived(call.id, answer.content, answer.is_error, planned.source, latency_ms, answer.code)
         self._recorder.emit(result)
         return result
 

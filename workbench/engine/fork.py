@@ -224,7 +224,7 @@ def _result(record: CallRecord, result: ResultReceived) -> Iterator[EventPayload
     """Returns the result of a call. A result that a person gave in place of the tool stays marked as such."""
     first = record.unedited or result
     source = first.source if first.source in ("edited", "skipped") else "replayed"
-    yield ResultReceived(record.call.id, first.content, first.is_error, source, first.latency_ms)
+    yield ResultReceived(record.call.id, first.content, first.is_error, source, first.latency_ms, first.code)
     if record.unedited is not None:
         yield _edit_of(first, EditResult(result.content, result.is_error))
 

@@ -16,7 +16,7 @@ from workbench.providers.built_in import is_built_in
 from workbench.providers.http.check import CheckResult
 from workbench.providers.http.endpoints import Endpoints
 from workbench.suite.loading import SuiteFile, load_suite
-from workbench.suite.project import find_suites
+from workbench.suite.project import Search, find_suites
 from workbench.suite.settings import judged_checks, models_named_by
 from workbench.suite.trust import ModelNeed
 from workbench.trajectory.typed_json import json_text
@@ -94,9 +94,9 @@ class FoundModels:
     problems: dict[str, None] = field(default_factory=dict)
 
 
-def chosen_models(names: Sequence[str], paths: Sequence[Path], program: Program) -> FoundModels:
+def chosen_models(names: Sequence[str], paths: Sequence[Path], program: Program, search: Search) -> FoundModels:
     """The models of `--model`, as they are reached from each of the paths."""
-    found = FoundModels(files=[load_suite(path) for path in find_suites(paths)])
+    found = FoundModels(files=[load_suite(path) for path in find_suites(paths, search)])
     for folder in dict.fromkeys((path if path.is_dir() else path.parent).absolute() for path in paths):
         for name in names:
             if is_built_in(name):
@@ -108,9 +108,9 @@ def chosen_models(names: Sequence[str], paths: Sequence[Path], program: Program)
     return found
 
 
-def named_models(paths: Sequence[Path], program: Program) -> FoundModels:
+def named_models(paths: Sequence[Path], program: Program, search: Search) -> FoundModels:
     """The models that settings and suites at the paths name, and those that judge."""
-    found = FoundModels(files=[load_suite(path) for path in find_suites(paths)])
+    found = FoundModels(files=[load_suite(path) for path in find_suites(paths, search)])
     folders = [path if path.is_dir() else path.parent for path in (*paths, *(file.path for file in found.files))]
     for folder in dict.fromkeys(map(Path.absolute, folders)):
         try:

@@ -17,12 +17,14 @@ from workbench.history.records import HistoryError
 from workbench.providers.built_in import is_built_in
 from workbench.suite.added_variants import AddedVariantError, with_variants
 from workbench.suite.loading import SuiteFile
+from workbench.suite.project import Search
 
 KNOWN_SHOWN_MAX = 20
 
 
-def plan(options: RunOptions, program: Program) -> Plan:
+def plan(options: RunOptions, program: Program, search: Search | None = None) -> Plan:
     """Plan what the options ask for: load the suites, choose cases, resolve models. Nothing is started or imported.
+    `search` is the one for suites.
 
     Raises PlanError when that is impossible.
     """
@@ -30,9 +32,9 @@ def plan(options: RunOptions, program: Program) -> Plan:
         # On use: a run that resumes nothing needs no history.
         from workbench.evaluation.resume import plan_resumption
 
-        return plan_resumption(options, program)
+        return plan_resumption(options, program, search)
     try:
-        files = load_suites(options.suites)
+        files = load_suites(options.suites, search)
     except NoSuitesError as error:
         raise PlanError(Notice(str(error))) from error
     problems = [

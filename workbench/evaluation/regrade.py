@@ -148,7 +148,7 @@ def graded_anew(result: RunResult, planned: PlannedRun, context: CheckContext) -
 
 
 def _not_graded(result: RunResult, error: str) -> RunResult:
-    return replace(result, status="error", grades=(), steps=(), metrics=(), error=error)
+    return replace(result, status="error", grades=(), steps=(), metrics=(), valid_arguments=(), error=error)
 
 
 @dataclass(frozen=True, kw_only=True)

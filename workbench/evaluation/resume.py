@@ -32,7 +32,7 @@ from workbench.reports.history_list import called
 from workbench.reports.when import ago, local_time
 from workbench.suite.loading import SuiteFile, parse_suite
 from workbench.suite.model import Case, Gate
-from workbench.suite.project import find_suites
+from workbench.suite.project import Search, find_suites
 from workbench.suite.variants import model_of
 from workbench.trajectory.recording import RecordingError
 
@@ -47,7 +47,7 @@ class CompleteBatch:
     notices: tuple[Notice, ...] = ()
 
 
-def plan_resumption(options: RunOptions, program: Program) -> Plan:
+def plan_resumption(options: RunOptions, program: Program, search: Search | None = None) -> Plan:
     """Plan the runs that the batch of `options.resume` lacks, and claim the batch. Without `compares`, the runs that
     are over are read too, as far as they are not damaged, for a report on all of them.
 
@@ -58,15 +58,15 @@ def plan_resumption(options: RunOptions, program: Program) -> Plan:
     if file is None:
         raise PlanError(Notice("there is no history to go on with: a batch that goes on is recorded in its own"))
     try:
-        return _planned(options, resume, file, program)
+        return _planned(options, resume, file, program, search)
     except (HistoryError, NoSuitesError, RecordingError) as error:
         raise PlanError(Notice(f"nothing was run: {error}")) from error
 
 
-def _planned(options: RunOptions, resume: Resume, file: Path, program: Program) -> Plan:
+def _planned(options: RunOptions, resume: Resume, file: Path, program: Program, search: Search | None) -> Plan:
     in_full = not options.compares
     with History(file) as history:
-        suites = _suites_at(options)
+        suites = _suites_at(options, search)
         chosen = _named(history, resume.batch) if resume.batch else _lacking(history, suites, program)
         _must_have(chosen, suites, options.model_names)
         own = {name: model.open for name, model in options.own_models.items()}
@@ -203,9 +203,9 @@ def _when(batch: BatchRow) -> str:
     return ", ".join(filter(None, (local_time(batch.started_at), ago(batch.started_at, datetime.now(UTC)))))
 
 
-def _suites_at(options: RunOptions) -> Sequence[Path]:
+def _suites_at(options: RunOptions, search: Search | None = None) -> Sequence[Path]:
     paths = [suite.path if isinstance(suite, SuiteFile) else Path(suite) for suite in options.suites]
-    found = find_suites(paths)
+    found = find_suites(paths, search)
     if paths and not found:
         raise NoSuitesError(f"no suite at {', '.join(map(str, paths))}")
     return found

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from workbench.suite.loading import SuiteFile, load_suite
-from workbench.suite.project import find_suites
+from workbench.suite.project import Search, find_suites
 from workbench.trajectory.recording import SUFFIX, RecordingError, read_header
 
 
@@ -14,14 +14,14 @@ class NoSuitesError(Exception):
     """There is nothing to work on; the message says where was looked."""
 
 
-def load_suites(suites: Sequence[str | Path | SuiteFile]) -> tuple[SuiteFile, ...]:
+def load_suites(suites: Sequence[str | Path | SuiteFile], search: Search | None = None) -> tuple[SuiteFile, ...]:
     """Load every suite at or below the paths, those that are loaded left as they are. Raises NoSuitesError when there
     is none."""
     if "" in suites:
         # Path("") is the current folder, and an unset variable in a script does not mean that.
         raise NoSuitesError("an empty path is not allowed: write '.' for the current folder")
     paths = [Path(suite) for suite in suites if not isinstance(suite, SuiteFile)]
-    found = find_suites(paths)
+    found = find_suites(paths, search)
     for path in found:
         if path.suffix != ".toml" and _is_recording(path):
             raise NoSuitesError(

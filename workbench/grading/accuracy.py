@@ -90,7 +90,8 @@ class _Reading:
                 lines.append(CallPairing(index, index, False, 0.0, 0.0, (), -self._options.wrong_penalty, WRONG))
             else:
                 verdicts = self._judged(index, index)
-                exact = wanted.args is None or (_lists_all(wanted.args, record) and _all_hold(verdicts))
+                listed = wanted.args is None or (_lists_all(wanted.args, record) and _all_hold(verdicts))
+                exact = listed and not record.is_broken
                 lines.append(self._together(index, index, exact, verdicts))
         size = len(lines)
         lines += _missing(self._expected, range(size, len(self._expected)))
@@ -105,7 +106,7 @@ class _Reading:
         among = Candidates(
             [(wanted.tool, wanted.args) for wanted in self._expected],
             [(record.tool, record.arguments) for record in self._calls],
-            apart={index for index, record in enumerate(self._calls) if record.call.raw == ""},
+            apart={index for index, record in enumerate(self._calls) if record.call.raw == "" or record.is_broken},
         )
         exact: dict[int, int] = {}
         partner: dict[int, int] = {}
@@ -147,7 +148,7 @@ class _Reading:
         """Returns whether tool and input are equal. An expected call without input matches only a call without
         arguments."""
         wanted, record = self._expected[row], self._calls[column]
-        if not (wanted.is_any or wanted.tool == record.tool):
+        if record.is_broken or not (wanted.is_any or wanted.tool == record.tool):
             return False
         if wanted.args is None:
             return wanted.is_any or not record.arguments

@@ -22,6 +22,7 @@ from workbench.grading.casting import by_arcade_casting, by_casting
 from workbench.grading.criteria import CallCritics, Critic
 from workbench.grading.grade import ArgumentVerdict, CallPairing, GradingError
 from workbench.grading.matching import paired_in_turn
+from workbench.grading.scoring import NO_OBJECT
 from workbench.grading.tool_names import ToolRegistry, normalised_name
 from workbench.suite.checks import Check, DateTime, Equals, Judged, Near, Similar, asks
 from workbench.suite.model import ANY_TOOL, ExpectedCall
@@ -78,6 +79,7 @@ class CriticPairing:
         self._filled = [registry.filled(record.tool, record.arguments) for record in calls]
         self._tool_weight = options.tool_selection_weight
         self._compatible = options.arcade_compatible
+        self._broken = [record.is_broken and not options.arcade_compatible for record in calls]
         self._context = context
         self._verdicts: dict[tuple[int, int, str], CheckVerdict] = {}
         self.surely_best = True
@@ -105,7 +107,7 @@ class CriticPairing:
 
     def _is_perfect(self, row: int, column: int) -> bool:
         own, arguments = self._critics[row], self._filled[column]
-        if not self._same_tool(row, column) or not own.always_all:
+        if self._broken[column] or not self._same_tool(row, column) or not own.always_all:
             return False
         for critic in own.critics:
             if critic.judged and (
@@ -145,6 +147,7 @@ class CriticPairing:
         among = Candidates(
             [(name, call.args) for name, call in zip(self._expected_names, self._expected, strict=True)],
             list(zip(self._called_names, self._filled, strict=True)),
+            apart={column for column, broken in enumerate(self._broken) if broken},
             ask_outside=False,
         )
         return paired_in_turn(range(len(self._expected)), range(len(self._calls)), self._is_perfect, among)
@@ -175,6 +178,8 @@ class CriticPairing:
 
     def _gain(self, row: int, column: int) -> float:
         """Returns what the pairing optimises: what the pair earns, leaving out arguments that are or should be null."""
+        if self._broken[column]:
+            return 0.0
         gain = self._tool_weight if self._same_tool(row, column) else 0.0
         own, arguments = self._critics[row], self._filled[column]
         if own.speaking.isdisjoint(arguments):
@@ -234,6 +239,8 @@ class CriticPairing:
 
     def _score_and_cost(self, row: int, column: int) -> tuple[float, float]:
         """Returns what the pair earns, and its weight beyond that of the expected call without a partner."""
+        if self._broken[column]:
+            return 0.0, 0.0
         score = self._tool_weight if self._same_tool(row, column) else 0.0
         weight = self._tool_weight
         for critic in self._critics[row].judging(self._calls[column].arguments).critics:
@@ -247,6 +254,8 @@ class CriticPairing:
 
     def _together(self, row: int, column: int) -> CallPairing:
         same_tool = self._same_tool(row, column)
+        if self._broken[column]:
+            return self._earning_nothing(row, NO_OBJECT)._replace(call=column, same_tool=same_tool)
         tool_score = self._tool_weight if same_tool else 0.0
         given, filled = self._calls[column].arguments, self._filled[column]
         credit = tool_score
@@ -276,6 +285,9 @@ class CriticPairing:
         return CallPairing(row, column, same_tool, tool_score, self._tool_weight, tuple(shown), credit, outcome)
 
     def _missing(self, row: int) -> CallPairing:
+        return self._earning_nothing(row, "the call is missing")._replace(outcome="missing")
+
+    def _earning_nothing(self, row: int, why: str) -> CallPairing:
         shown = tuple(
             ArgumentVerdict(
                 critic.argument,
@@ -285,13 +297,13 @@ class CriticPairing:
                 describe(critic.check),
                 None,
                 False,
-                "the call is missing",
+                why,
                 not self._compatible,
                 required=critic.required,
             )
             for critic in self._critics[row].judging({}).critics
         )
-        return CallPairing(row, None, False, 0.0, self._tool_weight, shown, 0.0, "missing")
+        return CallPairing(row, None, False, 0.0, self._tool_weight, shown, 0.0, why)
 
 
 def _extra(column: int) -> CallPairing:

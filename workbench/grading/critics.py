@@ -17,7 +17,7 @@ from workbench.grading.criteria import CallCritics, critics_of
 from workbench.grading.critic_pairing import CriticPairing
 from workbench.grading.findings import findings
 from workbench.grading.grade import CallPairing, Grade, Verdict
-from workbench.grading.scoring import ROUNDING_SLACK, verdict_of
+from workbench.grading.scoring import NO_OBJECT, ROUNDING_SLACK, verdict_of
 from workbench.grading.tool_names import ToolRegistry, normalised_name, same_tool
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall
 from workbench.suite.numerals import counted
@@ -68,7 +68,8 @@ def _decide(
         difference = _selection_difference(expected, calls, options)
         if difference is not None:
             return 0.0, "failed", f"selection: {difference}", {}
-    if not any(own.critics for own in critics) and (options.arcade_compatible or len(calls) >= len(expected)):
+    whole = len(calls) >= len(expected) and not any(line.outcome == NO_OBJECT for line in pairings)
+    if not any(own.critics for own in critics) and (options.arcade_compatible or whole):
         return 1.0, "passed", "no argument is checked", {}
     earned, possible = _sums(pairings, options)
     score = earned / possible if possible else 0.0

@@ -76,15 +76,18 @@ def judge_decision(
     tool: str,
     arguments: Mapping[str, JsonValue],
     context: CheckContext = EMPTY_CONTEXT,
+    *,
+    broken: bool = False,
 ) -> Decision:
     """Grade one decision: whether to call (`expected` is `None` where not to), the tool's exact name, the arguments.
-    The arguments are graded even when nothing was called. Raises CheckError when a check cannot be evaluated."""
+    The arguments are graded even when nothing was called; `broken` ones, which are no JSON object, earn nothing. Raises
+    CheckError when a check cannot be evaluated."""
     if expected is None:
         # A correct refusal has no arguments, and its tool does not matter.
         return Decision(float(not called), 1.0, *judge_expected_arguments(tool, {}, arguments))
     same = expected.is_any or expected.tool == tool
-    judged = judge_expected_arguments(expected.tool, expected.args, arguments, same_tool=same, context=context)
-    return Decision(float(called), float(same), *judged)
+    share, verdicts = judge_expected_arguments(expected.tool, expected.args, arguments, same_tool=same, context=context)
+    return Decision(float(called), float(same), 0.0 if broken else share, verdicts)
 
 
 def judge_expected_arguments(
@@ -128,7 +131,7 @@ def _calls(case: Case, trajectory: Trajectory, context: CheckContext) -> Iterato
             # arguments are those of no call.
             yield _line(index, None, judge_decision(wanted, False, wanted.tool, {}), "not called")
         else:
-            judged = judge_decision(wanted, True, record.tool, record.arguments, context)
+            judged = judge_decision(wanted, True, record.tool, record.arguments, context, broken=record.is_broken)
             yield _line(index, index, judged, _outcome(judged.tool_name, judged.arguments, judged.verdicts))
 
 
@@ -159,6 +162,8 @@ def _steps(case: Case, trajectory: Trajectory, context: CheckContext) -> Iterato
             same_tool=right_tool,
             context=context,
         )
+        if first is not None and first.is_broken:
+            score = 0.0
         parts = {"tool_name": float(right_tool), "arguments": score}
         if step.tool is None:
             outcome = "right not to call" if first is None else "called where nothing should be"

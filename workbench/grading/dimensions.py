@@ -18,7 +18,7 @@ from workbench.grading.findings import argument_issue, extra_call, missing_call
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, Issue, Verdict
 from workbench.grading.matching import paired_in_turn
 from workbench.grading.requirements import missing_keywords
-from workbench.grading.scoring import PASS_SCORE, ROUNDING_SLACK, is_required
+from workbench.grading.scoring import NO_OBJECT, PASS_SCORE, ROUNDING_SLACK, is_required
 from workbench.suite.checks import Check
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall
 from workbench.suite.numerals import decimals
@@ -144,7 +144,9 @@ def _paired(
     def judged_on(row: int, column: int) -> _Compared:
         judged = known.get((row, column))
         if judged is None:
-            judged = known[row, column] = _compared(expected[row], calls[column], context)
+            broken = calls[column].is_broken and not first_call_for_all
+            compared = _without_object if broken else _compared
+            judged = known[row, column] = compared(expected[row], calls[column], context)
         return judged
 
     def score(row: int, column: int) -> float:
@@ -200,6 +202,7 @@ def _perfect(
     among = Candidates(
         [("", expected[row].args) for row in rows],
         [("", calls[column].arguments) for column in columns],
+        apart={place for place, column in enumerate(columns) if calls[column].is_broken},
         ask_outside=False,
     )
 
@@ -276,6 +279,15 @@ def _compared(expected: ExpectedCall, record: CallRecord, context: CheckContext)
         found.append((name, None, _FORBIDDEN, _NOTHING))
         entries += 1
     return _Compared(halves, entries, halves / (2 * entries) if entries else 1.0, found)
+
+
+def _without_object(expected: ExpectedCall, record: CallRecord, context: CheckContext) -> _Compared:
+    """Return the parameter score of a call whose arguments are no JSON object: each expected one earns nothing."""
+    verdict = CheckVerdict(0.0, False, NO_OBJECT)
+    found: list[tuple[str, Check | None, CheckVerdict, int | None]] = [
+        (name, check, verdict, _NOTHING) for name, check in (expected.args or {}).items() if not check.optional
+    ]
+    return _Compared(0, max(len(found), 1), 0.0, found)
 
 
 _FORBIDDEN = CheckVerdict(0.0, False, "this argument must not be given")

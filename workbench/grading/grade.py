@@ -45,6 +45,7 @@ IssueKind = Literal[
     "forbidden call",
     "wrong order",
     "broken arguments",
+    "schema violation",
     "response",
     "latency exceeded",
     "over calling",
@@ -238,6 +239,9 @@ class RunResult:
     metrics: tuple[Metric, ...] = ()
     """The values of the case's named checks of the final answer, in their order; empty for a run that was not
     graded."""
+    valid_arguments: tuple[bool | None, ...] = ()
+    """For each call whether its arguments are valid by its tool's own schema, `None` where no schema can tell; empty
+    for a run that was not graded."""
 
     @property
     def grade(self) -> Grade | None:

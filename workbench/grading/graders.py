@@ -86,6 +86,7 @@ def graded_whole(
         context=context,
         scored=grader.scored,
         of_any_grader=of_any_grader,
+        invalid_arguments=settings.grading.invalid_arguments,
     )
     latency_ms = grader.latency(settings.grading, trajectory)
     if latency_ms > settings.limits.max_latency_ms:

@@ -7,7 +7,7 @@ from collections.abc import Container, Iterator, Sequence
 from dataclasses import replace
 
 from workbench.checks.canonical import canonical_text
-from workbench.checks.describe import CheckError, cut, describe, describe_value
+from workbench.checks.describe import CheckError, describe, describe_value
 from workbench.checks.equality import EqualsRule, by_json
 from workbench.checks.evaluate import EMPTY_CONTEXT, CheckContext, CheckVerdict, all_hold, evaluate
 from workbench.grading.findings import describe_call, describe_expected, extra_call
@@ -15,11 +15,13 @@ from workbench.grading.grade import CallPairing, Issue, Metric
 from workbench.grading.seen_run import seen_run
 from workbench.grading.step_rounds import calls_of_silent_steps
 from workbench.grading.tool_names import is_meant
+from workbench.grading.valid_arguments import CheckedCall, argument_issues, check_calls
 from workbench.suite.by_identity import ByIdentity
 from workbench.suite.checks import Check, Equals, Judged, asks_for_run
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall
 from workbench.suite.numerals import counted
 from workbench.suite.settings import Limits
+from workbench.suite.tables import InvalidArguments
 from workbench.trajectory.trajectory import CallRecord, Trajectory
 
 NO_CALL_OF_STEP = "the step expects no call"
@@ -36,6 +38,7 @@ def requirement_issues(
     context: CheckContext = EMPTY_CONTEXT,
     scored: Container[str] = (),
     of_any_grader: Sequence[Issue] | None = None,
+    invalid_arguments: InvalidArguments = "fail",
 ) -> tuple[Issue, ...]:
     """Returns everything that is wrong apart from the score. Issues with `decides` make the status failed.
 
@@ -48,7 +51,7 @@ def requirement_issues(
     Raises CheckError when a check cannot be evaluated.
     """
     if of_any_grader is None:
-        of_any_grader = issues_of_any_grader(case, limits, trajectory, context)
+        of_any_grader = issues_of_any_grader(case, limits, trajectory, context, invalid_arguments=invalid_arguments)
     if not _makes_demands(case):
         return tuple(of_any_grader)
     issues: list[Issue] = []
@@ -88,14 +91,19 @@ def issues_of_any_grader(
     trajectory: Trajectory,
     context: CheckContext = EMPTY_CONTEXT,
     metrics: Sequence[Metric] | None = None,
+    checked: Sequence[CheckedCall] | None = None,
+    *,
+    invalid_arguments: InvalidArguments = "fail",
 ) -> tuple[Issue, ...]:
-    """Returns the issues besides the score that are the same under every grader. `metrics` are those of the answer,
-    where they are known. Raises CheckError."""
+    """Return the issues besides the score that are the same under every grader. `metrics` are those of the answer and
+    `checked` the calls checked against their schemas, where they are known. Raises CheckError."""
     context = _seeing(trajectory, case, context)
     if metrics is None:
         metrics = metrics_of(case, trajectory, context)
+    if checked is None:
+        checked = check_calls(trajectory)
     return (
-        *_broken_arguments(trajectory.calls),
+        *argument_issues(trajectory, checked, invalid_arguments),
         *_answer_issues(case, trajectory, context, metrics),
         *_limit_issues(case, limits, trajectory),
     )
@@ -131,6 +139,8 @@ def _fits(prohibition: ExpectedCall, record: CallRecord, equal: EqualsRule, cont
         return False
     if prohibition.args is None:
         return True
+    if record.is_broken:
+        return False
     if not prohibition.args:
         return not record.arguments
     try:
@@ -205,19 +215,6 @@ def why_unexpected(case: Case) -> str | None:
     if case.expect_no_calls:
         return "no calls are expected"
     return "extra calls are forbidden" if case.extra_calls == "forbid" else None
-
-
-def _broken_arguments(calls: Sequence[CallRecord]) -> Iterator[Issue]:
-    for index, record in enumerate(calls):
-        if record.call.problem is not None or not record.complete:
-            yield Issue(
-                "broken arguments",
-                record.call.problem or "the arguments never became complete",
-                tool=record.tool,
-                call=index,
-                expected="a JSON object",
-                got=cut(record.call.raw or ""),
-            )
 
 
 def _keyword_issues(case: Case, trajectory: Trajectory, *, decides: bool) -> Iterator[Issue]:

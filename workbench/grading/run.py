@@ -15,6 +15,7 @@ from workbench.grading.graders import GRADERS, graded_whole
 from workbench.grading.judgements import JudgementNeededError
 from workbench.grading.requirements import issues_of_any_grader, metrics_of
 from workbench.grading.steps import grade_steps
+from workbench.grading.valid_arguments import check_calls
 from workbench.suite.model import Case, GraderName, Suite
 from workbench.suite.settings import CaseSettings, settings_of
 from workbench.trajectory.trajectory import Trajectory
@@ -51,6 +52,7 @@ class GradedRun(NamedTuple):
     status: Status
     steps: tuple[StepGrade, ...] = ()
     metrics: tuple[Metric, ...] = ()
+    valid_arguments: tuple[bool | None, ...] = ()
 
 
 def graded_run(suite: Suite, case: Case, trajectory: Trajectory, *, context: CheckContext = EMPTY_CONTEXT) -> GradedRun:
@@ -63,13 +65,17 @@ def graded_run(suite: Suite, case: Case, trajectory: Trajectory, *, context: Che
     if context.verdicts is None:
         context = CheckContext(context.call_python, context.judge, {}, {})
     metrics = metrics_of(case, trajectory, context)
-    of_any_grader = issues_of_any_grader(case, settings.limits, trajectory, context, metrics)
+    checked = check_calls(trajectory)
+    of_any_grader = issues_of_any_grader(
+        *(case, settings.limits, trajectory, context, metrics, checked),
+        invalid_arguments=settings.grading.invalid_arguments,
+    )
     run = _Graded(case, settings, trajectory, context, of_any_grader)
     deciding = settings.grading.by
     first, steps = run.by(deciding)
     assert first.status is not None
     grades = (first, *(run.attempted_by(name) for name in GRADERS if name != deciding))
-    return GradedRun(grades, first.status, steps, metrics)
+    return GradedRun(grades, first.status, steps, metrics, tuple(call.valid for call in checked))
 
 
 def _without_too_much(trajectory: Trajectory) -> Trajectory:
@@ -86,7 +92,9 @@ def graded_by(
 ) -> Grade:
     """Returns the grade of one grader, with the issues that decide besides its score and the status. Raises as
     `grade_run` does."""
-    of_any_grader = issues_of_any_grader(case, settings.limits, trajectory, context)
+    of_any_grader = issues_of_any_grader(
+        case, settings.limits, trajectory, context, invalid_arguments=settings.grading.invalid_arguments
+    )
     return _Graded(case, settings, trajectory, context, of_any_grader).by(name)[0]
 
 

@@ -42,6 +42,9 @@ def resolve_weights(weights: Sequence[Weight | None]) -> list[float]:
     return [weight / total for weight in raw]
 
 
+NO_OBJECT = "the arguments are no JSON object"
+"""The outcome of a call that meets no expectation, whatever is expected of its arguments."""
+
 ROUNDING_SLACK = 1e-9
 """How far a score may miss a threshold and still count as having reached it: sums of shares such as 0.2 are inexact in
 binary."""

@@ -69,6 +69,7 @@ class _Reading:
         self._among = Candidates(
             [(wanted.tool, call.args) for wanted, call in zip(self._wanted, self._expected, strict=True)],
             [(tool, record.arguments) for tool, record in zip(self._called_tools, calls, strict=True)],
+            apart={index for index, record in enumerate(calls) if record.is_broken},
         )
 
         self._ordered = self._in_order(case)
@@ -362,7 +363,8 @@ _wanted: ByIdentity[ExpectedCall, _Wanted] = ByIdentity(_made_ready)
 def _meets(expected: ExpectedCall, record: CallRecord, context: CheckContext) -> bool:
     """Returns whether tool and arguments are as expected."""
     same = expected.is_any or _wanted(expected).tool == canonical_text(record.tool)
-    return same and _all_hold(expected, record, {}, context)
+    # A prohibition without `args` is about the call, whatever its arguments are.
+    return same and ((record.is_broken and expected.args is None) or _all_hold(expected, record, {}, context))
 
 
 def _all_hold(expected: ExpectedCall, record: CallRecord, said: _Said, context: CheckContext) -> bool:
@@ -370,6 +372,8 @@ def _all_hold(expected: ExpectedCall, record: CallRecord, said: _Said, context: 
     Functions and judges are asked last, when everything else holds (A8)."""
     arguments = record.arguments
     if expected.unwanted(arguments):
+        return False
+    if record.is_broken:
         return False
     if not expected.args:
         return expected.args is None or not arguments

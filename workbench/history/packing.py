@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from dataclasses import asdict
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,8 @@ _BEGINNING = 1 << 12
 LARGEST_BYTES = 64 << 20
 """The longest text that is stored and read: a thousand times the events of a long run. A megabyte of zlib can expand to
 a gigabyte."""
-_DEFAULTS = Grading()
+_ABSENT = Grading(repeat_rule="last", invalid_arguments="ignore")
+"""What keys mean that a stored run does not have: the rules by which the first version graded."""
 
 
 class Packing:
@@ -113,13 +115,25 @@ def unpacked_blocks(data: bytes) -> Blocks:
 
 
 def grading_text(grading: Grading) -> str | None:
-    """Returns the options of a run's grading as JSON, `None` for the defaults."""
-    return None if grading == _DEFAULTS else _gradings().dump_json(grading, exclude_defaults=True).decode()
+    """Return the options of a run's grading as JSON, `None` for those of the first version."""
+    if grading == _ABSENT:
+        return None
+    absent, options = _plain(_ABSENT), _plain(grading)
+    return compact_json({key: value for key, value in options.items() if value != absent[key]})
 
 
 def grading_from(text: str | None) -> Grading:
-    """Returns the options of a run's grading. Raises ValueError."""
-    return _DEFAULTS if text is None else _gradings().validate_json(text, strict=True, extra="forbid")
+    """Return the options of a run's grading. Raises ValueError."""
+    if text is None:
+        return _ABSENT
+    written = parsed_json(text)
+    if not isinstance(written, dict):
+        raise ValueError("the options of grading must be an object")
+    return _gradings().validate_json(compact_json({**_plain(_ABSENT), **written}), strict=True, extra="forbid")
+
+
+def _plain(grading: Grading) -> dict[str, Any]:
+    return asdict(grading)
 
 
 @cache

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import workbench
+from workbench.api.suites import holds_packages
 from workbench.pytest_plugin.batch import Batch, Desk, RemoteBatch, SuiteTest, Verdict, has_gates, tests_of
 from workbench.pytest_plugin.settings import Settings
 
@@ -82,6 +83,7 @@ class Suites:
         self.settings = Settings.of(config)
         self._root = config.rootpath
         self._items: Sequence[pytest.Item] = ()
+        self._not_searched: set[Path] = set()
         self._batch: Batch | None = None
         self._desk: Desk | None = None
         worker = getattr(config, "workerinput", None)
@@ -99,12 +101,20 @@ class Suites:
         return self._batch.verdict(node)
 
     def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> SuiteFile | None:
-        """Collect suites; other TOML files are not ours."""
+        """Collect suites; other TOML files are not ours, and neither are suites of installed packages."""
         if file_path.suffix != ".toml" or not workbench.is_suite(file_path):
+            return None
+        if not parent.session.isinitpath(file_path) and (installed := _installed_around(file_path, parent.session)):
+            self._not_searched.add(installed)
             return None
         # pytest has no path for what is outside of its root; workers name suites by it.
         node = os.path.relpath(file_path, self._root).replace(os.sep, "/")
         return SuiteFile.from_parent(parent, path=file_path, nodeid=node)
+
+    def pytest_report_collectionfinish(self) -> str | None:
+        """Say how many folders of installed packages have suites that were not collected."""
+        folders = sorted(os.path.relpath(folder, self._root) for folder in self._not_searched)
+        return f"workbench: suites of installed packages not collected: {', '.join(folders)}" if folders else None
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Remember what is left after all selection."""
@@ -175,6 +185,16 @@ class Suites:
                 for name, test in tests_of(workbench.load(path), self.settings.models):
                     tests[f"{file}::{name}"] = test
         return {node: tests[node] for node in ids if node in tests}
+
+
+def _installed_around(file: Path, session: pytest.Session) -> Path | None:
+    """Return the folder of installed packages that a file is in, if it is below what pytest was given."""
+    for folder in file.parents:
+        if session.isinitpath(folder):
+            return None
+        if holds_packages(folder):
+            return folder
+    return None
 
 
 def _first_line(text: str) -> str:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from pathlib import Path
 
 from workbench.late_patterns import late_pattern
 from workbench.suite.disk import absolute
+from workbench.suite.numerals import counted
 
 _CHUNK_BYTES = 1 << 16
 _OVERLAP_BYTES = 256
@@ -21,25 +22,90 @@ _BEGINS_WITH_FORMAT = late_pattern(
 """The usual beginning: its first key is `format`, a number."""
 
 
-def find_suites(paths: Iterable[Path]) -> tuple[Path, ...]:
+INSTALLED_NAMES = frozenset({"dist-packages", "node_modules", "site-packages"})
+"""Folders of other people's packages, whose suites are not the user's."""
+
+_MARKS_ENVIRONMENT = "pyvenv.cfg"
+
+_NAMED_AT_MOST = 3
+
+
+class Search:
+    """A search for suites: where it is, and what it has found so far. Another thread may read it, and stop it."""
+
+    def __init__(self) -> None:
+        self.folder: Path | None = None
+        """The folder that is being searched, `None` before and afterwards."""
+        self.found = 0
+        """The number of suites."""
+        self.skipped: list[Path] = []
+        """Folders of installed packages, which are not searched."""
+        self.is_stopped = False
+
+    def stop(self) -> None:
+        """End the search early: what was found until then is its result."""
+        self.is_stopped = True
+
+    @property
+    def progress_message(self) -> str | None:
+        """How far the search is; `None` while it does not search."""
+        folder = self.folder
+        return None if folder is None else f"{counted(self.found, 'suite')} found, searching {folder.absolute()}"
+
+    @property
+    def skipped_message(self) -> str | None:
+        """How many folders were not searched, and which; `None` if there are none."""
+        if not self.skipped:
+            return None
+        names = [str(folder) for folder in self.skipped[:_NAMED_AT_MOST]]
+        more = len(self.skipped) - len(names)
+        names += [f"{more:,} more"] if more else []
+        return f"{counted(len(self.skipped), 'folder')} of installed packages not searched: {', '.join(names)}"
+
+    def files_below(self, root: Path, endings: tuple[str, ...]) -> Iterator[Path]:
+        """Yield the files below a folder whose names end so. Hidden folders, links to folders and installed packages
+        are skipped, but not the folder itself."""
+        top = os.fspath(root)
+        for parent, folders, files in os.walk(top):
+            if self.is_stopped:
+                break
+            folder = Path(parent)
+            if parent != top and is_installed(folder.name, files):
+                self.skipped.append(folder)
+                folders.clear()
+                continue
+            self.folder = folder
+            folders[:] = [name for name in folders if not name.startswith(".")]
+            yield from (Path(parent, name) for name in files if name.endswith(endings))
+        self.folder = None
+
+    def suites_below(self, root: Path) -> list[Path]:
+        """Return the suites below a folder, sorted."""
+        suites = []
+        for path in self.files_below(root, (".toml",)):
+            if path.is_file() and is_suite(path):
+                suites.append(path)
+                self.found += 1
+        return sorted(suites)
+
+
+def is_installed(name: str, files: Container[str]) -> bool:
+    """Return whether a folder holds installed packages: by its name, or because it is a virtual environment."""
+    return name in INSTALLED_NAMES or _MARKS_ENVIRONMENT in files
+
+
+def find_suites(paths: Iterable[Path], search: Search | None = None) -> tuple[Path, ...]:
     """Returns the suite files that paths name, in the order of the paths, each once.
 
-    A folder is searched recursively and sorted; hidden folders and links to folders are skipped, and so are TOML files
-    that are not suites. Any other path is returned as it is, existing or not.
+    A folder is searched recursively and sorted, as `Search` does; TOML files that are not suites are skipped. Any other
+    path is returned as it is, existing or not.
     """
+    search = search or Search()
     found: dict[Path, Path] = {}
     for path in paths:
-        for suite in _suites_below(path) if path.is_dir() else (path,):
+        for suite in search.suites_below(path) if path.is_dir() else (path,):
             found.setdefault(absolute(suite), suite)
     return tuple(found.values())
-
-
-def _suites_below(folder: Path) -> Iterator[Path]:
-    candidates = []
-    for parent, folders, files in os.walk(folder):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        candidates += [Path(parent, name) for name in files if name.endswith(".toml")]
-    return (path for path in sorted(candidates) if path.is_file() and is_suite(path))
 
 
 def is_suite(path: Path) -> bool:

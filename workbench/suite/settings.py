@@ -15,6 +15,7 @@ from workbench.model_base import values_of
 from workbench.suite.by_identity import ByIdentity
 from workbench.suite.checks import Judged, with_parts
 from workbench.suite.model import Case, ComparedBy, GraderName, RepeatRule, Suite
+from workbench.suite.tables import InvalidArguments
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,7 @@ class Grading:
     fail_threshold: float = 0.8
     warn_threshold: float = 0.9
     repeat_rule: RepeatRule = "last"
+    invalid_arguments: InvalidArguments = "fail"
     quarantined: bool = False
     """Whether the run decides nothing: no gate, no aggregate, no exit code."""
     compare_by: ComparedBy = "status"
@@ -72,6 +74,11 @@ class Grading:
     critics: CriticsOptions = CriticsOptions()
     accuracy: AccuracyOptions = AccuracyOptions()
     dimensions: DimensionsOptions = DimensionsOptions()
+
+    @property
+    def is_compatible(self) -> bool:
+        """Whether a published system is reproduced exactly, so that its defaults hold in place of Workbench's."""
+        return self.critics.arcade_compatible or self.dimensions.repeated_calls == "as published"
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +152,13 @@ _OPTIONS_OF = {"critics": CriticsOptions, "accuracy": AccuracyOptions, "dimensio
 
 def _grading_of(*layers: BaseModel) -> Grading:
     merged = _merged(*layers)
-    return Grading(**{key: _OPTIONS_OF[key](**value) if key in _OPTIONS_OF else value for key, value in merged.items()})
+    grading = Grading(
+        **{key: _OPTIONS_OF[key](**value) if key in _OPTIONS_OF else value for key, value in merged.items()}
+    )
+    if grading.is_compatible and "invalid_arguments" not in merged:
+        # The published systems know nothing of a tool's schema.
+        return replace(grading, invalid_arguments="note")
+    return grading
 
 
 def _overlay(values: dict[str, Any], upper: dict[str, Any]) -> None:

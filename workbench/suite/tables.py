@@ -16,6 +16,9 @@ GraderName = Literal["critics", "decision", "accuracy", "trajectory", "dimension
 GRADERS: tuple[GraderName, ...] = get_args(GraderName)
 RepeatRule = Literal["last", "mean", "majority"]
 
+InvalidArguments = Literal["fail", "note", "ignore"]
+"""What a call does to its run whose arguments its tool's schema refuses: fail it, be an issue, or nothing."""
+
 ComparedBy = Literal["status", "score"]
 """The question by which a comparison decides: which cases are good, or what they score."""
 Statistic = Literal["mean", "median", "mode", "minimum", "maximum", "spread", "variance", "p95"]
@@ -76,6 +79,7 @@ class GradingTable(Frozen):
     fail_threshold: Unit | None = None
     warn_threshold: Unit | None = None
     repeat_rule: RepeatRule | None = None
+    invalid_arguments: InvalidArguments | None = None
     compare_by: ComparedBy | None = None
     critics: CriticsTable = CriticsTable.model_construct()
     accuracy: AccuracyTable = AccuracyTable.model_construct()

@@ -14,10 +14,15 @@ after the answer."""
 
 @dataclass(frozen=True, slots=True)
 class ToolAnswer:
-    """The text that goes back to the model; `is_error` marks a tool error, which the model has to handle."""
+    """The text that goes back to the model.
+
+    `is_error` marks a tool error, which the model has to handle; `code` is that of JSON-RPC where the server refused
+    the call.
+    """
 
     content: str
     is_error: bool = False
+    code: int | None = None
 
 
 class ToolsError(Exception):

@@ -30,7 +30,8 @@ def error_of(error: Exception) -> ToolAnswer:
     from mcp import MCPError
 
     if isinstance(error, MCPError):
-        return ToolAnswer(error.message or f"The server refused the call with the code {error.code}.", is_error=True)
+        message = error.message or f"The server refused the call with the code {error.code}."
+        return ToolAnswer(message, is_error=True, code=error.code)
     if isinstance(error, ValidationError):
         places = ", ".join(dict.fromkeys(str(found["loc"][0]) for found in error.errors() if found["loc"]))
         return ToolAnswer(f"The tool's answer is not an MCP result: look at {places or 'all of it'}", is_error=True)

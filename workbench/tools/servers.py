@@ -11,12 +11,13 @@ import importlib
 import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from workbench.checks.argument_schema import BrokenSchemaError, result_problem
 from workbench.config.secrets import Secrets
 from workbench.suite.model import Server
 from workbench.tools.answer import OnProgress, ServerError, ToolAnswer
-from workbench.tools.argument_check import BrokenSchemaError, result_problem
 from workbench.tools.clean import clean_object, clean_text
 from workbench.tools.connection import (
     MAX_MESSAGE_BYTES,
@@ -312,7 +313,7 @@ class McpServer:
         """Returns the answer in a form that text files and requests can hold."""
         if len(answer.content) > MAX_MESSAGE_BYTES:
             raise self._failure(f"answered a call of {tool} with more than {MAX_MESSAGE_BYTES // 2**20} MiB of text")
-        return ToolAnswer(clean_text(answer.content), answer.is_error)
+        return replace(answer, content=clean_text(answer.content))
 
     def _progress(self, on_progress: OnProgress) -> ProgressFnT:
         async def told(progress: float, total: float | None, message: str | None) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from workbench.checks.argument_schema import BrokenSchemaError, argument_problems
 from workbench.checks.evaluate import CallPython
 from workbench.suite.model import Case, Suite, ToolChange
 from workbench.suite.tool_names import KnownNames, names_for_all, unknown_mocks, unknown_names
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
 _MOST_NAMED = 3
 """Unknown tools that an error names."""
+
+_MOST_OFFERED = 40
+"""Names that the answer to a call of an unknown tool lists."""
 
 
 class Toolbox:
@@ -61,20 +65,39 @@ class Toolbox:
         if step_mock is not None:
             return _ready("step mock", mock_answer(step_mock, call.arguments))
         if call.tool not in self._offered:
-            return _ready("default", ToolAnswer(f"There is no tool named {call.tool}.", is_error=True))
+            return _ready("default", self._no_such_tool(call.tool))
         mocked = await self._mocks.plan(call, judge)
         if mocked is not None:
             return mocked
         defined = as_defined(call, self._changes)
         if defined.tool in self._servers:
             return _executed(defined, self._servers[defined.tool], self._offered[call.tool])
-        return _ready("default", default_answer(call))
+        return _ready("default", _refusal_of(self._offered[call.tool], call) or default_answer(call))
+
+    def _no_such_tool(self, name: str) -> ToolAnswer:
+        names = sorted(self._offered, key=lambda known: (known not in name, known))
+        more = f" and {len(names) - _MOST_OFFERED} more" if len(names) > _MOST_OFFERED else ""
+        known = f"The tools are: {', '.join(names[:_MOST_OFFERED])}{more}." if names else "There are no tools."
+        return ToolAnswer(f"There is no tool named {name}. {known}", is_error=True)
 
     def count(self, call: ToolCall, answer: ToolAnswer, step_mock: JsonValue = None) -> None:
         """Count a replayed call that was already answered, so that a mock with several results continues after it.
         Nothing is asked or run. Raises ToolsError."""
         if step_mock is None and call.tool in self._offered and call.problem is None:
             self._mocks.count(call, answer)
+
+
+def _refusal_of(tool: ToolDefinition, call: ToolCall) -> ToolAnswer | None:
+    """Return the tool error by which a real server would refuse the arguments of a call; `None` for valid ones, and
+    where the tool's schema is invalid."""
+    try:
+        found = argument_problems(call.arguments, tool.parameters)
+    except BrokenSchemaError:
+        return None
+    if not found:
+        return None
+    more = f"; and {len(found) - _MOST_NAMED} more" if len(found) > _MOST_NAMED else ""
+    return ToolAnswer(f"Input validation error: {'; '.join(found[:_MOST_NAMED])}{more}", is_error=True)
 
 
 def _ready(source: ResultSource, answer: ToolAnswer) -> PlannedAnswer:

@@ -245,13 +245,18 @@ class ExecutionProgress:
 
 @dataclass(frozen=True, slots=True)
 class ResultReceived:
-    """The answer to a call, as the model will read it."""
+    """The answer to a call, as the model will read it. `code` is that of JSON-RPC where the server refused the call."""
 
     call_id: str
     content: str
     is_error: bool
     source: ResultSource
+<<<<<<< HEAD
     latency_ms: Milliseconds
+=======
+    latency_ms: float
+    code: int | None = None
+>>>>>>> da51e400c02e2a5880929ebad28dcb688e96b12a
 
 
 @dataclass(frozen=True, slots=True)

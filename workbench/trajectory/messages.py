@@ -20,7 +20,7 @@ ResultSource = Literal[
 run from which this one was forked. `reported`: a tool elsewhere, as the agent or the file says that made the call."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class ToolDefinition:
     """A tool as models see it. `server` names the MCP server it comes from, `None` for a tool written in the suite."""
 

@@ -38,6 +38,11 @@ class CallRecord:
         return self.call.tool
 
     @property
+    def is_broken(self) -> bool:
+        """Whether the model wrote arguments that are no JSON object, or never completed them."""
+        return self.call.problem is not None or not self.complete
+
+    @property
     def sent(self) -> ToolCall:
         """The call as it is answered and sent back to the model."""
         return self.call if self.edited is None else ToolCall(self.call.id, self.call.tool, self.edited)

@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from tests.providers.server import Answer, Request, Server, Signal, document, said
+from tests.tui.apps import SMART_HOME, suites_in
 from tests.tui.in_terminal import Terminal
 from workbench.grading.run_summary import RunSummary
 from workbench.history.history import History
@@ -112,3 +113,20 @@ def test_the_time_runs_on_where_models_are_compared_and_in_the_history(tmp_path:
             terminal.send("h")
             terminal.wait_for(lambda: "History" in terminal.screen and clock() != "")
             runs_on()
+
+
+def test_the_samples_are_compared_wherever_one_is(tmp_path: Path) -> None:
+    here = suites_in(tmp_path, home=SMART_HOME)
+    words = [
+        "compare",
+        "--samples",
+        "--case",
+        "exact-id",
+        "--model",
+        "offline",
+        "--model",
+        "openai:m@http://127.0.0.1:9/v1",
+    ]
+    with Terminal(words, tmp_path, folder=here) as terminal:
+        terminal.wait_for("Exact id")
+        assert "Movie night" not in terminal.screen

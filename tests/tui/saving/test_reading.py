@@ -14,6 +14,7 @@ from workbench.authoring.open_suite import OpenSuite
 from workbench.authoring.workspace import Workspace, is_stale, open_workspace, read_again
 from workbench.config.model_book import ModelBook
 from workbench.suite.loading import SuiteFile, parse_suite
+from workbench.suite.project import Search
 from workbench.suite.saving import FileState, save
 from workbench.tui.runs import starting
 from workbench.tui.saving import reading
@@ -29,8 +30,8 @@ def slow_disk(monkeypatch: pytest.MonkeyPatch) -> Gate:
     """What is read again was read before the test goes on, and arrives afterwards."""
     gate = Gate()
 
-    def read(workspace: Workspace, models: ModelBook) -> Workspace:
-        found = read_again(workspace, models)
+    def read(workspace: Workspace, models: ModelBook, search: Search) -> Workspace:
+        found = read_again(workspace, models, search)
         gate.wait()
         return found
 
@@ -98,9 +99,9 @@ async def test_reading_again_before_the_suites_were_read_does_not_keep_them_away
 ) -> None:
     gate = Gate()
 
-    def slowly(paths: list[Path], models: ModelBook) -> Workspace:
+    def slowly(paths: list[Path], models: ModelBook, search: Search) -> Workspace:
         gate.wait()
-        return open_workspace(paths, models)
+        return open_workspace(paths, models, search)
 
     monkeypatch.setattr(opening, "open_workspace", slowly)
     monkeypatch.setattr(opening, "FIRST_PAINT_S", 0.001)

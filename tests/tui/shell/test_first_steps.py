@@ -32,6 +32,7 @@ def test_the_page_starts_as_the_readme_does() -> None:
     assert f"<!-- start command -->\n```sh\n{BLOCKS[0].text}\n```" in readme
     assert BLOCKS[0].text.startswith(INSTALLS)
     assert "(docs/first-steps.md)" in readme
+    assert f"```sh\n{BLOCKS[0].text}\n```" in page("index.md")
 
 
 def test_five_minutes_are_enough() -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from textual.worker import Worker
@@ -13,12 +15,18 @@ from workbench.authoring.open_suite import OpenSuite
 from workbench.authoring.workspace import Workspace, lost, read_again
 from workbench.config.model_book import ModelBook
 from workbench.config.resources import bundled
+from workbench.suite.project import Search
 from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.spans import Role
 from workbench.tui.saving.saver import Saver
+from workbench.tui.saving.searching import Searches
 from workbench.tui.tree.rows import Row, RowKey
 from workbench.tui.tree.selection import Selection
+
+
+class StoppedError(Exception):
+    """The user stopped the search for suites."""
 
 
 class Reader:
@@ -30,6 +38,7 @@ class Reader:
         selection: Selection,
         saver: Saver,
         models: ModelBook,
+        searches: Searches,
         is_typing: Callable[[], bool],
     ) -> None:
         self._stage = stage
@@ -37,6 +46,7 @@ class Reader:
         self._open_suites = selection.open_suites
         self._saver = saver
         self._models = models
+        self._searches = searches
         self._is_typing = is_typing
         """Returns whether letters are text now, so that no question may appear."""
         self._waiting: set[Path] = set()
@@ -59,7 +69,11 @@ class Reader:
 
         async def again() -> None:  # not a coroutine yet, because a newer request may replace it before it starts
             gone = await asyncio.to_thread(lost, open_suites.workspace)
-            conflicts = await self.read()
+            try:
+                conflicts = await self.read()
+            except StoppedError:
+                self._stage.announce("The search for suites was stopped: nothing was reloaded", "warned", GLYPHS.warned)
+                return
             made = tuple(suite.path for suite in open_suites.suites if suite.is_new and suite.dirty)
             said = notice if isinstance(notice, str) else await asyncio.to_thread(notice)
             text, role, sign = _outcome(open_suites.workspace, gone, made, said)
@@ -77,11 +91,15 @@ class Reader:
         self.read_soon(notice="These are the samples. r runs the case, R its suite")
 
     async def read(self) -> tuple[OpenSuite, ...]:
-        """Reload all suites and show them. Returns those that were edited here and changed on disk."""
+        """Reload all suites and show them. Returns those that were edited here and changed on disk. Raises StoppedError
+        if the user stopped the search for them."""
         open_suites = self._open_suites
         while True:
             before = open_suites.workspace
-            found = await asyncio.to_thread(read_again, before, self._models)
+            search = Search()
+            found = await self._searches.run(search, partial(read_again, before, self._models, search))
+            if search.is_stopped:
+                raise StoppedError
             # If something was saved, deleted or opened meanwhile, this result is out of date.
             if open_suites.workspace is before:
                 row = self._selection.row
@@ -104,8 +122,10 @@ class Reader:
             self._left = (before.key.path, before.case.key, now.key)
 
     async def catch_up(self) -> None:
-        """Reload all suites, and ask about those that were edited here and changed on disk."""
-        await self._saver.settle(await self.read())
+        """Reload all suites, and ask about those that were edited here and changed on disk. If the user stops the
+        search for suites, all stay as they are."""
+        with suppress(StoppedError):
+            await self._saver.settle(await self.read())
 
     def settle_soon(self, suites: Sequence[OpenSuite]) -> Worker[object] | None:
         """Merge suites that changed here and on disk, or ask about them: during typing, and while their text here is

@@ -14,7 +14,7 @@ from workbench.authoring.open_suite import OpenSuite
 from workbench.authoring.watching import FolderWatch, Stamp
 from workbench.dataclasses import dataclass
 from workbench.suite.loading import SuiteFile
-from workbench.suite.project import find_suites
+from workbench.suite.project import is_suite
 from workbench.suite.saving import FileState, state_of
 from workbench.tui.kit.stage import Stage
 from workbench.tui.saving.reading import Reader
@@ -97,14 +97,19 @@ class Watch:
     async def _look(self) -> _Seen:
         if not self._may_act:
             return _Seen()
-        return await asyncio.to_thread(self._all_seen, self._open_suites.suites, self._open_suites.workspace.roots)
+        suites, roots = self._open_suites.suites, self._open_suites.workspace.roots
+        try:
+            return await asyncio.to_thread(self._all_seen, suites, roots)
+        except asyncio.CancelledError:
+            self._folders.stop()  # the app ends, which would wait for the thread
+            raise
 
     def _all_seen(self, suites: Sequence[OpenSuite], roots: Sequence[Path]) -> _Seen:
         changed = tuple(suite for suite in suites if self._is_changed(suite))
         files, known = self._folders.look(roots), {suite.path for suite in suites}
         self._passed = {path: stamp for path, stamp in self._passed.items() if files.get(path) == stamp}
         new = {path: stamp for path, stamp in files.items() if path not in known and path not in self._passed}
-        suite_files = frozenset(find_suites(roots)) if new else frozenset()
+        suite_files = frozenset(path for path in new if path.is_file() and is_suite(path))
         self._passed |= {path: stamp for path, stamp in new.items() if path not in suite_files}
         come = tuple((path, stamp) for path, stamp in new.items() if path in suite_files)
         return _Seen(changed, tuple(self._seen.get(suite.path) for suite in changed), come)

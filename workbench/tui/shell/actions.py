@@ -39,7 +39,7 @@ VIEWING_ACTIONS: tuple[Action, ...] = (
     Action("pane.narrower", "Make the pane narrower", ("less_than_sign",), why_not=_border),
     Action("pane.wider", "Make the pane wider", ("greater_than_sign",), why_not=_border),
     Action("pane.widths", "Give the panes their first widths again", (), why_not=_moved_border),
-    Action("back", "Leave the filter, the zoom or the pane", ("escape",), listed=False),
+    Action("back", "Stop a search for suites, or leave the filter, the zoom or the pane", ("escape",), listed=False),
 )
 
 VIEWING = Feature("viewing", VIEWING_ACTIONS, group="Panes")

@@ -162,7 +162,7 @@ class Areas:
             FormCommands(lambda: case_pane.form, app.announce, lambda: self.methods["tree.new"]()),
             TomlCommands(app, selection, main, case_pane, editor),
             SavingCommands(app, selection, services.saver, services.reader, services.history_reader.read_again),
-            ViewingCommands(app, main),
+            ViewingCommands(app, main, services.searches.stop),
             of_program,
             tools,
             GradesCommands(app, selection, show_last=history.show_last_grades),

@@ -92,9 +92,10 @@ class ProgramCommands:
 class ViewingCommands:
     """Handles the actions for viewing."""
 
-    def __init__(self, stage: Stage, main: MainScreen) -> None:
+    def __init__(self, stage: Stage, main: MainScreen, stop_search: Callable[[], bool]) -> None:
         self._stage = stage
         self._main = main
+        self._stop_search = stop_search
         self.methods: dict[str, Callable[[], object]] = {
             "copy": self._copy,
             "pane.suites": lambda: self._main.go_to("suites"),
@@ -142,6 +143,8 @@ class ViewingCommands:
         self._main.refresh_bars()
 
     def _back(self) -> None:
+        if self._stop_search():
+            return
         if self._main.filter_box.typing or (self._main.selection.tree.filter and self._main.pane == "suites"):
             self._main.filter_box.end(keep=False)
         elif self._main.pane == "run" and self._main.run_pane.searching:

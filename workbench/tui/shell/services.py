@@ -25,6 +25,7 @@ from workbench.tui.runs.status_line import RunTicker
 from workbench.tui.saving.drafting import Drafting
 from workbench.tui.saving.reading import Reader
 from workbench.tui.saving.saver import Saver
+from workbench.tui.saving.searching import Searches
 from workbench.tui.saving.watch import Watch
 from workbench.tui.shell.main_screen import MainScreen
 from workbench.tui.stepping.held_notices import HeldNotices
@@ -110,7 +111,8 @@ class Services:
         self.drafting = Drafting(app, open_suites, selection, program.folders.drafts)
         self.saver = Saver(app, open_suites, selection, self.drafting, store.is_bundled)
         self.run_saver = RunSaver(app, store.is_bundled, program.secrets)
-        self.reader = Reader(app, selection, self.saver, program.models, lambda: app.is_typing)
+        self.searches = Searches(app)
+        self.reader = Reader(app, selection, self.saver, program.models, self.searches, lambda: app.is_typing)
         self.watch = Watch(app, selection, self.reader, self.saver)
         self.starter = Starter(
             app,

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from workbench.authoring.workspace import Workspace, open_workspace, to_begin
+from workbench.suite.numerals import counted
+from workbench.suite.project import Search
 from workbench.tui.breakpoints.project import Breakpoints
 from workbench.tui.kit.memory import NOTHING, Memory
 from workbench.tui.kit.stage import Stage
@@ -102,16 +104,18 @@ class Starting:
         main.call_after_refresh(self._app.services.history_reader.begin)
 
     async def _open(self) -> None:
-        workspace, models, breakpoints, problem = await asyncio.to_thread(self._found)
+        search = Search()
+        found = await self._app.services.searches.run(search, partial(self._found, search))
+        workspace, models, breakpoints, problem = found
         self._problems += (problem,) if problem is not None else ()
         # Sent through the screen's messages, so that it is mounted by then.
-        self._app.main.call_later(self._opened, workspace, models, breakpoints)
+        self._app.main.call_later(self._opened, search, workspace, models, breakpoints)
 
-    def _found(self) -> tuple[Workspace, tuple[str, ...], Breakpoints, str | None]:
+    def _found(self, search: Search) -> tuple[Workspace, tuple[str, ...], Breakpoints, str | None]:
         app, services = self._app, self._app.services
         selection, models = services.selection, services.program.models
         self._new = to_begin(self._paths) if self._begin is None else ()
-        workspace = open_workspace(self._paths, models)
+        workspace = open_workspace(self._paths, models, search)
         if self._new:
             workspace = replace(workspace, files=tuple(f for f in workspace.files if f.path not in self._new))
         chosen = selection.models
@@ -119,7 +123,7 @@ class Starting:
             chosen = last_models(app.memory, workspace, models)
         return (workspace, chosen, *services.breakpoints.find(workspace.roots[0]))
 
-    def _opened(self, workspace: Workspace, models: tuple[str, ...], breakpoints: Breakpoints) -> None:
+    def _opened(self, search: Search, workspace: Workspace, models: tuple[str, ...], breakpoints: Breakpoints) -> None:
         app, services = self._app, self._app.services
         services.selection.models = models
         if self._begin is not None:
@@ -133,9 +137,8 @@ class Starting:
         problems = [*self._problems, *app.appearance.problems_at_start]
         if problems:
             app.say_problems(problems)
-        elif workspace.samples:
-            keys = unless_read_only(". r runs the case, N makes a suite")
-            app.main.announce(f"No suites here: these are the samples{keys}")
+        elif (notice := _notice(search, workspace)) is not None:
+            app.main.announce(notice)
         for path in self._new:
             app.areas.new_suites.make(path)
         app.work(self._begin_runs(), "ask")
@@ -153,3 +156,16 @@ class Starting:
             self.compared = Compared(app, services.selection, services.runner, app.areas.comparing, self._begin)
             self.compared.open()
         await services.starter.begin(self._begin)
+
+
+def _notice(search: Search, workspace: Workspace) -> str | None:
+    """Return what the search for suites left out, or that there are none."""
+    if workspace.samples:
+        keys = unless_read_only(". r runs the case, N makes a suite")
+        why = "Search stopped before any suite" if search.is_stopped else "No suites here"
+        folders = counted(len(search.skipped), "folder")
+        why += f" ({folders} of installed packages not searched)" if search.skipped else ""
+        return f"{why}: these are the samples{keys}"
+    if search.is_stopped:
+        return f"Search stopped: {counted(len(workspace.files), 'suite')} found until then"
+    return search.skipped_message

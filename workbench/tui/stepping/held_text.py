@@ -10,11 +10,11 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+from workbench.checks.argument_schema import BrokenSchemaError, argument_problems
 from workbench.dataclasses import dataclass
 from workbench.engine.checkpoint import AddMessage, AnswerCall, EditArguments, EditResult
 from workbench.reports.visible import one_line
 from workbench.suite.problems import Problem
-from workbench.tools.argument_check import BrokenSchemaError, argument_problems
 from workbench.trajectory.messages import JsonValue, ToolDefinition
 from workbench.trajectory.trajectory import CallRecord
 from workbench.trajectory.typed_json import json_text, parsed_json

@@ -10,10 +10,10 @@ from rich.cells import cell_len
 
 from workbench.analysis.schemas import Parameter, parameters_of
 from workbench.authoring.form.typed import CellError, read_value, shown_value
+from workbench.checks.argument_schema import BrokenSchemaError, argument_problems
 from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
 from workbench.reports.visible import one_line
-from workbench.tools.argument_check import BrokenSchemaError, argument_problems
 from workbench.tools.by_hand import Executed
 from workbench.trajectory.events import ServerOutput
 from workbench.trajectory.json_types import allowed_values, type_words, types_of, with_definitions

@@ -1,0 +1,133 @@
+"""Checks each call of a run against the input schema of its tool: the measure "valid arguments".
+
+A violation is a fact about the call, whatever the case expects, so no score contains it. It fails the run beside the
+score unless the model was refused and then corrected the call.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from workbench.checks.argument_schema import ArgumentSchema, BrokenSchemaError, Violation
+from workbench.checks.describe import cut, describe_value
+from workbench.grading.grade import Issue
+from workbench.grading.server_refusals import refusal_of
+from workbench.suite.by_identity import ByIdentity
+from workbench.suite.tables import InvalidArguments
+from workbench.trajectory.messages import ToolDefinition
+from workbench.trajectory.trajectory import CallRecord, Trajectory
+
+
+class CheckedCall(NamedTuple):
+    """The result of checking one call.
+
+    `valid` is `None` where nothing can tell: no tool of that name is known, or its schema is invalid, which
+    `broken_schema` explains. `refusal` is the message with which a server refused the arguments. `corrected` says that
+    the model made a valid call of the same tool after this one was answered by an error.
+    """
+
+    valid: bool | None
+    violations: tuple[Violation, ...] = ()
+    refusal: str | None = None
+    corrected: bool = False
+    broken_schema: str | None = None
+
+
+def check_calls(trajectory: Trajectory) -> tuple[CheckedCall, ...]:
+    """Check the calls of a run, in the order of `Trajectory.calls`."""
+    calls = trajectory.calls
+    if not calls:
+        return ()
+    tools = {tool.name: tool for tool in trajectory.start.tools} if trajectory.start is not None else {}
+    checked = [_checked(record, tools.get(record.tool)) for record in calls]
+    for index in _corrected(calls, checked):
+        checked[index] = checked[index]._replace(corrected=True)
+    return tuple(checked)
+
+
+_schema_of: ByIdentity[ToolDefinition, ArgumentSchema] = ByIdentity(lambda tool: ArgumentSchema(tool.parameters))
+
+
+def _checked(record: CallRecord, tool: ToolDefinition | None) -> CheckedCall:
+    refusal = refusal_of(record)
+    if record.is_broken:
+        return CheckedCall(False, refusal=refusal)
+    if tool is None:
+        return CheckedCall(None if refusal is None else False, refusal=refusal)
+    try:
+        found = _schema_of(tool).violations(record.arguments)
+    except BrokenSchemaError as error:
+        return CheckedCall(None if refusal is None else False, refusal=refusal, broken_schema=str(error))
+    return CheckedCall(not found and refusal is None, found, refusal)
+
+
+def _corrected(calls: Sequence[CallRecord], checked: Sequence[CheckedCall]) -> Iterator[int]:
+    """Yield the invalid calls that the model corrected.
+
+    Calls of one answer are made before any of them is refused, so they are separate attempts. A call of a later answer
+    is the next attempt of the earliest one of its tool that is still open; a valid call closes that attempt.
+    """
+    open_attempts: dict[str, deque[list[int]]] = {}
+    of_this_answer: dict[str, list[list[int]]] = {}
+    answer = None
+    for index, (record, check) in enumerate(zip(calls, checked, strict=True)):
+        if record.round != answer:
+            answer = record.round
+            for tool, attempts in of_this_answer.items():
+                open_attempts.setdefault(tool, deque()).extend(attempts)
+            of_this_answer = {}
+        earlier = open_attempts.get(record.tool)
+        attempt = earlier.popleft() if earlier else []
+        if check.valid is False:
+            was_refused = record.result is not None and record.result.is_error
+            # An attempt that the tool accepted gives the model nothing to correct.
+            if was_refused:
+                of_this_answer.setdefault(record.tool, []).append([*attempt, index])
+        elif check.valid:
+            yield from attempt
+
+
+def argument_issues(
+    trajectory: Trajectory, checked: Sequence[CheckedCall], decides: InvalidArguments
+) -> Iterator[Issue]:
+    """Yield the issues of invalid calls. Those that were not corrected decide if the suite says "fail"; one that is no
+    JSON object decides whatever the suite says, because it cannot meet any expectation."""
+    for index, (record, check) in enumerate(zip(trajectory.calls, checked, strict=True)):
+        if record.is_broken:
+            yield _broken(record, index, decides=not check.corrected)
+        elif check.valid is False and decides != "ignore":
+            fails = decides == "fail" and not check.corrected
+            yield from _violated(record, index, check, decides=fails)
+
+
+def _broken(record: CallRecord, index: int, *, decides: bool) -> Issue:
+    return Issue(
+        "broken arguments",
+        record.call.problem or "the arguments never became complete",
+        tool=record.tool,
+        call=index,
+        expected="a JSON object",
+        got=cut(record.call.raw or ""),
+        decides=decides,
+    )
+
+
+def _violated(record: CallRecord, index: int, check: CheckedCall, *, decides: bool) -> Iterator[Issue]:
+    corrected = "; corrected later" if check.corrected else ""
+    for found in check.violations:
+        argument = found.argument
+        given = argument is not None and argument in record.arguments
+        yield Issue(
+            "schema violation",
+            f"the tool's schema refuses it ({found.rule}): {found.message}{corrected}",
+            tool=record.tool,
+            call=index,
+            argument=found.place or None,
+            got=describe_value(record.arguments[argument]) if argument is not None and given else None,
+            decides=decides,
+        )
+    if not check.violations and check.refusal is not None:
+        why = f"the server refused the arguments: {check.refusal}{corrected}"
+        yield Issue("schema violation", why, tool=record.tool, call=index, decides=decides)
