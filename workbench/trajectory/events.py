@@ -251,12 +251,8 @@ class ResultReceived:
     content: str
     is_error: bool
     source: ResultSource
-<<<<<<< HEAD
     latency_ms: Milliseconds
-=======
-    latency_ms: float
     code: int | None = None
->>>>>>> da51e400c02e2a5880929ebad28dcb688e96b12a
 
 
 @dataclass(frozen=True, slots=True)
