@@ -321,6 +321,11 @@ class RunResult:
         return start is not None and bool(start.notices or start.server_outputs)
 
     @property
+    def repaired(self) -> tuple[str, ...]:
+        """The kinds of the endpoint's deviations that were repaired."""
+        return tuple(dict.fromkeys([each.kind for each in self.trajectory.deviations]))
+
+    @property
     def was_asked(self) -> bool:
         """Whether the run came as far as a request to the model."""
         return bool(self.trajectory.rounds)

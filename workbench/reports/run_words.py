@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from workbench.grading.grade import Grade, RunResult
+from workbench.reports.deviations import deviation_lines
 from workbench.reports.grade_text import issue_text
 from workbench.reports.values import call_text, milliseconds, result_text, shown_json
 from workbench.reports.visible import one_line
@@ -71,3 +72,4 @@ def told_steps(trajectory: Trajectory) -> Iterator[str]:
                 yield f"← {one_line(str(who))} {time}  {error}{result_text(call.result.content)}"
         if round_.text.strip():
             yield f"« {one_line(round_.text.strip())}"
+        yield from (f"▲ {line}" for line in deviation_lines(round_.deviations))

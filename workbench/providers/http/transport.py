@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import ssl
 from collections.abc import Iterator
+from contextlib import suppress
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -12,6 +14,32 @@ from workbench.config.models import ModelSpec, is_loopback
 from workbench.dataclasses import dataclass
 
 CONNECT_TIMEOUT_S = 10.0
+TLS_PROBE_TIMEOUT_S = 2.0
+_TLS_RECORDS = (b"\x15\x03", b"\x16\x03")
+"""The beginnings of an alert and of a handshake."""
+
+
+class TlsExpectedError(ConnectionError):
+    """A server closed a connection because it speaks TLS."""
+
+
+async def speaks_tls(host: str, port: int) -> bool:
+    """Return whether a server answers the beginning of a TLS handshake in TLS. Most close a connection without a word
+    that begins otherwise, as any other server may."""
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    hello = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).wrap_bio(incoming, outgoing, server_hostname=host)
+    with suppress(ssl.SSLWantReadError):
+        hello.do_handshake()
+    try:
+        async with asyncio.timeout(TLS_PROBE_TIMEOUT_S):
+            reader, writer = await asyncio.open_connection(host, port)
+            try:
+                writer.write(outgoing.read())
+                return await reader.readexactly(2) in _TLS_RECORDS
+            finally:
+                writer.close()
+    except (OSError, EOFError, TimeoutError):
+        return False
 
 
 def proxy_for(base_url: str) -> str | None:
@@ -80,7 +108,7 @@ def broken_by(error: BaseException, spec: ModelSpec, *, began: bool) -> Broken |
     if proxy is not None and (problem := _with_proxy(causes)):
         way_out = "look at HTTPS_PROXY, HTTP_PROXY and NO_PROXY"
         return Broken(f"cannot be reached: its proxy {shown_proxy(proxy)} {problem}: {way_out}")
-    for found in (_before_connecting(causes), _timed_out(causes, spec), _broken_off(causes, spec, began)):
+    for found in (_before_connecting(causes), _timed_out(causes, spec), _broken_off(causes, began)):
         if found is not None:
             return found
     return None
@@ -139,13 +167,13 @@ def _timed_out(causes: tuple[BaseException, ...], spec: ModelSpec) -> Broken | N
     return None
 
 
-def _broken_off(causes: tuple[BaseException, ...], spec: ModelSpec, began: bool) -> Broken | None:
+def _broken_off(causes: tuple[BaseException, ...], began: bool) -> Broken | None:
     import aiohttp
     from aiohttp import http_exceptions
 
     when = "in the middle of its answer" if began else "before it answered"
-    if not began and spec.base_url.startswith("http:"):
-        when += "; if it expects TLS, write https:// in base_url"
+    if any(isinstance(cause, TlsExpectedError) or _is_in_tls(cause) for cause in causes):
+        return Broken("expects TLS: write https:// in base_url")
     # What led to an error says more than the error: that a body is incomplete, for example, that it is no gzip.
     for cause in reversed(causes):
         match cause:
@@ -160,6 +188,13 @@ def _broken_off(causes: tuple[BaseException, ...], spec: ModelSpec, began: bool)
             case aiohttp.ClientError() | OSError():
                 return Broken(f"closed the connection {when}", retryable=True)
     return None
+
+
+def _is_in_tls(error: BaseException) -> bool:
+    """Returns whether the status line that could not be read is an alert of TLS."""
+    from aiohttp import http_exceptions
+
+    return isinstance(error, http_exceptions.BadStatusLine) and r"b'\x15\x03" in error.message
 
 
 def _is_incomplete(error: BaseException) -> bool:
