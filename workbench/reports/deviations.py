@@ -25,5 +25,5 @@ def repaired_line(results: Sequence[RunResult]) -> str | None:
     """Return in how many of the runs that asked a model which deviations were repaired, `None` if there were none."""
     kinds = Counter(kind for result in results for kind in result.repaired)
     asked = counted(sum(result.was_asked for result in results), "run")
-    parts = [f"{one_line(kind)} in {runs:,}" for kind, runs in kinds.items()]
-    return f"repaired: {', '.join(parts)} of {asked}" if parts else None
+    parts = [f"{one_line(kind)} in {runs:,} of {asked}" for kind, runs in kinds.items()]
+    return f"repaired: {', '.join(parts)}" if parts else None

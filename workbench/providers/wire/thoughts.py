@@ -21,6 +21,7 @@ _ENDS: Mapping[str, tuple[str, ...]] = {
 """The marks with which models begin their thoughts, and the ones that end those."""
 
 _ALL_ENDS = tuple({end: None for ends in _ENDS.values() for end in ends})
+_FIRST = frozenset(mark[0] for mark in (*_ENDS, *_ALL_ENDS))
 _QUOTES = "`'\"“”‘’«»"
 
 TextEvent = TextDelta | ReasoningDelta | TextWasReasoning
@@ -134,6 +135,8 @@ def answer_alone(text: str) -> str:
 
 def _first_of(marks: tuple[str, ...], text: str) -> tuple[int, str]:
     """Returns where the first of some marks stands, and which it is; an empty one where none does."""
+    if _FIRST.isdisjoint(text):
+        return len(text), ""  # most pieces of an answer
     places = [(at, mark) for mark in marks if (at := text.find(mark)) >= 0]
     return min(places, default=(len(text), ""))
 
@@ -142,7 +145,7 @@ def _certain(text: str, marks: tuple[str, ...]) -> int:
     """Returns how much of a text cannot be the beginning of a mark."""
     longest = max(map(len, marks)) - 1
     for at in range(max(len(text) - longest, 0), len(text)):
-        if any(mark.startswith(text[at:]) for mark in marks):
+        if text[at] in _FIRST and any(mark.startswith(text[at:]) for mark in marks):
             return at
     return len(text)
 
