@@ -19,8 +19,6 @@ from workbench.importing.imported import ImportedCase, Note
 from workbench.importing.messages import conversation_of
 from workbench.importing.reading import Node, RefusedError
 from workbench.observing.wires import Answer, AnswerReading, body_node, messages_in, tools_in
-from workbench.providers.wire.repairs import repaired
-from workbench.providers.wire.thoughts import answer_alone
 from workbench.trajectory.messages import JsonValue, Message, ToolCall
 from workbench.trajectory.typed_json import json_text
 
@@ -288,7 +286,7 @@ def _keys(messages: tuple[Message, ...]) -> list[Key]:
     return [
         (
             message.role,
-            "".join(_without_thoughts(message).split()),
+            "".join(message.content.split()),
             tuple((call.id, call.tool, _meant(call)) for call in message.tool_calls),
             message.call_id or "",
         )
@@ -296,13 +294,5 @@ def _keys(messages: tuple[Message, ...]) -> list[Key]:
     ]
 
 
-def _without_thoughts(message: Message) -> str:
-    """Returns a message's text as an answer has it: programs send thoughts in it back, or leave them out."""
-    return answer_alone(message.content) if message.role == "assistant" else message.content
-
-
 def _meant(call: ToolCall) -> str:
-    """Returns the arguments of a call as text, the same whether they are sent back as they came or repaired."""
-    found = repaired([call.raw]) if call.raw else None
-    arguments = found.arguments if found is not None else call.arguments
-    return call.raw if call.raw and found is None else json_text(dict(sorted(arguments.items())))
+    return call.raw or "" if call.problem is not None else json_text(dict(sorted(call.arguments.items())))

@@ -17,7 +17,7 @@ from workbench.config.models import PROVIDERS, Provider
 from workbench.providers.wire.registry import wire_of
 from workbench.providers.wire.repairs import DETAILS, THOUGHTS
 from workbench.providers.wire.sse import SseParser
-from workbench.providers.wire.thoughts import AnswerText, answer_alone
+from workbench.providers.wire.thoughts import AnswerText, parted
 from workbench.trajectory.events import Deviation, ReasoningDelta, TextDelta, TextWasReasoning
 from workbench.trajectory.messages import Message
 
@@ -146,7 +146,7 @@ def test_ordinary_texts_are_never_changed(provider: Provider, written: str) -> N
 def test_pieces_make_no_difference(drawn: st.DataObject, written: str) -> None:
     whole = said("openai", written)
     assert told(said("openai", *drawn.draw(split(written))))[1] == told(whole)[1]
-    assert told(whole)[1] == answer_alone(written)
+    assert told(whole) == parted(written)
 
 
 def test_thoughts_come_while_they_are_thought() -> None:

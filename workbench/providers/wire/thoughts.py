@@ -118,19 +118,19 @@ class AnswerText:
         yield TextWasReasoning(self._round)
 
 
-def answer_alone(text: str) -> str:
-    """Return a whole text of a model without the thoughts at its beginning."""
+def parted(text: str) -> tuple[str, str]:
+    """Return the thoughts at the beginning of a whole text, and the answer behind them."""
     reading = AnswerText(1, apart=True)
-    said: list[str] = []
+    thoughts, answer = "", ""
     for event in (*reading.next(text), *reading.flush()):
         match event:
             case TextDelta(text=piece):
-                said.append(piece)
+                answer += piece
+            case ReasoningDelta(text=piece):
+                thoughts += piece
             case TextWasReasoning():
-                said.clear()
-            case _:
-                pass
-    return "".join(said)
+                thoughts, answer = thoughts + answer, ""
+    return thoughts, answer
 
 
 def _first_of(marks: tuple[str, ...], text: str) -> tuple[int, str]:
