@@ -6,7 +6,6 @@ import asyncio
 import socket
 import ssl
 from collections.abc import Iterator
-from contextlib import suppress
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -15,8 +14,8 @@ from workbench.dataclasses import dataclass
 
 CONNECT_TIMEOUT_S = 10.0
 TLS_PROBE_TIMEOUT_S = 2.0
-_TLS_RECORDS = (b"\x15\x03", b"\x16\x03")
-"""The beginnings of an alert and of a handshake."""
+_NOT_IN_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE")
+"""OpenSSL's reasons for an answer that is no record of TLS."""
 
 
 class TlsExpectedError(ConnectionError):
@@ -24,22 +23,20 @@ class TlsExpectedError(ConnectionError):
 
 
 async def speaks_tls(host: str, port: int) -> bool:
-    """Return whether a server answers the beginning of a TLS handshake in TLS. Most close a connection without a word
-    that begins otherwise, as any other server may."""
-    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
-    hello = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).wrap_bio(incoming, outgoing, server_hostname=host)
-    with suppress(ssl.SSLWantReadError):
-        hello.do_handshake()
+    """Return whether a server answers the beginning of a TLS handshake in TLS, whatever its certificate. Most close a
+    connection without a word that begins otherwise, as any other server may."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     try:
         async with asyncio.timeout(TLS_PROBE_TIMEOUT_S):
-            reader, writer = await asyncio.open_connection(host, port)
-            try:
-                writer.write(outgoing.read())
-                return await reader.readexactly(2) in _TLS_RECORDS
-            finally:
-                writer.close()
-    except (OSError, EOFError, TimeoutError):
+            _, connection = await asyncio.open_connection(host, port, ssl=context)
+            connection.close()
+    except ssl.SSLError as error:
+        # Any other reason is that of an alert, such as a version that both lack.
+        return bool(error.reason) and error.reason not in _NOT_IN_TLS and "EOF" not in error.reason
+    except (OSError, TimeoutError):
         return False
+    return True
 
 
 def proxy_for(base_url: str) -> str | None:
@@ -141,7 +138,7 @@ def _before_connecting(causes: tuple[BaseException, ...]) -> Broken | None:
             case ssl.SSLCertVerificationError():
                 problem, way_out = _CERTIFICATE_PROBLEMS.get(cause.verify_code, _UNTRUSTED)
                 return Broken(f"shows a certificate that {problem}: {way_out}")
-            case ssl.SSLError() if cause.reason in ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE"):
+            case ssl.SSLError() if cause.reason in _NOT_IN_TLS:
                 return Broken("does not speak TLS: write http:// in base_url")
             case ssl.SSLError() if cause.reason and "EOF" not in cause.reason:
                 return Broken(f"cannot agree on TLS ({cause.reason}): look at the server's TLS settings")

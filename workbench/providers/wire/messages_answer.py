@@ -105,7 +105,7 @@ class MessagesReader:
             raise self._errors.nothing()
         if self._reason is None and not self.ended:
             raise self._errors.broke_off("neither stop_reason nor message_stop")
-        for block in self._blocks[-1:]:
+        for block in [block for block in self._blocks if block.kind == "text"][-1:]:
             yield from self._answers(block, self._text.flush())
         yield from self._calls.finish_all()
         parts = [part for block in self._blocks if (part := block.part()) is not None]

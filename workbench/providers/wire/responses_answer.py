@@ -118,7 +118,7 @@ class ResponsesReader:
             raise self._errors.nothing()
         if self._status not in ("completed", "incomplete"):
             raise self._errors.broke_off("neither response.completed nor response.incomplete")
-        for item in self._items[-1:]:
+        for item in [item for item in self._items if item.kind == "message"][-1:]:
             yield from self._answers(item, self._answer.flush())
         yield from self._calls.finish_all()
         state = self._errors.storable_state(provider_state(WIRE, list(self._parts())))
