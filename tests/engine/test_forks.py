@@ -25,7 +25,7 @@ from workbench.engine.checkpoint import (
 from workbench.engine.fork import Fork, ForkPoint, fork_refusal
 from workbench.engine.turns import turns_of
 from workbench.suite.model import Case
-from workbench.trajectory.events import MessageAdded
+from workbench.trajectory.events import Deviation, MessageAdded
 from workbench.trajectory.fold import fold
 from workbench.trajectory.messages import Message, ToolCall, Usage
 from workbench.trajectory.trajectory import Trajectory
@@ -309,7 +309,8 @@ def of_another_model(origin: Trajectory) -> Trajectory:
 
 async def test_on_another_model_calls_have_ids_of_ours_and_nothing_of_the_provider_goes_back() -> None:
     before = (await made_before()).trajectory
-    first = replace(before.rounds[0], provider_state={"wire": "messages", "parts": []})
+    repaired = (Deviation("kind", "of a call", "call-1"), Deviation("kind", "of the text"))
+    first = replace(before.rounds[0], provider_state={"wire": "messages", "parts": []}, deviations=repaired)
     origin = replace(before, rounds=(first, *before.rounds[1:]))
     for other in (origin, of_another_model(origin)):
         model = ScriptedModel([Say("Sun.")])
@@ -318,6 +319,7 @@ async def test_on_another_model_calls_have_ids_of_ours_and_nothing_of_the_provid
         ids = [call.id for call in answer.tool_calls]
         assert ids == [result.call_id for result in results] == [call.call.id for call in made.trajectory.calls]
         assert (answer.provider_state is None) == (other is not origin)
+        assert [each.call_id for each in made.trajectory.deviations] == [ids[1], None]
         assert ids == (["call00001", "call00002"] if other is not origin else ["call-0", "call-1"])
 
 

@@ -29,6 +29,7 @@ from tests.providers.server import (
     document,
     error_document,
     said,
+    serve,
     whole_document,
 )
 from workbench.batches.recorded import result_of_recording
@@ -258,6 +259,29 @@ async def test_the_program_gets_what_it_would_get_without(api: Api, tmp_path: Pa
     assert saved.cases == 2 and len([line for line in saved.lines if line.startswith("✗ conversation")]) == 6
     assert "request 9: not recorded: is not JSON" in "\n".join(saved.lines)
     made.check_what_is_written(2)
+
+
+async def test_a_conversation_goes_on_although_its_answers_were_repaired(tmp_path: Path) -> None:
+    tools = [{"type": "function", "function": {"name": "w", "parameters": SCHEMA}}]
+    arguments = json.dumps(json.dumps({"city": "Oslo"}))
+    thoughts = "<think>Hm</think>Let me look."
+    answers = [said("openai", thoughts, [Call("w", arguments)]), said("openai", "<think>Ah</think>Rain.")]
+    with serve(*answers) as server:
+        async with recording(server, "openai", tmp_path) as made:
+            messages: list[Any] = [{"role": "user", "content": "Go"}]
+            for _ in range(2):
+                body = json.dumps({"messages": messages, "tools": tools}).encode()
+                await exchanged(made.url, "/chat/completions", body, {})
+                call = {"id": "call_1", "function": {"name": "w", "arguments": arguments}}
+                messages += [
+                    {"role": "assistant", "content": thoughts, "tool_calls": [call]},
+                    {"role": "tool", "tool_call_id": "call_1", "content": "rain"},
+                ]
+    assert made.save().cases == 1
+    made.check_what_is_written(1)
+    (run,) = [read_recording(path).trajectory for path in recordings_in(tmp_path / "runs")]
+    assert [dict(call.arguments) for call in run.calls] == [{"city": "Oslo"}]
+    assert (run.rounds[0].text, run.final_answer) == ("Let me look.", "Rain.")
 
 
 async def test_what_is_under_way_when_it_ends_is_broken_off_and_said(tmp_path: Path) -> None:

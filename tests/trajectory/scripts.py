@@ -12,6 +12,7 @@ from workbench.trajectory.events import (
     CallEdited,
     CallFinished,
     CallStarted,
+    Deviation,
     Event,
     EventPayload,
     ExecutionProgress,
@@ -34,6 +35,7 @@ from workbench.trajectory.events import (
     StepStarted,
     StopReason,
     TextDelta,
+    TextWasReasoning,
 )
 from workbench.trajectory.messages import JsonValue, Message, ResultSource, ToolCall, ToolDefinition, Usage
 
@@ -81,6 +83,8 @@ def _answers(draw: st.DrawFn, number: int) -> tuple[list[EventPayload], list[str
     """The pieces of an answer, and the ids of its calls."""
     pieces: list[EventPayload] = [ReasoningDelta(number, text) for text in draw(st.lists(_texts, max_size=2))]
     pieces += [TextDelta(number, text) for text in draw(st.lists(_texts, max_size=3))]
+    if draw(st.booleans()):
+        pieces += [TextWasReasoning(number), *(TextDelta(number, text) for text in draw(st.lists(_texts, max_size=1)))]
     ids = [f"c{number}-{index}" for index in range(draw(st.integers(0, 3)))]
     for call_id in ids:
         pieces.append(CallStarted(number, call_id, draw(_texts)))
@@ -109,9 +113,10 @@ def _rounds(draw: st.DrawFn, number: int) -> list[EventPayload]:
     happenings, ids = draw(_answers(number))
     usage = draw(st.none() | st.builds(Usage, st.integers(0, 9), st.integers(0, 9)))
     reason: StopReason = "tool calls" if ids else "answered"
-    happenings.append(
-        ResponseFinished(number, reason, usage, draw(st.none() | _ms), draw(_ms), draw(st.none() | json_values))
-    )
+    state = draw(st.none() | json_values)
+    deviations = tuple(Deviation(draw(_texts), draw(_texts), call_id) for call_id in (*ids[:1], None))
+    repaired = draw(st.sampled_from([(), deviations]))
+    happenings.append(ResponseFinished(number, reason, usage, draw(st.none() | _ms), draw(_ms), state, repaired))
     for call_id in ids:
         happenings += draw(_holds("call", number, call_id))
         if draw(st.booleans()):

@@ -14,6 +14,7 @@ from workbench.trajectory.events import (
     CallEdited,
     CallFinished,
     CallStarted,
+    Deviation,
     Event,
     EventPayload,
     Paused,
@@ -29,6 +30,7 @@ from workbench.trajectory.events import (
     RunStarted,
     StepStarted,
     TextDelta,
+    TextWasReasoning,
 )
 from workbench.trajectory.fold import TrajectoryError, TrajectoryFold, fold
 from workbench.trajectory.messages import Usage
@@ -100,6 +102,31 @@ def test_the_loop_time_has_tools_and_retries_in_it_and_no_start_up_queue_hold_or
 
 def started() -> RunStarted:
     return RunStarted("hash", "case", "Case", "m", None, (), ())
+
+
+def test_text_that_was_reasoning_is_no_answer_and_deviations_belong_to_their_round() -> None:
+    repaired = (Deviation("thoughts in the answer", "so it is"),)
+    whole = fold(
+        stamped(
+            [
+                started(),
+                RequestStarted(1),
+                TextDelta(1, "Hm"),
+                TextWasReasoning(1),
+                TextDelta(1, "No."),
+                ResponseFinished(1, "answered", None, 1.0, 2.0, deviations=repaired),
+                RunFinished("answered"),
+            ]
+        )
+    )
+    assert (whole.rounds[0].reasoning, whole.final_answer) == ("Hm", "No.")
+    assert whole.deviations == whole.rounds[0].deviations == repaired
+
+
+def test_lines_of_answers_without_deviations_are_as_they_always_were() -> None:
+    line = event_to_line(Event("r", 1, 0.0, ResponseFinished(1, "answered", None, 1.0, 2.0)))
+    assert "deviations" not in line
+    assert event_from_line(line).payload == ResponseFinished(1, "answered", None, 1.0, 2.0)
 
 
 def test_the_final_answer_is_the_text_of_the_last_round_only_if_that_ended_in_words() -> None:

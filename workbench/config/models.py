@@ -41,6 +41,9 @@ Origin = Literal["suite", "project", "user", "command line"]
 """Where the specification of a model comes from: a suite (`openai:…@URL` among its models), a `workbench.toml` of the
 project, the user's own `workbench.toml`, or the command line. The first two need trust."""
 
+Thoughts = Literal["reasoning", "answer"]
+"""What thoughts are that a model writes at the beginning of its text, such as `<think>…</think>`."""
+
 DEFAULT_READ_TIMEOUT_S = 100.0
 
 
@@ -60,7 +63,8 @@ class ModelSpec:
     `name` is the user's name for it, `model` its endpoint's. `api_key_env` is the variable that holds its key, `None`
     when it needs none. `params` go into every request under the API's own names. `read_timeout_s` is how long the
     endpoint may send nothing, in seconds. `legacy_auth` sends an Anthropic key as `x-api-key` with the older API
-    version, as some gateways require. `file` is the `workbench.toml` that names the model, if one does.
+    version, as some gateways require. `thoughts` says what thoughts within the text of an answer are. `file` is the
+    `workbench.toml` that names the model, if one does.
     """
 
     name: str
@@ -74,6 +78,7 @@ class ModelSpec:
     requests_per_minute: float | None = None
     read_timeout_s: float = DEFAULT_READ_TIMEOUT_S
     legacy_auth: bool = False
+    thoughts: Thoughts = "reasoning"
     origin: Origin = "user"
     file: Path | None = None
 

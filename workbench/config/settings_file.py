@@ -30,6 +30,7 @@ from workbench.config.models import (
     Origin,
     Price,
     Provider,
+    Thoughts,
     checked_base_url,
     checked_judge,
     checked_key_variable,
@@ -66,6 +67,7 @@ class _Model(_Strict):
     requests_per_minute: Annotated[float, _POSITIVE] | None = None
     read_timeout_s: Annotated[float, _POSITIVE] = DEFAULT_READ_TIMEOUT_S
     legacy_auth: bool = False
+    thoughts: Thoughts = "reasoning"
 
     @model_validator(mode="before")
     @classmethod
@@ -150,6 +152,7 @@ def _spec(name: str, written: _Model, file: Path, origin: Origin) -> ModelSpec:
         requests_per_minute=written.requests_per_minute,
         read_timeout_s=written.read_timeout_s,
         legacy_auth=written.legacy_auth,
+        thoughts=written.thoughts,
         origin=origin,
         file=file,
     )
@@ -191,6 +194,7 @@ _WANTED = {
     "requests_per_minute": "give a number above 0",
     "read_timeout_s": "give a number of seconds above 0",
     "legacy_auth": "give true or false",
+    "thoughts": "give 'reasoning' or 'answer'",
 }
 
 

@@ -76,6 +76,8 @@ async def _ask_once(model: Model, request: ModelRequest, recorder: Recorder) -> 
         raise
     latency_ms = recorder.ms_since(began)
     recorder.emit(
-        ResponseFinished(request.round, end.stop_reason, end.usage, first_token_ms, latency_ms, end.provider_state)
+        ResponseFinished(
+            request.round, end.stop_reason, end.usage, first_token_ms, latency_ms, end.provider_state, end.deviations
+        )
     )
     return recorder.last_round

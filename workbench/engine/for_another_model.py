@@ -24,9 +24,10 @@ def for_another_model(rounds: Iterable[Round], opening: Iterable[Message]) -> tu
 
 def _round(of: Round, ids: Iterator[str]) -> Round:
     set_aside = tuple(_round(answer, ids) for answer in of.superseded)
-    return replace(
-        of, provider_state=None, superseded=set_aside, calls=tuple(_call(call, next(ids)) for call in of.calls)
-    )
+    calls = tuple(_call(call, next(ids)) for call in of.calls)
+    renamed = {old.call.id: new.call.id for old, new in zip(of.calls, calls, strict=True)}
+    deviations = tuple(replace(each, call_id=renamed.get(each.call_id or "")) for each in of.deviations)
+    return replace(of, provider_state=None, superseded=set_aside, calls=calls, deviations=deviations)
 
 
 def _call(of: CallRecord, call_id: str) -> CallRecord:

@@ -216,7 +216,13 @@ def _answer(of: Round) -> Iterator[EventPayload]:
         yield CallStarted(of.number, call.id, call.tool)
         yield CallFinished(call.id, call.arguments, call.raw, call.problem)
     yield ResponseFinished(
-        of.number, of.stop_reason, of.usage, of.first_token_ms, of.latency_ms or 0.0, of.provider_state
+        of.number,
+        of.stop_reason,
+        of.usage,
+        of.first_token_ms,
+        of.latency_ms or 0.0,
+        of.provider_state,
+        of.deviations,
     )
 
 

@@ -78,6 +78,7 @@ class ListedModel:
             "requests_per_minute": spec.requests_per_minute,
             "read_timeout_s": spec.read_timeout_s,
             "legacy_auth": spec.legacy_auth,
+            "thoughts": spec.thoughts,
             "origin": spec.origin,
             "file": str(spec.file) if spec.file is not None else None,
             "named_by": self.named_by,

@@ -329,6 +329,11 @@ class RunResult:
         return bool(self.trajectory.notices or (start is not None and start.server_outputs))
 
     @property
+    def repaired(self) -> tuple[str, ...]:
+        """The kinds of the endpoint's deviations that were repaired."""
+        return tuple(dict.fromkeys([each.kind for each in self.trajectory.deviations]))
+
+    @property
     def was_asked(self) -> bool:
         """Whether the run came as far as a request to the model."""
         return bool(self.trajectory.rounds)

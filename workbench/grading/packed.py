@@ -45,6 +45,7 @@ class _Facts(NamedTuple):
     retries: int
     is_fork: bool
     has_notices: bool
+    repaired: tuple[str, ...]
     was_asked: bool
     usage: Usage | None
     latency_ms: float

@@ -16,6 +16,7 @@ from workbench.importing.bounds import RefusedError
 from workbench.importing.imported import NO_TOOLS, ImportedCase, ImportedRun, Note
 from workbench.importing.reading import Node
 from workbench.providers.wire.assembly import read_arguments
+from workbench.providers.wire.repairs import repaired
 from workbench.suite.numerals import counted
 from workbench.suite.render import Table
 from workbench.suite.settings import Limits
@@ -68,6 +69,8 @@ class Calls:
         self._open.append((call_id, given_id, tool))
         read, problem = read_arguments(arguments)
         raw = None if problem is None else arguments if isinstance(arguments, str) else json_text(arguments)
+        if problem is not None and isinstance(arguments, str) and (found := repaired([arguments])) is not None:
+            read, problem = found.arguments, None
         done = usable(CallFinished(call_id, read, raw, problem))
         return ToolCall(call_id, tool, done.arguments, done.raw, done.problem)
 

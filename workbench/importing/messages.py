@@ -9,6 +9,7 @@ from dataclasses import replace
 from workbench.importing.conversations import Calls, Conversation, case_of, tool_of
 from workbench.importing.imported import NO_TOOLS, Format, Imported, ImportedCase, Note, imported_of
 from workbench.importing.reading import Node, Source
+from workbench.providers.wire.thoughts import parted
 from workbench.providers.wire.usage import UsageCount
 from workbench.suite.render import Table
 from workbench.trajectory.messages import JsonValue, Message, ToolCall, Usage
@@ -142,13 +143,14 @@ class _Reading:
             arguments = old.get("arguments")
             value = arguments.value if arguments is not None else None
             made.append(self.calls.call(old, "", old.text_of("name"), value))
-        if reasoning := "\n".join(filter(None, thoughts)):
+        in_text, answer = parted("\n".join(filter(None, texts)))
+        if reasoning := "\n".join(filter(None, (*thoughts, in_text))):
             self.reasoning[len(self.messages)] = reasoning
         if (usage := _usage(node.get("usage"))) is not None:
             self.usage[len(self.messages)] = usage
         if (latency := node.get("latency_ms")) is not None and (latency_ms := number_of(latency)) is not None:
             self.latency_ms[len(self.messages)] = latency_ms
-        self.messages.append(Message("assistant", "\n".join(filter(None, texts)), tuple(made)))
+        self.messages.append(Message("assistant", answer, tuple(made)))
 
     def _result(self, node: Node, given: str, tool: str, content: Node | None, is_error: bool) -> None:
         call_id = self.calls.answered(given, tool)

@@ -20,7 +20,7 @@ from workbench.importing.imported import ImportedCase, Note
 from workbench.importing.messages import conversation_of
 from workbench.importing.reading import Node
 from workbench.observing.wires import Answer, AnswerReading, body_node, messages_in, tools_in
-from workbench.trajectory.messages import JsonValue, Message
+from workbench.trajectory.messages import JsonValue, Message, ToolCall
 from workbench.trajectory.typed_json import json_text
 
 Key = tuple[str, str, tuple[tuple[str, str, str], ...], str]
@@ -288,11 +288,12 @@ def _keys(messages: tuple[Message, ...]) -> list[Key]:
         (
             message.role,
             "".join(message.content.split()),
-            tuple(
-                (call.id, call.tool, call.raw or json_text(dict(sorted(call.arguments.items()))))
-                for call in message.tool_calls
-            ),
+            tuple((call.id, call.tool, _meant(call)) for call in message.tool_calls),
             message.call_id or "",
         )
         for message in messages
     ]
+
+
+def _meant(call: ToolCall) -> str:
+    return call.raw or "" if call.problem is not None else json_text(dict(sorted(call.arguments.items())))

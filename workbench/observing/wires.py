@@ -22,7 +22,15 @@ from workbench.providers.wire.errors import error_text, quoted
 from workbench.providers.wire.registry import wire_of
 from workbench.providers.wire.sse import SseParser
 from workbench.providers.wire.wire import SseEvent
-from workbench.trajectory.events import CallFinished, CallStarted, ModelEvent, ReasoningDelta, StopReason, TextDelta
+from workbench.trajectory.events import (
+    CallFinished,
+    CallStarted,
+    ModelEvent,
+    ReasoningDelta,
+    StopReason,
+    TextDelta,
+    TextWasReasoning,
+)
 from workbench.trajectory.messages import JsonValue, ToolCall, ToolDefinition, Usage
 from workbench.trajectory.typed_json import json_text, parsed_json
 
@@ -63,8 +71,7 @@ class Answer:
     def message(self) -> dict[str, JsonValue]:
         """The answer as a message of Chat Completions."""
         calls: list[JsonValue] = [
-            {"id": call.id, "function": {"name": call.tool, "arguments": call.raw or json_text(call.arguments)}}
-            for call in self.calls
+            {"id": call.id, "function": {"name": call.tool, "arguments": _arguments_text(call)}} for call in self.calls
         ]
         return {"role": "assistant", "content": self.text, "reasoning": self.reasoning, "tool_calls": calls}
 
@@ -237,9 +244,18 @@ class AnswerReading:
     def _made(self) -> Answer:
         names: dict[str, str] = {}
         calls: list[ToolCall] = []
+        text: list[str] = []
+        reasoning: list[str] = []
         finished = AnswerFinished("answered")
         for event in self._events:
             match event:
+                case TextDelta(text=piece):
+                    text.append(piece)
+                case ReasoningDelta(text=piece):
+                    reasoning.append(piece)
+                case TextWasReasoning():
+                    reasoning += text
+                    text.clear()
                 case CallStarted(_, call_id, tool):
                     names[call_id] = tool
                 case CallFinished(call_id, arguments, raw, problem):
@@ -247,8 +263,8 @@ class AnswerReading:
                 case AnswerFinished():
                     finished = event
         return Answer(
-            "".join(event.text for event in self._events if isinstance(event, TextDelta)),
-            "".join(event.text for event in self._events if isinstance(event, ReasoningDelta)),
+            "".join(text),
+            "".join(reasoning),
             tuple(calls),
             finished.stop_reason,
             finished.usage,
@@ -256,6 +272,10 @@ class AnswerReading:
             self._first_token_ms,
             self._response_id if self.wire == "openai-responses" else "",
         )
+
+
+def _arguments_text(call: ToolCall) -> str:
+    return json_text(call.arguments) if call.problem is None or not call.raw else call.raw
 
 
 def _response_id(data: str) -> str:

@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Protocol, runtime_checkable
 
 from workbench.dataclasses import dataclass
-from workbench.trajectory.events import ModelEvent, StopReason
+from workbench.trajectory.events import Deviation, ModelEvent, StopReason
 from workbench.trajectory.messages import JsonValue, Message, ToolDefinition, Usage
 
 # The limits of one answer of a model: generous for any model, and more than any suite can need.
@@ -44,12 +44,13 @@ class ModelRequest:
 
 @dataclass(frozen=True, slots=True)
 class AnswerFinished:
-    """The end of a model's answer, always its last event. `provider_state` is what the provider expects back with
-    it."""
+    """The end of a model's answer, always its last event. `provider_state` is what the provider expects back with it,
+    `deviations` were repaired in it."""
 
     stop_reason: StopReason
     usage: Usage | None = None
     provider_state: JsonValue = None
+    deviations: tuple[Deviation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,13 +27,14 @@ from workbench.trajectory.events import (
     RequestStarted,
     ResponseFinished,
     TextDelta,
+    TextWasReasoning,
 )
 from workbench.trajectory.recording import Recording, RecordingError, read_header, read_recording, recordings_in
 
 MODELS_NAMED_MAX = 8
 """With more models in a folder, the rest are counted."""
 
-_PIECES = (TextDelta, ReasoningDelta, CallStarted, CallArgumentsDelta, CallFinished)
+_PIECES = (TextDelta, ReasoningDelta, TextWasReasoning, CallStarted, CallArgumentsDelta, CallFinished)
 
 
 @dataclass
@@ -244,7 +245,8 @@ def _last_attempts(events: Iterable[Event]) -> dict[int, _Attempt]:
         elif isinstance(what, _PIECES):
             current.pieces.append((offset_ms, what))
         elif isinstance(what, ResponseFinished):
-            current.pieces.append((offset_ms, AnswerFinished(what.stop_reason, what.usage, what.provider_state)))
+            end = AnswerFinished(what.stop_reason, what.usage, what.provider_state, what.deviations)
+            current.pieces.append((offset_ms, end))
         elif isinstance(what, RequestFailed):
             current.error = what.error
     return attempts

@@ -100,6 +100,14 @@ class CallReport(ReportModel):
     unedited_is_error: bool | None = Field(description="whether the original result was a tool error")
 
 
+class DeviationReport(ReportModel):
+    """A deviation of the endpoint from its API that was repaired."""
+
+    kind: str
+    detail: str
+    tool: str | None = Field(description="the tool of the call that it concerns")
+
+
 class RoundReport(ReportModel):
     """One model request and its tool results."""
 
@@ -112,6 +120,7 @@ class RoundReport(ReportModel):
     calls: tuple[CallReport, ...]
     errors: tuple[str, ...] = Field(description="why attempts of the request failed, in order")
     retries: int = Field(description="number of retries of the request")
+    deviations: tuple[DeviationReport, ...] = Field(description="of the endpoint, that were repaired in the answer")
     step: int | None = Field(description="the step of the chain to which the request belongs, from 1")
     replayed: bool = Field(description="whether it was replayed from the run that this one was forked from")
     added: tuple[str, ...] = Field(description="messages that a person added before the request")
@@ -383,11 +392,19 @@ def _round(round_: Round) -> dict[str, Any]:
         "calls": tuple(_call(record) for record in round_.calls),
         "errors": round_.errors,
         "retries": round_.retries,
+        "deviations": _deviations(round_),
         "step": round_.step.step if round_.step is not None else None,
         "replayed": round_.replayed,
         "added": round_.added,
         "set_aside": tuple(_round(answer) for answer in round_.superseded),
     }
+
+
+def _deviations(round_: Round) -> tuple[dict[str, str | None], ...]:
+    tools = {record.call.id: record.tool for record in round_.calls}
+    return tuple(
+        {"kind": each.kind, "detail": each.detail, "tool": tools.get(each.call_id or "")} for each in round_.deviations
+    )
 
 
 def _call(record: CallRecord) -> dict[str, Any]:

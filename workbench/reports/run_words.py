@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from workbench.grading.grade import Grade, RunResult
 from workbench.grading.unfinished_answers import cut_off_where
+from workbench.reports.deviations import deviation_lines
 from workbench.reports.grade_text import issue_text
 from workbench.reports.values import call_text, milliseconds, result_text, shown_json
 from workbench.reports.visible import one_line
@@ -76,3 +77,4 @@ def told_steps(trajectory: Trajectory) -> Iterator[str]:
             yield f"▲ cut off {cut_off_where(round_)}"
         elif round_.stop_reason == "refused":
             yield "▲ refused"
+        yield from (f"▲ {line}" for line in deviation_lines(round_.deviations))

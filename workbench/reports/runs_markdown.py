@@ -11,6 +11,7 @@ from workbench.grading.grade import Status
 from workbench.grading.repeats import CaseResult
 from workbench.reports.baseline import baseline_markdown
 from workbench.reports.cases import repeats_lines
+from workbench.reports.deviations import repaired_line
 from workbench.reports.gates import aggregate_lines, gate_lines
 from workbench.reports.grade_text import metric_text
 from workbench.reports.markdown import block, code, table, text
@@ -86,6 +87,8 @@ def _head(report: RunsReport) -> Iterator[str]:
     models = report.totals_per_model
     if models:
         yield "\n" + _lines(table(_TITLES, (_model_row(model, totals, report) for model, totals in models.items())))
+    if (repaired := repaired_line(report.results)) is not None:
+        yield f"\n▲ {text(report.secrets.redact(repaired))}\n"
     names = {path: suite.name for path, suite in report.suites.items()}
     with_model = len(models) > 1
     gates = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from workbench.reports.by_hand import fork_text, hold_text
+from workbench.reports.deviations import deviation_lines
 from workbench.reports.paint import Paint
 from workbench.reports.values import call_text, milliseconds, progress_text, result_text, seconds
 from workbench.reports.visible import one_line, shortened
@@ -31,6 +32,7 @@ from workbench.trajectory.events import (
     RunStarted,
     StepStarted,
     TextDelta,
+    TextWasReasoning,
 )
 from workbench.trajectory.messages import ResultSource
 
@@ -107,6 +109,9 @@ class StepLines:
                 self._text.append(text)
             case ReasoningDelta(text=text):
                 self._reasoning.append(text)
+            case TextWasReasoning():
+                self._reasoning += self._text
+                self._text.clear()
             case ExecutionProgress(call_id=call_id) as progress if self._verbose:
                 return [self._paint(f"· {one_line(self._tools[call_id])}: {progress_text(progress)}", "quiet")]
             case RequestFailed(error=error):
@@ -131,11 +136,12 @@ class StepLines:
                 return [f"↻ the answer of round {number} is superseded; the model is asked again"]
             case Forked() as fork:
                 return [f"↳ {one_line(fork_text(fork))}"]
-            case ResponseFinished(latency_ms=latency_ms):
+            case ResponseFinished(latency_ms=latency_ms, deviations=deviations):
                 time = f" in {milliseconds(latency_ms)}" if latency_ms else ""
                 answered = self._paint(f"· model answered{time}", "quiet")
                 silence = [f"« {_EMPTY}"] if self._silent and not "".join(self._text).strip() else []
-                return [*self._words(), *silence, *([answered] if self._verbose else [])]
+                repaired = [f"▲ {line}" for line in deviation_lines(deviations)]
+                return [*self._words(), *silence, *repaired, *([answered] if self._verbose else [])]
             case _:
                 pass
         return []

@@ -19,6 +19,7 @@ from workbench.grading.run_summary import is_not_needed
 from workbench.reports.by_hand import unread_text
 from workbench.reports.case_titles import Title
 from workbench.reports.cases import DISAGREE, deciders_line, grades_line, parts_line, repeats_lines
+from workbench.reports.deviations import repaired_line
 from workbench.reports.forms import LINES_MAX
 from workbench.reports.gates import aggregate_lines, gate_lines
 from workbench.reports.grade_text import issue_text, judgement_text, judging_text, metric_text, step_lines
@@ -69,6 +70,8 @@ def text_report(
             yield f"and {counted(more, 'other run')}: --format records or csv has all of them"
         yield ""
     yield from _notice_lines(results, paint, shown_as)
+    if (repaired := repaired_line(results)) is not None:
+        yield paint(f"▲ {repaired}", "warn")
     yield from _fork_lines(results, paint)
     counting = that_count(results)
     models = dict.fromkeys(result.model for result in counting)

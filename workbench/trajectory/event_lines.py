@@ -32,6 +32,7 @@ from workbench.trajectory.events import (
     RunStarted,
     StepStarted,
     TextDelta,
+    TextWasReasoning,
 )
 from workbench.trajectory.typed_json import (
     Milliseconds,
@@ -50,6 +51,7 @@ EVENT_NAMES: dict[type[EventPayload], str] = {
     RetryScheduled: "retry_scheduled",
     TextDelta: "text_delta",
     ReasoningDelta: "reasoning_delta",
+    TextWasReasoning: "text_was_reasoning",
     CallStarted: "call_started",
     CallArgumentsDelta: "call_arguments_delta",
     CallFinished: "call_finished",
@@ -69,7 +71,7 @@ EVENT_NAMES: dict[type[EventPayload], str] = {
 """The name of each event in a line."""
 
 _CLASSES = {name: cls for cls, name in EVENT_NAMES.items()}
-_LEFT_OUT_WHEN_EMPTY = {"server_outputs", "server_output"}
+_LEFT_OUT_WHEN_EMPTY = {"server_outputs", "server_output", "deviations"}
 """Few runs have them, and lines of versions before them stay as they were."""
 _FIELDS = {cls: tuple((stored_name(field), field.name) for field in fields(cls)) for cls in EVENT_NAMES}
 

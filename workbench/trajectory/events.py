@@ -119,6 +119,14 @@ class ReasoningDelta:
 
 
 @dataclass(frozen=True, slots=True)
+class TextWasReasoning:
+    """The text of the answer so far was reasoning: it turned out to end with a mark such as `</think>`, and its
+    beginning was not marked."""
+
+    round: int
+
+
+@dataclass(frozen=True, slots=True)
 class CallStarted:
     """The model begins a tool call. Call ids are unique within a run."""
 
@@ -137,7 +145,8 @@ class CallArgumentsDelta:
 
 @dataclass(frozen=True, slots=True)
 class CallFinished:
-    """A call is complete: its arguments, or the raw text and why that is not a JSON object."""
+    """A call is complete: its arguments, or the raw text and why that is not a JSON object. Where a deviation of the
+    endpoint was repaired, the arguments as they were meant and the raw text."""
 
     call_id: str
     arguments: Mapping[str, JsonValue] = field(default_factory=dict)
@@ -146,8 +155,18 @@ class CallFinished:
 
 
 @dataclass(frozen=True, slots=True)
+class Deviation:
+    """A deviation of the endpoint from its API that was repaired. `kind` names it, `detail` is a whole statement about
+    it; `call_id` is the call that it concerns, if it concerns one."""
+
+    kind: str
+    detail: str
+    call_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ResponseFinished:
-    """A model's answer is complete. Times are milliseconds since the request was sent."""
+    """A model's answer is complete. Times are milliseconds since the request was sent. `deviations` were repaired."""
 
     round: int
     stop_reason: StopReason
@@ -156,6 +175,7 @@ class ResponseFinished:
     latency_ms: Milliseconds
     provider_state: JsonValue = field(default=None, metadata={"stored": "carry"})
     """See `Message.provider_state`."""
+    deviations: tuple[Deviation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,7 +285,7 @@ class RunFinished:
     server_output: ServerOutput | None = None
 
 
-ModelEvent = TextDelta | ReasoningDelta | CallStarted | CallArgumentsDelta | CallFinished
+ModelEvent = TextDelta | ReasoningDelta | TextWasReasoning | CallStarted | CallArgumentsDelta | CallFinished
 """What a provider emits while a model answers."""
 
 EventPayload = (

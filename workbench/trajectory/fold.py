@@ -31,6 +31,7 @@ from workbench.trajectory.events import (
     RunStarted,
     StepStarted,
     TextDelta,
+    TextWasReasoning,
 )
 from workbench.trajectory.messages import JsonValue, ToolCall
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
@@ -94,6 +95,7 @@ class _OpenRound:
             latency_ms=response.latency_ms if response else None,
             errors=tuple(self.errors),
             provider_state=response.provider_state if response else None,
+            deviations=response.deviations if response else (),
             step=self.step,
             added=self.added,
             superseded=self.superseded,
@@ -154,6 +156,10 @@ class TrajectoryFold:
                 self._round(number).text.append(text)
             case ReasoningDelta(round=number, text=text):
                 self._round(number).reasoning.append(text)
+            case TextWasReasoning(round=number):
+                answering = self._round(number)
+                answering.reasoning += answering.text
+                answering.text = []
             case CallStarted(round=number, call_id=call_id, tool=tool):
                 if call_id in self._calls:
                     raise TrajectoryError(f"two calls with the id {call_id}")

@@ -34,7 +34,8 @@ class ToolDefinition:
 @dataclass(frozen=True, slots=True)
 class ToolCall:
     """A call as the model emitted it. `arguments` is a JSON object. When the model wrote something else, `arguments` is
-    empty, `raw` holds the text and `problem` says why it is not an object."""
+    empty, `raw` holds the text and `problem` says why it is not an object. Where a deviation was repaired, `raw` is the
+    text from which the arguments were read."""
 
     id: str
     tool: str

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from workbench.dataclasses import dataclass
 from workbench.trajectory.events import (
+    Deviation,
     Forked,
     ResultReceived,
     RunFinished,
@@ -76,6 +77,8 @@ class Round:
     errors: tuple[str, ...] = ()
     """The errors of earlier attempts of this request, and of the last one if it failed."""
     provider_state: JsonValue = None
+    deviations: tuple[Deviation, ...] = ()
+    """The deviations of the endpoint that were repaired in the answer."""
     step: StepStarted | None = None
     """The step of a chain that the request belongs to."""
     added: tuple[str, ...] = ()
@@ -164,6 +167,11 @@ class Trajectory:
         """All answers for which a model was asked in this run: superseded ones included, replayed ones not."""
         answers = [answer for round_ in self.rounds for answer in (round_, *round_.superseded)]
         return [answer for answer in answers if not answer.replayed]
+
+    @property
+    def deviations(self) -> tuple[Deviation, ...]:
+        """The deviations of the endpoint that were repaired in the answers."""
+        return tuple([each for round_ in self.rounds for each in round_.deviations])
 
     @property
     def usage(self) -> Usage | None:

@@ -16,6 +16,7 @@ from workbench.trajectory.events import (
     CallArgumentsDelta,
     CallFinished,
     CallStarted,
+    Deviation,
     Event,
     ExecutionProgress,
     ExecutionStarted,
@@ -29,6 +30,7 @@ from workbench.trajectory.events import (
     RunFinished,
     RunStarted,
     TextDelta,
+    TextWasReasoning,
 )
 from workbench.trajectory.fold import fold
 from workbench.trajectory.messages import Message, Usage
@@ -137,6 +139,24 @@ def test_text_that_streams_in_is_one_item_until_something_else_comes() -> None:
     )
     texts = [item.text.text for item in view.items if isinstance(item, TextItem)]
     assert texts == ["Hello, you.", "And more."]
+
+
+def test_text_that_was_reasoning_is_shown_as_such_and_repairs_stand_at_the_request() -> None:
+    view = view_of(
+        stamped(
+            [
+                RunStarted("h", "c", "C", "m", None, (Message("user", "Hi"),), ()),
+                RequestStarted(1),
+                TextDelta(1, "Hm."),
+                TextWasReasoning(1),
+                TextDelta(1, "Hello."),
+                ResponseFinished(1, "answered", None, None, 5.0, deviations=(Deviation("kind", "so it was"),)),
+            ]
+        )
+    )
+    texts = [(item.text.text, item.reasoning) for item in view.items if isinstance(item, TextItem)]
+    assert texts == [("Hm.", True), ("Hello.", False)]
+    assert "repaired: so it was" in screen_of(view)
 
 
 def test_a_request_that_is_tried_again_is_one_step_with_its_error() -> None:

@@ -57,7 +57,18 @@ def approved_things(approval: Approval, samples: Iterable[PlannedRun]) -> dict[s
     return found
 
 
-_HOW = ("name", "provider", "model", "base_url", "api_key_env", "params", "read_timeout_s", "legacy_auth", "origin")
+_HOW = (
+    "name",
+    "provider",
+    "model",
+    "base_url",
+    "api_key_env",
+    "params",
+    "read_timeout_s",
+    "legacy_auth",
+    "thoughts",
+    "origin",
+)
 
 
 def lacking(approval: Approval, samples: Iterable[PlannedRun]) -> Iterator[str]:

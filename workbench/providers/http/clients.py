@@ -22,7 +22,7 @@ from workbench.config.models import OWN_URLS, ModelSpec
 from workbench.dataclasses import dataclass
 from workbench.providers.http.bodies import BodyError, content_of
 from workbench.providers.http.errors import EndpointErrors, Refused
-from workbench.providers.http.transport import CONNECT_TIMEOUT_S, proxy_for
+from workbench.providers.http.transport import CONNECT_TIMEOUT_S, TlsExpectedError, proxy_for, speaks_tls
 from workbench.version import __version__
 
 if TYPE_CHECKING:
@@ -46,14 +46,23 @@ _SHOWN_HEADERS = ("accept", "accept-encoding", "anthropic-version", "content-typ
 _NOT_FROM_SDK = ("authorization", "x-api-key", "x-stainless-")
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
+class _Connection:
+    """The connection of a request under way."""
+
+    was_open: bool = False
+
+
+@dataclass(eq=False)
 class Client:
-    """The connections to one endpoint. `errors` are the exceptions that its use can raise."""
+    """The connections to one endpoint. `errors` are the exceptions that its use can raise. `has_answered`: something at
+    the address speaks HTTP as it is spoken here."""
 
     base_url: yarl.URL
     errors: tuple[type[Exception], ...]
     session: aiohttp.ClientSession = field(repr=False)  # sends the headers, with the key
     proxy: str | None = field(repr=False)  # a password may be in it
+    has_answered: bool = False
 
     async def post(self, path: str, body: bytes, read_timeout_s: float) -> aiohttp.ClientResponse:
         """Send a request and return the unread response. Raises one of `errors`; a refusal is `Refused`."""
@@ -83,13 +92,52 @@ class Client:
     async def _ask(
         self, method: str, path: str, read_timeout_s: float, body: bytes | None = None
     ) -> aiohttp.ClientResponse:
+        response = await self._response(method, path, read_timeout_s, body)
+        self.has_answered = True
+        if not 200 <= response.status < 300:
+            try:
+                raise await _refusal(response)
+            finally:
+                response.close()
+        return response
+
+    async def _response(
+        self, method: str, path: str, read_timeout_s: float, body: bytes | None
+    ) -> aiohttp.ClientResponse:
+        """Send a request. A server may close a connection that it kept open at the moment of the next request: that one
+        goes out again at once, until a new connection takes it."""
+        import aiohttp
+
+        while True:
+            connection = _Connection()
+            try:
+                return await self._send(method, path, read_timeout_s, body, connection)
+            except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError, ConnectionError) as error:
+                if connection.was_open:
+                    continue
+                if await self._expects_tls(error):
+                    raise TlsExpectedError from error
+                raise
+
+    async def _expects_tls(self, error: Exception) -> bool:
+        """Return whether the server closed a new connection because it speaks TLS, and was not asked in TLS."""
+        import aiohttp
+
+        is_plain = self.base_url.scheme == "http" and self.proxy is None
+        if not is_plain or self.has_answered or isinstance(error, aiohttp.ClientConnectorError):
+            return False
+        return await speaks_tls(self.base_url.host or "", self.base_url.port or 80)
+
+    async def _send(
+        self, method: str, path: str, read_timeout_s: float, body: bytes | None, connection: _Connection
+    ) -> aiohttp.ClientResponse:
         import aiohttp
         import yarl
 
         # The read timeout begins when the body is written. One that the system does not take at once may never be.
         is_large = body is not None and len(body) > LARGEST_BUFFERED_BYTES
         async with asyncio.timeout(CONNECT_TIMEOUT_S + 2 * read_timeout_s) if is_large else nullcontext():
-            response = await self.session.request(
+            return await self.session.request(
                 method,
                 yarl.URL(f"{self.base_url}{path}", encoded=True),
                 data=body,
@@ -97,13 +145,8 @@ class Client:
                 proxy=self.proxy,
                 # The rate limiter counts requests, so no request ever waits for a place in the pool.
                 timeout=aiohttp.ClientTimeout(connect=CONNECT_TIMEOUT_S, sock_read=read_timeout_s),
+                trace_request_ctx=connection,
             )
-        if not 200 <= response.status < 300:
-            try:
-                raise await _refusal(response)
-            finally:
-                response.close()
-        return response
 
 
 class Clients:
@@ -158,10 +201,27 @@ class Clients:
             ),
             cookie_jar=aiohttp.DummyCookieJar(),
             auto_decompress=False,
+            trace_configs=[_connection_trace()],
             max_line_size=LARGEST_HEADER_BYTES,
             max_field_size=LARGEST_HEADER_BYTES,
         )
         return Client(base_url, (aiohttp.ClientError, OSError, Refused), session, proxy)
+
+
+def _connection_trace() -> aiohttp.TraceConfig:
+    """Returns what notes of each request whether its connection was open before."""
+    import aiohttp
+
+    async def reused(_session: object, context: Any, _params: object) -> None:
+        context.trace_request_ctx.was_open = True
+
+    async def made(_session: object, context: Any, _params: object) -> None:
+        context.trace_request_ctx.was_open = False
+
+    trace = aiohttp.TraceConfig()
+    trace.on_connection_reuseconn.append(reused)
+    trace.on_connection_create_start.append(made)
+    return trace
 
 
 def _is_the_vendors(spec: ModelSpec) -> bool:

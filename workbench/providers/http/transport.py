@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import ssl
 from collections.abc import Iterator
@@ -13,6 +14,30 @@ from workbench.dataclasses import dataclass
 from workbench.providers.http.bodies import BodyError
 
 CONNECT_TIMEOUT_S = 10.0
+TLS_PROBE_TIMEOUT_S = 2.0
+_NOT_IN_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE")
+"""OpenSSL's reasons for an answer that is no record of TLS."""
+
+
+class TlsExpectedError(ConnectionError):
+    """A server closed a connection because it speaks TLS."""
+
+
+async def speaks_tls(host: str, port: int) -> bool:
+    """Return whether a server answers the beginning of a TLS handshake in TLS, whatever its certificate. Most close a
+    connection without a word that begins otherwise, as any other server may."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    try:
+        async with asyncio.timeout(TLS_PROBE_TIMEOUT_S):
+            _, connection = await asyncio.open_connection(host, port, ssl=context)
+            connection.close()
+    except ssl.SSLError as error:
+        # Any other reason is that of an alert, such as a version that both lack.
+        return bool(error.reason) and error.reason not in _NOT_IN_TLS and "EOF" not in error.reason
+    except (OSError, TimeoutError):
+        return False
+    return True
 
 
 def proxy_for(base_url: str) -> str | None:
@@ -81,7 +106,7 @@ def broken_by(error: BaseException, spec: ModelSpec, *, began: bool) -> Broken |
     if proxy is not None and (problem := _with_proxy(causes)):
         way_out = "look at HTTPS_PROXY, HTTP_PROXY and NO_PROXY"
         return Broken(f"cannot be reached: its proxy {shown_proxy(proxy)} {problem}: {way_out}")
-    for found in (_before_connecting(causes), _timed_out(causes, spec), _broken_off(causes, spec, began)):
+    for found in (_before_connecting(causes), _timed_out(causes, spec), _broken_off(causes, began)):
         if found is not None:
             return found
     return None
@@ -114,7 +139,7 @@ def _before_connecting(causes: tuple[BaseException, ...]) -> Broken | None:
             case ssl.SSLCertVerificationError():
                 problem, way_out = _CERTIFICATE_PROBLEMS.get(cause.verify_code, _UNTRUSTED)
                 return Broken(f"shows a certificate that {problem}: {way_out}")
-            case ssl.SSLError() if cause.reason in ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE"):
+            case ssl.SSLError() if cause.reason in _NOT_IN_TLS:
                 return Broken("does not speak TLS: write http:// in base_url")
             case ssl.SSLError() if cause.reason and "EOF" not in cause.reason:
                 return Broken(f"cannot agree on TLS ({cause.reason}): look at the server's TLS settings")
@@ -140,13 +165,13 @@ def _timed_out(causes: tuple[BaseException, ...], spec: ModelSpec) -> Broken | N
     return None
 
 
-def _broken_off(causes: tuple[BaseException, ...], spec: ModelSpec, began: bool) -> Broken | None:
+def _broken_off(causes: tuple[BaseException, ...], began: bool) -> Broken | None:
     import aiohttp
     from aiohttp import http_exceptions
 
     when = "in the middle of its answer" if began else "before it answered"
-    if not began and spec.base_url.startswith("http:"):
-        when += "; if it expects TLS, write https:// in base_url"
+    if any(isinstance(cause, TlsExpectedError) or _is_in_tls(cause) for cause in causes):
+        return Broken("expects TLS: write https:// in base_url")
     # What led to an error says more than the error: that a body is incomplete, for example, that it is no gzip.
     for cause in reversed(causes):
         match cause:
@@ -161,6 +186,13 @@ def _broken_off(causes: tuple[BaseException, ...], spec: ModelSpec, began: bool)
             case aiohttp.ClientError() | OSError():
                 return Broken(f"closed the connection {when}", retryable=True)
     return None
+
+
+def _is_in_tls(error: BaseException) -> bool:
+    """Returns whether the status line that could not be read is an alert of TLS."""
+    from aiohttp import http_exceptions
+
+    return isinstance(error, http_exceptions.BadStatusLine) and r"b'\x15\x03" in error.message
 
 
 def _is_incomplete(error: BaseException) -> bool:

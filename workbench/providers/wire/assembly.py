@@ -9,9 +9,10 @@ from typing import Any
 
 from workbench.dataclasses import dataclass
 from workbench.providers.model import MOST_CALLS, MOST_CHARACTERS, ModelRequest, TooMuchError
+from workbench.providers.wire.repairs import DETAILS, Repaired, json_object, repaired, same_json
 from workbench.providers.wire.surrogates import joined_surrogates
 from workbench.providers.wire.tool_names import ToolNames
-from workbench.trajectory.events import CallArgumentsDelta, CallFinished, CallStarted
+from workbench.trajectory.events import CallArgumentsDelta, CallFinished, CallStarted, Deviation
 from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.typed_json import parsed_json
 
@@ -36,7 +37,21 @@ class OpenCall:
     @property
     def is_complete(self) -> bool:
         """Whether the arguments so far are a whole JSON object."""
-        return self.whole is not None or (bool(self.pieces) and read_arguments("".join(self.pieces))[1] is None)
+        return self.whole is not None or (bool(self.pieces) and self._object() is not None)
+
+    def is_repeated_by(self, given_id: str | None, arguments: object) -> bool:
+        """Whether whole arguments for the id of this call, of which all came, are the same once more."""
+        if given_id is None or given_id != self.given_id:
+            return False
+        again = json_object(arguments) if isinstance(arguments, str) else arguments
+        return again is not None and same_json(again, self.whole if self.whole is not None else self._object())
+
+    def _object(self) -> Mapping[str, Any] | None:
+        read, problem = read_arguments("".join(self.pieces))
+        if problem is None:
+            return read
+        found = repaired(self.pieces)
+        return found.arguments if found is not None else None
 
 
 class CallAssembly:
@@ -48,6 +63,8 @@ class CallAssembly:
         self._round = request.round
         self._names = names
         self._taken = {call.id for message in request.messages for call in message.tool_calls}
+        self.deviations: list[Deviation] = []
+        """Those that were repaired in the calls that are finished."""
         self._number = request.calls_before
         self._characters = 0
 
@@ -111,13 +128,34 @@ class CallAssembly:
         given = arguments or (call.whole if call.whole is not None else joined_surrogates("".join(call.pieces)))
         call.finished = True
         read, problem = read_arguments(given)
+        found = _repair(call, given) if problem is not None else _repaired_by_end(call, arguments, read)
         raw = None if problem is None else given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
+        if found is not None:
+            read, problem = found.arguments, None
+            self.deviations.append(Deviation(found.kind, DETAILS[found.kind], call.id))
         yield CallFinished(call.id, read, raw, problem)
 
     def finish_all(self) -> Iterator[CallEvent]:
         """Finish all calls that are still open, in order, at the end of the answer."""
         for call in self.calls:
             yield from self.finish(call)
+
+
+def _repair(call: OpenCall, given: object) -> Repaired | None:
+    """Returns the arguments that were meant by `given`, which is no JSON object."""
+    if not isinstance(given, str):
+        return None
+    if call.whole is None and given == joined_surrogates("".join(call.pieces)):
+        return repaired([joined_surrogates(piece) for piece in call.pieces])
+    return repaired([given])
+
+
+def _repaired_by_end(call: OpenCall, arguments: object, read: Mapping[str, Any]) -> Repaired | None:
+    """Returns what pieces mean that only the whole arguments at the end set right."""
+    if not arguments or not call.pieces or json_object("".join(call.pieces)) is not None:
+        return None
+    found = repaired(call.pieces)
+    return found if found is not None and same_json(found.arguments, read) else None
 
 
 def read_arguments(given: object) -> tuple[Mapping[str, Any], str | None]:

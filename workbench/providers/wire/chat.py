@@ -10,7 +10,7 @@ from workbench.providers.model import ModelRequest
 from workbench.providers.wire.assembly import CallAssembly
 from workbench.providers.wire.chat_answer import WIRE, ChatReader
 from workbench.providers.wire.errors import AnswerErrors
-from workbench.providers.wire.offer import Offers, arguments_to_send, body_text, json_or_error, object_schema
+from workbench.providers.wire.offer import Offers, arguments_text, body_text, object_schema
 from workbench.providers.wire.params import sent_params, whole_seed
 from workbench.providers.wire.tool_names import ToolNames
 from workbench.trajectory.messages import Message, ToolDefinition
@@ -26,6 +26,7 @@ class ChatWire:
 
     def __init__(self, spec: ModelSpec, secrets: Secrets) -> None:
         self._model = spec.model
+        self._thoughts_apart = spec.thoughts == "reasoning"
         self._params, self.notices = sent_params(spec, "Chat Completions")
         self._errors = AnswerErrors(spec.name, "Chat Completions", spec.base_url, secrets)
         self._offers = Offers(_tool)
@@ -46,7 +47,8 @@ class ChatWire:
 
     def reader(self, request: ModelRequest) -> ChatReader:
         """Returns a reader for one answer."""
-        return ChatReader(request.round, CallAssembly(request, self._offers.of(request.tools).names), self._errors)
+        calls = CallAssembly(request, self._offers.of(request.tools).names)
+        return ChatReader(request.round, calls, self._errors, thoughts_apart=self._thoughts_apart)
 
     def tool_at(self, request: ModelRequest, error_text: str) -> str | None:
         """Returns the tool that an error complains about."""
@@ -74,7 +76,7 @@ def _message(message: Message, names: ToolNames) -> dict[str, Any]:
             **signed.get(call.id, {}),
             "id": call.id,
             "type": "function",
-            "function": {"name": names.accepted(call.tool), "arguments": json_or_error(arguments_to_send(call))},
+            "function": {"name": names.accepted(call.tool), "arguments": arguments_text(call)},
         }
         for call in message.tool_calls
     ]

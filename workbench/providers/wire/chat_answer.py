@@ -9,9 +9,10 @@ from workbench.providers.model import AnswerFinished
 from workbench.providers.wire.assembly import CallAssembly, OpenCall
 from workbench.providers.wire.errors import AnswerErrors, reports_error
 from workbench.providers.wire.surrogates import TextPieces
+from workbench.providers.wire.thoughts import AnswerText
 from workbench.providers.wire.usage import UsageCount
 from workbench.providers.wire.wire import SseEvent
-from workbench.trajectory.events import ModelEvent, ReasoningDelta, StopReason, TextDelta
+from workbench.trajectory.events import ModelEvent, ReasoningDelta, StopReason
 from workbench.trajectory.messages import JsonValue
 
 WIRE = "openai"
@@ -25,18 +26,24 @@ _JOINED_DETAILS = {"reasoning.text", "reasoning.summary"}
 
 
 class ChatReader:
-    """Reads one answer. Only its first choice counts."""
+    """Reads one answer. Only its first choice counts. `thoughts_apart`: thoughts in the text are reasoning."""
 
-    def __init__(self, round_number: int, calls: CallAssembly, errors: AnswerErrors) -> None:
+    def __init__(
+        self, round_number: int, calls: CallAssembly, errors: AnswerErrors, *, thoughts_apart: bool = True
+    ) -> None:
         self._round = round_number
         self._calls = calls
         self._errors = errors
         self._usage = UsageCount()
         self._pieces = TextPieces()
+        self._text = AnswerText(round_number, apart=thoughts_apart)
+        self._written: list[str] = []
         self._by_index: dict[int, OpenCall] = {}
         self._reasoning: dict[str, list[str]] = {}
         self._details: list[dict[str, Any]] = []
         self._signed: dict[str, dict[str, Any]] = {}
+        self._before_chunk = 0
+        """The calls that began in earlier chunks."""
         self._began = self._refused = False
         self.ended = False
         self._reason: str | None = None
@@ -68,9 +75,13 @@ class ChatReader:
             raise self._errors.gave_up(f"finish_reason {self._reason}")
         if self._reason is None and not self.ended:
             raise self._errors.broke_off("neither finish_reason nor [DONE]")
+        yield from self._text.flush()
         yield from self._calls.finish_all()
         yield AnswerFinished(
-            self._stop_reason(), self._usage.chat(), self._errors.storable_state(self._provider_state())
+            self._stop_reason(),
+            self._usage.chat(),
+            self._errors.storable_state(self._provider_state()),
+            (*self._text.deviations, *self._calls.deviations),
         )
 
     def _read(self, chunk: dict[str, Any]) -> Iterator[ModelEvent]:
@@ -102,13 +113,15 @@ class ChatReader:
             self._refused = True
             yield from self._say(refusal)
         entries = delta.get("tool_calls")
+        self._before_chunk = len(self._calls.calls)
         for position, entry in enumerate(entries if isinstance(entries, list) else ()):
             if isinstance(entry, dict):
                 yield from self._call_fragment(entry, position)
 
     def _say(self, piece: str) -> Iterator[ModelEvent]:
         if text := self._pieces.next(piece):
-            yield TextDelta(self._round, text)
+            self._written.append(text)
+            yield from self._text.next(text)
 
     def _reasons(self, delta: dict[str, Any]) -> Iterator[ModelEvent]:
         said: set[str] = set()
@@ -147,7 +160,8 @@ class ChatReader:
         index, given_id = entry.get("index"), entry.get("id")
         given_id = given_id if isinstance(given_id, str) and given_id else None
         call = self._open_call(index, given_id, position if name else 0)
-        if call is None or _begins_another(call, given_id, name, arguments):
+        may_repeat = call in self._calls.calls[: self._before_chunk]
+        if call is None or _begins_another(call, given_id, name, arguments, may_repeat=may_repeat):
             call = self._calls.begin(given_id)
             if isinstance(index, int):
                 self._by_index[index] = call
@@ -180,9 +194,11 @@ class ChatReader:
 
     def _provider_state(self) -> JsonValue:
         """OpenRouter expects its details back, DeepSeek the reasoning before a call, and Gemini the signature at each
-        call. Reasoning goes back under the name under which it came, and only with calls, because without them some
-        endpoints refuse it."""
+        call. A text with thoughts goes back as it was written. Reasoning goes back under the name under which it came,
+        and only with calls, because without them some endpoints refuse it."""
         fields: dict[str, Any] = {"reasoning_details": self._details} if self._details else {}
+        if self._text.deviations:
+            fields["content"] = "".join(self._written)
         if self._calls.calls:
             if "reasoning_content" in self._reasoning:
                 fields["reasoning_content"] = "".join(self._reasoning["reasoning_content"])
@@ -199,11 +215,16 @@ class ChatReader:
         return "tool calls" if self._calls.calls else "answered"
 
 
-def _begins_another(call: OpenCall, given_id: str | None, name: object, arguments: object) -> bool:
+def _begins_another(call: OpenCall, given_id: str | None, name: object, arguments: object, *, may_repeat: bool) -> bool:
     """Returns whether a fragment for the index or the id of a call begins a new one: with a different id or name, or
-    with the name repeated and arguments when those of the call are complete."""
+    with the name repeated and arguments when those of the call are complete. The same ones for its id are a repetition
+    if one may come (`may_repeat`: the call began in an earlier chunk)."""
     if given_id is not None and call.given_id is not None and given_id != call.given_id:
         return True
     if not name or not call.started:
         return False
-    return name != call.name or bool(arguments and call.is_complete)
+    if name != call.name:
+        return True
+    if not arguments or not call.is_complete:
+        return False
+    return not (may_repeat and call.is_repeated_by(given_id, arguments))

@@ -10,11 +10,12 @@ from workbench.dataclasses import dataclass
 from workbench.providers.model import AnswerFinished
 from workbench.providers.wire.assembly import CallAssembly, OpenCall
 from workbench.providers.wire.errors import AnswerErrors, reports_error
-from workbench.providers.wire.provider_state import Part, provider_state
+from workbench.providers.wire.provider_state import Part, provider_state, text_part
 from workbench.providers.wire.surrogates import TextPieces
+from workbench.providers.wire.thoughts import AnswerText, TextEvent
 from workbench.providers.wire.usage import UsageCount
 from workbench.providers.wire.wire import SseEvent
-from workbench.trajectory.events import ModelEvent, ReasoningDelta, StopReason, TextDelta
+from workbench.trajectory.events import ModelEvent, ReasoningDelta, StopReason, TextDelta, TextWasReasoning
 from workbench.trajectory.messages import JsonValue
 
 WIRE = "anthropic"
@@ -29,30 +30,34 @@ class _Block:
     kind: str
     pieces: list[str] = field(default_factory=list)
     """Of a text or of thinking."""
+    written: list[str] = field(default_factory=list)
+    """The pieces of a text with the thoughts in it."""
     call: OpenCall | None = None
     rest: dict[str, Any] = field(default_factory=dict)
     """The rest of a thinking block: its signature, or its encrypted data."""
 
     def part(self) -> Part | None:
-        text = "".join(self.pieces)
         if self.kind == "thinking":
-            return {"block": {"type": self.kind, "thinking": text, **self.rest}}
+            return {"block": {"type": self.kind, "thinking": "".join(self.pieces), **self.rest}}
         if self.kind == "redacted_thinking":
             return {"block": {"type": self.kind, **self.rest}}
         if self.call is not None:
             return {"call": self.call.id}
-        return {"text": text} if text else None
+        return text_part(self.pieces, self.written)
 
 
 class MessagesReader:
-    """Reads one answer."""
+    """Reads one answer. `thoughts_apart`: thoughts in the text are reasoning."""
 
-    def __init__(self, round_number: int, calls: CallAssembly, errors: AnswerErrors) -> None:
+    def __init__(
+        self, round_number: int, calls: CallAssembly, errors: AnswerErrors, *, thoughts_apart: bool = True
+    ) -> None:
         self._round = round_number
         self._calls = calls
         self._errors = errors
         self._usage = UsageCount()
         self._pieces = TextPieces()
+        self._text = AnswerText(round_number, apart=thoughts_apart)
         self._blocks: list[_Block] = []
         self._by_index: dict[int | None, _Block] = {}
         self._began = False
@@ -100,10 +105,13 @@ class MessagesReader:
             raise self._errors.nothing()
         if self._reason is None and not self.ended:
             raise self._errors.broke_off("neither stop_reason nor message_stop")
+        for block in [block for block in self._blocks if block.kind == "text"][-1:]:
+            yield from self._answers(block, self._text.flush())
         yield from self._calls.finish_all()
         parts = [part for block in self._blocks if (part := block.part()) is not None]
         state = self._errors.storable_state(provider_state(WIRE, parts))
-        yield AnswerFinished(self._stop_reason(), self._usage.messages(), state)
+        deviations = (*self._text.deviations, *self._calls.deviations)
+        yield AnswerFinished(self._stop_reason(), self._usage.messages(), state, deviations)
 
     def _start(self, index: int | None, given: dict[str, Any]) -> Iterator[ModelEvent]:
         self._errors.must_fit(self._blocks)
@@ -147,8 +155,18 @@ class MessagesReader:
             block.pieces.append(text)
             yield ReasoningDelta(self._round, text)
         elif isinstance(text, str) and text and (text := self._pieces.next(text)):
-            block.pieces.append(text)
-            yield TextDelta(self._round, text)
+            block.written.append(text)
+            yield from self._answers(block, self._text.next(text))
+
+    def _answers(self, block: _Block, events: Iterator[TextEvent]) -> Iterator[ModelEvent]:
+        for event in events:
+            if isinstance(event, TextDelta):
+                block.pieces.append(event.text)
+            elif isinstance(event, TextWasReasoning):
+                for each in self._blocks:
+                    if each.kind == "text":
+                        each.pieces.clear()
+            yield event
 
     def _stop(self, index: int | None) -> Iterator[ModelEvent]:
         block = self._by_index.get(index)
@@ -156,6 +174,8 @@ class MessagesReader:
             if not block.call.pieces and block.rest["input"]:
                 yield from self._calls.add(block.call, block.rest["input"])  # whole from the start, as gateways send it
             yield from self._calls.finish(block.call)
+        elif block is not None and block.kind == "text":
+            yield from self._answers(block, self._text.flush())
 
     def _end(self, document: dict[str, Any]) -> None:
         self._usage.update(document.get("usage"))

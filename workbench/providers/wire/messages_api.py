@@ -62,6 +62,7 @@ class MessagesWire:
     def __init__(self, spec: ModelSpec, secrets: Secrets) -> None:
         self.path = "/messages" if spec.base_url.rstrip("/").endswith("/v1") else "/v1/messages"
         self._model = spec.model
+        self._thoughts_apart = spec.thoughts == "reasoning"
         params, self.notices = sent_params(spec, "Messages", lacking=_LACKING, renamed=_RENAMED)
         self._params = {"max_tokens": DEFAULT_MAX_TOKENS, **params}
         self._errors = AnswerErrors(spec.name, "Messages", spec.base_url, secrets)
@@ -81,7 +82,8 @@ class MessagesWire:
 
     def reader(self, request: ModelRequest) -> MessagesReader:
         """Returns a reader for one answer."""
-        return MessagesReader(request.round, CallAssembly(request, self._offers.of(request.tools).names), self._errors)
+        calls = CallAssembly(request, self._offers.of(request.tools).names)
+        return MessagesReader(request.round, calls, self._errors, thoughts_apart=self._thoughts_apart)
 
     def tool_at(self, request: ModelRequest, error_text: str) -> str | None:
         """Returns the tool that an error complains about."""

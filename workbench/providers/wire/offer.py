@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from workbench.providers.model import ModelError
+from workbench.providers.wire.repairs import unwrapped
 from workbench.providers.wire.tool_names import ToolNames
 from workbench.trajectory.messages import JsonValue, ToolCall, ToolDefinition
 from workbench.trajectory.typed_json import json_text
@@ -70,6 +71,14 @@ def arguments_to_send(call: ToolCall) -> dict[str, JsonValue]:
     """Returns a call's arguments as they go back to the model. Broken ones are put into an object as text, because
     servers parse what they receive."""
     return dict(call.arguments) if call.problem is None else {"unparsed_arguments": call.raw or ""}
+
+
+def arguments_text(call: ToolCall) -> str:
+    """Returns a call's arguments as text, as they go back to the model: as the model wrote them, in a code fence for
+    example. What the endpoint repeated goes back once."""
+    if call.problem is None and call.raw and unwrapped(call.raw) is not None:
+        return call.raw
+    return json_or_error(arguments_to_send(call))
 
 
 def body_text(fields: dict[str, Any], offer: Offer) -> bytes:

@@ -2,7 +2,7 @@
 calls.
 
 As JSON it is `{"wire": NAME, "parts": [...]}`, each part one of `{"block": {...}}`, `{"text": "..."}` (perhaps with a
-`phase`) and `{"call": ID}`; a wire ignores the state of another one.
+`phase`, and with what was `written` in place of that text) and `{"call": ID}`; a wire ignores the state of another one.
 """
 
 from __future__ import annotations
@@ -33,9 +33,18 @@ class TextPart:
 
 def provider_state(wire: str, parts: list[Part]) -> JsonValue:
     """Returns the state of an answer that consisted of these parts; `None` when text and calls alone suffice."""
-    if any("block" in part or "phase" in part for part in parts):
+    if any(not {"block", "phase", "written"}.isdisjoint(part) for part in parts):
         return {"wire": wire, "parts": [*parts]}
     return None
+
+
+def text_part(pieces: list[str], written: list[str]) -> Part | None:
+    """Returns a stretch of text, `None` for an empty one. `written` is the same with thoughts that are no part of the
+    answer."""
+    text, whole = "".join(pieces), "".join(written)
+    if not whole:
+        return None
+    return {"text": text} if text == whole else {"text": text, "written": whole}
 
 
 def parts_of(message: Message, wire: str) -> Iterator[Block | TextPart | ToolCall]:
@@ -52,8 +61,8 @@ def parts_of(message: Message, wire: str) -> Iterator[Block | TextPart | ToolCal
             yield Block(part["block"])
         elif "call" in part:
             yield calls[part["call"]]
-        elif part["text"].strip():
-            yield TextPart(part["text"], part.get("phase"))
+        elif (text := part.get("written", part["text"])).strip():
+            yield TextPart(text, part.get("phase"))
 
 
 def _fits(parts: list[Part], content: str, call_ids: list[str]) -> bool:

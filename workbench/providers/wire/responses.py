@@ -10,7 +10,7 @@ from workbench.config.secrets import Secrets
 from workbench.providers.model import ModelRequest
 from workbench.providers.wire.assembly import CallAssembly
 from workbench.providers.wire.errors import AnswerErrors
-from workbench.providers.wire.offer import Offers, arguments_to_send, body_text, json_or_error, object_schema
+from workbench.providers.wire.offer import Offers, arguments_text, body_text, object_schema
 from workbench.providers.wire.params import sent_params
 from workbench.providers.wire.provider_state import Block, TextPart, parts_of
 from workbench.providers.wire.responses_answer import WIRE, ResponsesReader
@@ -53,6 +53,7 @@ class ResponsesWire:
 
     def __init__(self, spec: ModelSpec, secrets: Secrets) -> None:
         self._model = spec.model
+        self._thoughts_apart = spec.thoughts == "reasoning"
         params, self.notices = sent_params(spec, "Responses", lacking=_LACKING, renamed=_RENAMED)
         self._params = {"store": False, **params, **_include(params)}
         self._stored = bool(self._params["store"])
@@ -74,7 +75,9 @@ class ResponsesWire:
     def reader(self, request: ModelRequest) -> ResponsesReader:
         """Returns a reader for one answer."""
         calls = CallAssembly(request, self._offers.of(request.tools).names)
-        return ResponsesReader(request.round, calls, self._errors, stored=self._stored)
+        return ResponsesReader(
+            request.round, calls, self._errors, stored=self._stored, thoughts_apart=self._thoughts_apart
+        )
 
     def tool_at(self, request: ModelRequest, error_text: str) -> str | None:
         """Returns the tool that an error complains about."""
@@ -115,5 +118,5 @@ def _items(message: Message, names: ToolNames) -> Iterator[dict[str, Any]]:
                         "type": "function_call",
                         "call_id": call.id,
                         "name": names.accepted(call.tool),
-                        "arguments": json_or_error(arguments_to_send(call)),
+                        "arguments": arguments_text(call),
                     }

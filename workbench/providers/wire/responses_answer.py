@@ -10,11 +10,12 @@ from workbench.dataclasses import dataclass
 from workbench.providers.model import AnswerFinished
 from workbench.providers.wire.assembly import CallAssembly, OpenCall
 from workbench.providers.wire.errors import AnswerErrors, reports_error
-from workbench.providers.wire.provider_state import Part, provider_state
+from workbench.providers.wire.provider_state import Part, provider_state, text_part
 from workbench.providers.wire.surrogates import TextPieces
+from workbench.providers.wire.thoughts import AnswerText, TextEvent
 from workbench.providers.wire.usage import UsageCount
 from workbench.providers.wire.wire import SseEvent
-from workbench.trajectory.events import ModelEvent, ReasoningDelta, StopReason, TextDelta
+from workbench.trajectory.events import ModelEvent, ReasoningDelta, StopReason, TextDelta, TextWasReasoning
 from workbench.trajectory.messages import JsonValue
 
 WIRE = "openai-responses"
@@ -31,6 +32,8 @@ class _Item:
     call: OpenCall | None = None
     pieces: list[str] = field(default_factory=list)
     """The message text emitted so far."""
+    written: list[str] = field(default_factory=list)
+    """The same with the thoughts in it."""
     phase: str | None = None
     reasoned: bool = False
     """Whether its reasoning was emitted while it came."""
@@ -39,15 +42,25 @@ class _Item:
 
 
 class ResponsesReader:
-    """Reads one answer. Items are identified by `output_index`; `stored`: the API keeps the response."""
+    """Reads one answer. Items are identified by `output_index`; `stored`: the API keeps the response;
+    `thoughts_apart`: thoughts in the text are reasoning."""
 
-    def __init__(self, round_number: int, calls: CallAssembly, errors: AnswerErrors, *, stored: bool = False) -> None:
+    def __init__(
+        self,
+        round_number: int,
+        calls: CallAssembly,
+        errors: AnswerErrors,
+        *,
+        stored: bool = False,
+        thoughts_apart: bool = True,
+    ) -> None:
         self._round = round_number
         self._calls = calls
         self._errors = errors
         self._stored = stored
         self._usage = UsageCount()
         self._pieces = TextPieces()
+        self._answer = AnswerText(round_number, apart=thoughts_apart)
         self._items: list[_Item] = []
         self._by_key: dict[int | str, _Item] = {}
         self._began = self._refused = False
@@ -77,6 +90,10 @@ class ResponsesReader:
             yield ReasoningDelta(self._round, "\n\n")
         elif kind == "response.function_call_arguments.delta":
             yield from self._calls.add(self._call(self._item(document, _CALL)), delta)
+        elif kind == "response.function_call_arguments.done":
+            call = self._call(self._item(document, _CALL))
+            if not call.pieces:
+                yield from self._calls.add(call, document.get("arguments"))
         elif kind == "response.output_item.added" and isinstance(item := document.get("item"), dict):
             yield from self._add(self._item({**item, **document}, item.get("type"), new=True), item)
         elif kind == "response.output_item.done" and isinstance(item := document.get("item"), dict):
@@ -101,9 +118,12 @@ class ResponsesReader:
             raise self._errors.nothing()
         if self._status not in ("completed", "incomplete"):
             raise self._errors.broke_off("neither response.completed nor response.incomplete")
+        for item in [item for item in self._items if item.kind == "message"][-1:]:
+            yield from self._answers(item, self._answer.flush())
         yield from self._calls.finish_all()
         state = self._errors.storable_state(provider_state(WIRE, list(self._parts())))
-        yield AnswerFinished(self._stop_reason(), self._usage.responses(), state)
+        deviations = (*self._answer.deviations, *self._calls.deviations)
+        yield AnswerFinished(self._stop_reason(), self._usage.responses(), state, deviations)
 
     def _item(self, document: dict[str, Any], kind: object, *, new: bool = False) -> _Item:
         """Returns the item of an event, a new one where it was not announced."""
@@ -139,10 +159,11 @@ class ResponsesReader:
         elif item.kind == "message":
             phase = document.get("phase")
             item.phase = phase if isinstance(phase, str) else None
-            if not item.pieces:
+            if not item.written:
                 for part in _dicts(document.get("content")):
                     self._refused = self._refused or bool(part.get("refusal"))
                     yield from self._text(item, part.get("text") or part.get("refusal"))
+            yield from self._answers(item, self._answer.flush())
         elif item.kind == "reasoning":
             if document.get("encrypted_content") or document.get("content") or self._stored:
                 item.block = {name: value for name, value in document.items() if value is not None}
@@ -181,8 +202,17 @@ class ResponsesReader:
 
     def _text(self, item: _Item, text: object) -> Iterator[ModelEvent]:
         if isinstance(text, str) and text and (text := self._pieces.next(text)):
-            item.pieces.append(text)
-            yield TextDelta(self._round, text)
+            item.written.append(text)
+            yield from self._answers(item, self._answer.next(text))
+
+    def _answers(self, item: _Item, events: Iterator[TextEvent]) -> Iterator[ModelEvent]:
+        for event in events:
+            if isinstance(event, TextDelta):
+                item.pieces.append(event.text)
+            elif isinstance(event, TextWasReasoning):
+                for each in self._items:
+                    each.pieces.clear()
+            yield event
 
     def _reasoning(self, item: _Item, text: object) -> Iterator[ModelEvent]:
         if isinstance(text, str) and text:
@@ -195,8 +225,8 @@ class ResponsesReader:
                 yield {"block": item.block}
             elif item.call is not None:
                 yield {"call": item.call.id}
-            elif item.pieces:
-                yield {"text": "".join(item.pieces), **({"phase": item.phase} if item.phase else {})}
+            elif (part := text_part(item.pieces, item.written)) is not None:
+                yield part | ({"phase": item.phase} if item.phase else {})
 
     def _stop_reason(self) -> StopReason:
         if self._refused or self._why_incomplete == "content_filter":

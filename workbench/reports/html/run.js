@@ -210,6 +210,7 @@ function storyOf(run, grade) {
     parts.push(said("user", "user", asked?.user ?? null));
     for (const text of round.added) parts.push(said("user", "✎ user, added by hand", text));
     for (const text of round.errors) parts.push(said("problem", "▲ the request failed", text));
+    for (const text of new Set(round.deviations.map((each) => each.detail))) parts.push(said("problem", "▲ repaired", text));
     for (const answer of round.set_aside) parts.push(fold("aside", "an earlier answer, made again by hand", [said("model", "model", answer.text), answer.calls.map((each) => actualCall(each, null, run))]));
     if (asked?.reasoning) parts.push(fold("reasoning", "reasoning", longText(asked.reasoning)));
     parts.push(said("model", "model", round.text));

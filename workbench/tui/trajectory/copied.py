@@ -81,7 +81,7 @@ def _request_text(request: HttpRequest) -> str:
 
 
 def _call_text(item: CallItem) -> str:
-    if item.raw is not None or item.arguments is None:
+    if item.problem is not None or item.arguments is None:
         written = item.raw if item.raw is not None else "".join(item.fragments)
     else:
         written = _json(item.arguments)

@@ -7,6 +7,7 @@ from itertools import groupby
 
 from rich.cells import cell_len
 
+from workbench.reports.deviations import deviation_lines
 from workbench.reports.values import tokens_text
 from workbench.reports.visible import one_line
 from workbench.trajectory.events import ResponseFinished
@@ -165,6 +166,8 @@ def _round(item: RoundItem, width: int) -> list[Line]:
     else:
         text = Span(f"{'answering' if item.begun else 'waiting for the model'} {GLYPHS.running}", "running")
     lines: list[Line] = [(*_head(item.number, "model"), text)]
+    for repaired in deviation_lines(response.deviations) if response is not None else ():
+        lines += signed(GLYPHS.warned, repaired, "warned", width, CALL_INDENT)
     # Failed attempts that a later one may correct are only warnings.
     lost = item.over and response is None
     for error, same in groupby(item.errors):

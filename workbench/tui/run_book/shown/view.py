@@ -34,6 +34,7 @@ from workbench.trajectory.events import (
     RunStarted,
     StepStarted,
     TextDelta,
+    TextWasReasoning,
 )
 from workbench.trajectory.messages import Message
 from workbench.tui.lines.laid_out import GrowingText
@@ -155,6 +156,8 @@ class RunView:
                 self._say(text, reasoning=False)
             case ReasoningDelta(text=text):
                 self._say(text, reasoning=True)
+            case TextWasReasoning():
+                self._mark_reasoning()
             case CallStarted(call_id=call_id, tool=tool):
                 self._answers()
                 self._run.finish_text()
@@ -307,6 +310,16 @@ class RunView:
         else:
             self._run.finish_text()
             self._run.append(TextItem(GrowingText(text), reasoning))
+
+    def _mark_reasoning(self) -> None:
+        """Show the text of the answer so far as reasoning."""
+        for index in reversed(range(len(self._run.items))):
+            item = self._run.items[index]
+            if isinstance(item, RoundItem):
+                break
+            if isinstance(item, TextItem):
+                item.reasoning = item.done = True
+                self._run.changed(index)
 
     def _end(self, finish: RunFinished) -> None:
         self._run.finish_text()

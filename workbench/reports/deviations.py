@@ -1,0 +1,29 @@
+"""The deviations of endpoints that were repaired, in words."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from workbench.grading.grade import RunResult
+from workbench.reports.visible import one_line
+from workbench.suite.numerals import counted
+from workbench.trajectory.events import Deviation
+
+
+def deviation_text(deviation: Deviation) -> str:
+    """Return a deviation as a line of a run."""
+    return f"repaired: {one_line(deviation.detail)}"
+
+
+def deviation_lines(deviations: Iterable[Deviation]) -> list[str]:
+    """Return the deviations of an answer as lines, each text once."""
+    return list(dict.fromkeys(map(deviation_text, deviations)))
+
+
+def repaired_line(results: Sequence[RunResult]) -> str | None:
+    """Return in how many of the runs that asked a model which deviations were repaired, `None` if there were none."""
+    kinds = Counter(kind for result in results for kind in result.repaired)
+    asked = counted(sum(result.was_asked for result in results), "run")
+    parts = [f"{one_line(kind)} in {runs:,} of {asked}" for kind, runs in kinds.items()]
+    return f"repaired: {', '.join(parts)}" if parts else None
