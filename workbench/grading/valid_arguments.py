@@ -89,6 +89,18 @@ def _corrected(calls: Sequence[CallRecord], checked: Sequence[CheckedCall]) -> I
             yield from attempt
 
 
+def why_unchecked(trajectory: Trajectory) -> dict[str, str]:
+    """Returns the tools whose calls no schema could check, each with the reason."""
+    checked = zip(trajectory.calls, check_calls(trajectory), strict=True)
+    return {record.tool: _why_unchecked(check) for record, check in checked if check.valid is None}
+
+
+def _why_unchecked(check: CheckedCall) -> str:
+    if check.broken_schema is None:
+        return "no tool of that name is known"
+    return f"its schema is invalid: {check.broken_schema}"
+
+
 def argument_issues(
     trajectory: Trajectory, checked: Sequence[CheckedCall], decides: InvalidArguments
 ) -> Iterator[Issue]:

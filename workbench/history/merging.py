@@ -32,7 +32,7 @@ from workbench.trajectory.typed_json import compact_json, parsed_json
 MOST_NAMED = 20
 """Of so many runs with a second result it is said which they are."""
 
-_VERDICT = ("status", "score", "reason", "broken", "options", "metrics")
+_VERDICT = ("status", "score", "reason", "broken", "options", "metrics", "arguments")
 _MADE = ("run_id", "began_ms", "ended_ms")
 _FIGURES = (
     *(*_MADE, *_VERDICT),
@@ -359,7 +359,7 @@ class _Merging:
                 id_,
             )
             self._target.executemany(
-                f"INSERT OR IGNORE INTO regrades (grading, run, {verdicts}) SELECT ?, id, ?, ?, ?, ?, ?, ?, ? FROM runs"
+                f"INSERT OR IGNORE INTO regrades (grading, run, {verdicts}) SELECT ?, id, ?, ?, ?, ?, ?, ?, ?, ? FROM runs"
                 " WHERE batch = ? AND place = ? AND run_id IS ? AND began_ms IS ?",
                 ((ours[position], *row[3:], number, *row[:3]) for row in rows),
             )

@@ -141,6 +141,12 @@ CREATE INDEX parts_of_suites ON parts (suite, model, batch);
 CREATE INDEX suites_of_paths ON suites (path, name);
 """
 
-MIGRATIONS: tuple[str, ...] = (_FIRST, _GRADINGS, _LOOP_TIME, _SHARED, _NOT_GRADED, _METRICS, _SHARDS, _LISTING)
+# JSON {tool: [valid, checked, unknown]}: how many calls have valid arguments; NULL where nothing is known of any.
+_ARGUMENTS = "ALTER TABLE runs ADD COLUMN arguments TEXT;\nALTER TABLE regrades ADD COLUMN arguments TEXT"
+
+MIGRATIONS: tuple[str, ...] = (
+    *(_FIRST, _GRADINGS, _LOOP_TIME, _SHARED, _NOT_GRADED, _METRICS, _SHARDS, _LISTING),
+    _ARGUMENTS,
+)
 """Each version's migration from the one before; the first one from nothing. A file's version is its `PRAGMA
 user_version`. Published entries never change, because histories made with them exist."""

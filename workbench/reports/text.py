@@ -15,6 +15,7 @@ from workbench.analysis.totals import Totals, that_count, totals_by_model
 from workbench.grading.grade import Grade, Issue, RunResult, disagree
 from workbench.grading.repeats import CaseResult, Cases
 from workbench.grading.run_summary import is_not_needed
+from workbench.reports.argument_words import unchecked_lines, valid_arguments_text
 from workbench.reports.by_hand import unread_text
 from workbench.reports.case_titles import Title
 from workbench.reports.cases import DISAGREE, deciders_line, grades_line, parts_line, repeats_lines
@@ -71,6 +72,8 @@ def text_report(
             yield f"and {counted(more, 'other run')}: --format records or csv has all of them"
         yield ""
     yield from _notice_lines(results, paint, shown_as)
+    for line in unchecked_lines(results, shown_as):
+        yield paint(f"▲ {one_line(line)}", "warn")
     yield from _fork_lines(results, paint)
     counting = that_count(results)
     models = dict.fromkeys(result.model for result in counting)
@@ -114,6 +117,8 @@ def totals_lines(totals: Totals, paint: Paint, title: str = "") -> Iterator[str]
     if totals.pass_rate is not None:
         with_warned = " with the warned" if totals.warned else ""
         facts.append(f"pass rate {decimals(100 * totals.pass_rate, 1, full=100)}%{with_warned}")
+    if arguments := valid_arguments_text(totals.valid_arguments):
+        facts.append(arguments)
     if facts:
         yield paint(f"  {' · '.join(facts)}", "quiet")
     if totals.latency is not None:
