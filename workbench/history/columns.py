@@ -172,6 +172,8 @@ PART: Mapping[str, Reader] = {
     "planned": count,
     "cases": count,
     **dict.fromkeys(map(count_name, COUNTED), count),
+    "valid_calls": count,
+    "checked_calls": count,
 }
 ENDED: Reader = one_of(*COUNTED)
 RUN: Mapping[str, Reader] = {

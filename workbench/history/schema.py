@@ -142,7 +142,13 @@ CREATE INDEX suites_of_paths ON suites (path, name);
 """
 
 # JSON {tool: [valid, checked, unknown]}: how many calls have valid arguments; NULL where nothing is known of any.
-_ARGUMENTS = "ALTER TABLE runs ADD COLUMN arguments TEXT;\nALTER TABLE regrades ADD COLUMN arguments TEXT"
+# In parts, those of all runs together, so that a list of batches reads no run.
+_ARGUMENTS = """
+ALTER TABLE runs ADD COLUMN arguments TEXT;
+ALTER TABLE regrades ADD COLUMN arguments TEXT;
+ALTER TABLE parts ADD COLUMN valid_calls INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE parts ADD COLUMN checked_calls INTEGER NOT NULL DEFAULT 0
+"""
 
 MIGRATIONS: tuple[str, ...] = (
     *(_FIRST, _GRADINGS, _LOOP_TIME, _SHARED, _NOT_GRADED, _METRICS, _SHARDS, _LISTING),
