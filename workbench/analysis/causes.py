@@ -16,6 +16,7 @@ Cause = Literal[
     "missing call",
     "extra call",
     "wrong order",
+    "schema violation",
     "missing argument",
     "wrong argument",
     "invalid argument",
@@ -127,6 +128,17 @@ ADVICE: Mapping[Cause, Advice] = {
             "Calls of one answer are made at once: a model that does so saw no need for a sequence. Let the second"
             " tool need something that only the first one answers.",
             "If the sequence does not matter, expect the calls as unordered or in an any_order group.",
+        ),
+    ),
+    "schema violation": Advice(
+        "The arguments of a call do not fit the tool's own schema, so a server refuses the call.",
+        "say in the description of {where} which values it takes, with an example of each",
+        (
+            "Read the rule at the argument: a rule that the tool does not need (a range, an additional property) is"
+            " better left out of the schema.",
+            "A model that corrects a call after the tool refused it loses only time: let the refusal name what is"
+            " wrong, and check that max_rounds leaves a round for it.",
+            "Where the provider has strict schemas or constrained decoding, switch them on.",
         ),
     ),
     "missing argument": Advice(

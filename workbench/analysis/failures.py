@@ -208,6 +208,7 @@ _CAUSE_OF: Mapping[IssueKind, Cause] = {
     "forbidden argument": "forbidden argument",
     "unexpected argument": "unexpected argument",
     "broken arguments": "broken JSON",
+    "schema violation": "schema violation",
     "response": "content",
     "over calling": "over calling",
     "latency exceeded": "latency",
@@ -253,7 +254,9 @@ def _symptoms(result: RunResult, case: Case) -> tuple[Symptom, ...]:
         # Where it costs nothing, it is no reason why the run failed.
         issues = tuple(issue for issue in issues if issue.kind != "unexpected argument")
     expected = tuple(case.expected_calls())
-    found = [_symptom(issue, expected) for issue in issues if issue.kind in _CAUSE_OF]
+    # A violation that fails nothing was corrected, or is only noted.
+    counting = (issue for issue in issues if issue.kind != "schema violation" or issue.decides)
+    found = [_symptom(issue, expected) for issue in counting if issue.kind in _CAUSE_OF]
     if too_much := [symptom for symptom in found if symptom.cause == "sent too much"]:
         return tuple(too_much)  # nothing else was read
     found = _given_up(result.trajectory, expected, found) + _with_wrong_tools(found)

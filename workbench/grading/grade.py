@@ -46,6 +46,7 @@ IssueKind = Literal[
     "wrong order",
     "broken arguments",
     "schema violation",
+    "tool error",
     "response",
     "latency exceeded",
     "over calling",

@@ -15,7 +15,7 @@ from workbench.grading.grade import CallPairing, Issue, Metric
 from workbench.grading.seen_run import seen_run
 from workbench.grading.step_rounds import calls_of_silent_steps
 from workbench.grading.tool_names import is_meant
-from workbench.grading.valid_arguments import CheckedCall, argument_issues, check_calls
+from workbench.grading.valid_arguments import CheckedCall, argument_issues, check_calls, error_issues
 from workbench.suite.by_identity import ByIdentity
 from workbench.suite.checks import Check, Equals, Judged, asks_for_run
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall
@@ -102,8 +102,10 @@ def issues_of_any_grader(
         metrics = metrics_of(case, trajectory, context)
     if checked is None:
         checked = check_calls(trajectory)
+    of_arguments = tuple(argument_issues(trajectory, checked, invalid_arguments))
     return (
-        *argument_issues(trajectory, checked, invalid_arguments),
+        *of_arguments,
+        *error_issues(trajectory, {issue.call for issue in of_arguments}),
         *_answer_issues(case, trajectory, context, metrics),
         *_limit_issues(case, limits, trajectory),
     )

@@ -7,7 +7,7 @@ score unless the model was refused and then corrected the call.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from workbench.checks.argument_schema import ArgumentSchema, BrokenSchemaError, Violation
@@ -112,6 +112,15 @@ def argument_issues(
         elif check.valid is False and decides != "ignore":
             fails = decides == "fail" and not check.corrected
             yield from _violated(record, index, check, decides=fails)
+
+
+def error_issues(trajectory: Trajectory, told: Collection[int | None]) -> Iterator[Issue]:
+    """Yield that a call was answered by an error, which fails nothing: the work of the tool failed, or its error is
+    what the suite mocks. Calls with the indices `told` have an issue that says more."""
+    for index, record in enumerate(trajectory.calls):
+        result = record.unedited or record.result
+        if result is not None and result.is_error and result.source != "skipped" and index not in told:
+            yield Issue("tool error", f"the tool answered: {cut(result.content)}", tool=record.tool, call=index)
 
 
 def _broken(record: CallRecord, index: int, *, decides: bool) -> Issue:

@@ -79,7 +79,12 @@ def add_grading(
                 packed = [
                     (
                         *(run, figures.status, figures.score, stored(figures.reason), figures.is_broken),
-                        *(grading_text(figures.grading), packed_outcome(result), metrics_text(figures), arguments_text(figures)),
+                        *(
+                            grading_text(figures.grading),
+                            packed_outcome(result),
+                            metrics_text(figures),
+                            arguments_text(figures),
+                        ),
                     )
                     for run, figures, result in some
                 ]

@@ -226,13 +226,23 @@ def _details(result: RunResult, paint: Paint, outputs: ToldOutputs, in_full: boo
         if in_full or step.status != "passed":
             yield from (_issue_line(issue, indent=6) for issue in step.issues)
             told.update(map(_about, step.issues))
-    if result.grade is not None and (in_full or result.status != "passed"):
-        yield from (_issue_line(issue, indent=4) for issue in _of_the_whole(result, result.grade, told))
+    if result.grade is not None:
+        issues = _of_the_whole(result, result.grade, told)
+        in_short = result.status == "passed" and not in_full
+        yield from (_issue_line(issue, indent=4) for issue in issues if not in_short or _is_of_server(issue, result))
     for metric in result.metrics if in_full or result.status != "passed" else ():
         sign = paint(STATUS_SIGNS["passed" if metric.holds else "failed"], "passed" if metric.holds else "failed")
         yield f"    {sign} response.{shortened(metric_text(metric), ISSUE_WIDTH_MAX)}"
     for judgement in result.judgements if in_full else ():
         yield paint(f"    {shortened(judgement_text(judgement), ISSUE_WIDTH_MAX)}", "quiet")
+
+
+def _is_of_server(issue: Issue, result: RunResult) -> bool:
+    """Returns whether an issue is that a real server answered a call by an error: a run that passed is doubtful
+    then."""
+    return (
+        issue.kind == "tool error" and issue.call is not None and result.trajectory.calls[issue.call].server is not None
+    )
 
 
 def _of_the_whole(result: RunResult, grade: Grade, told: Container[tuple[object, ...]]) -> Iterator[Issue]:

@@ -79,7 +79,9 @@ def suite_rules(raw: dict[str, object]) -> Iterator[Finding]:
     for index, aggregate in tables(raw.get("aggregates")):
         of = aggregate.get("of", "score")
         if isinstance(of, str) and of not in (measures := measures_of(raw.get("cases"))):
-            others = 'write "score", "latency_ms", "tokens", "cost_usd", "valid_arguments", a grader, or one of its numbers'
+            others = (
+                'write "score", "latency_ms", "tokens", "cost_usd", "valid_arguments", a grader, or one of its numbers'
+            )
             if of.startswith(NAMED_MEASURE):
                 others = f"no case has a check of this name in `response`; {others}"
             hint = did_you_mean(of, measures) or others
