@@ -47,7 +47,8 @@ _ALWAYS_ASKED = 50
 class PairNumbers:
     """What the tests need of pairs, in their order. `apart` says of each whether it is good with B alone (1), with A
     alone (-1), or with both or neither (0). `differences` are those of the scores, where there are two, `clusters`
-    those of all pairs, of the ones with two scores, and of the ones with calls of both. `other_scores` are as in `Paired`."""
+    those of all pairs, of the ones with two scores, and of the ones with calls of both. `other_scores` are as in
+    `Paired`."""
 
     apart: array[int]
     differences: array[float]

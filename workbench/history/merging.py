@@ -360,7 +360,8 @@ class _Merging:
                 id_,
             )
             self._target.executemany(
-                f"INSERT OR IGNORE INTO regrades (grading, run, {verdicts}) SELECT ?, id, ?, ?, ?, ?, ?, ?, ?, ? FROM runs"
+                f"INSERT OR IGNORE INTO regrades (grading, run, {verdicts})"
+                f" SELECT ?, id, {', '.join('?' * len((*_VERDICT, 'outcome')))} FROM runs"
                 " WHERE batch = ? AND place = ? AND run_id IS ? AND began_ms IS ?",
                 ((ours[position], *row[3:], number, *row[:3]) for row in rows),
             )
