@@ -209,10 +209,13 @@ def test_a_p_is_rounded_as_scores_are(p: float, said: str) -> None:
     assert p_text(p) == f"p = {said}"
 
 
+PASSED: Status = "passed"
+
+
 def calling(model: str, *valid_of_two: int | None) -> list[Cell]:
     """A column of passed cases, each with two calls of which so many are valid; `None` for one without calls."""
     counts = [() if valid is None else (ToolArguments("t", valid, 2, 0),) for valid in valid_of_two]
-    cells = column(model, *["passed"] * len(counts))  # type: ignore[list-item]
+    cells = column(model, *[PASSED] * len(counts))
     return [cell_of([replace(cell.runs[0], tool_arguments=each)]) for cell, each in zip(cells, counts, strict=True)]
 
 

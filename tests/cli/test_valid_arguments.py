@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import JsonValue
 
 import workbench
 from tests.cli.program import Program
@@ -201,12 +202,12 @@ ordered = [{{ tool = "convert_time" }}]
     ],
 )
 def test_an_error_of_a_real_server_stands_at_its_call_in_every_report(
-    program: Program, time: object, status: str, issue: str
+    program: Program, time: JsonValue, status: str, issue: str
 ) -> None:
     async def agent(request: workbench.AgentRequest) -> workbench.AgentAnswer:
         if request.messages[-1].role != "user":
             return workbench.AgentAnswer("It is late on Mars.")
-        arguments = {"source_timezone": "Mars/X", "time": time, "target_timezone": "Europe/Paris"}
+        arguments: dict[str, JsonValue] = {"source_timezone": "Mars/X", "time": time, "target_timezone": "Europe/Paris"}
         return workbench.AgentAnswer("", [workbench.call("convert_time", arguments)])
 
     suite = program.write("time.toml", TIME)
