@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.analysis.cells import column, columns, ran
-from workbench.analysis.comparison import cell_of
+from workbench.analysis.comparison import Cell, cell_of
 from workbench.analysis.paired import MOST_MORE_CASES, Paired, all_paired, paired
 from workbench.analysis.significance import LEVEL, mcnemar, p_text
+from workbench.grading.argument_counts import ToolArguments
 from workbench.grading.grade import GRADED, Status
 
 STATUSES: tuple[Status, ...] = ("passed", "warned", "failed", "error", "skipped", "stopped")
@@ -206,3 +207,33 @@ def test_a_difference_that_rounds_to_nothing_has_no_sign() -> None:
 )
 def test_a_p_is_rounded_as_scores_are(p: float, said: str) -> None:
     assert p_text(p) == f"p = {said}"
+
+
+PASSED: Status = "passed"
+
+
+def calling(model: str, *valid_of_two: int | None) -> list[Cell]:
+    """A column of passed cases, each with two calls of which so many are valid; `None` for one without calls."""
+    counts = [() if valid is None else (ToolArguments("t", valid, 2, 0),) for valid in valid_of_two]
+    cells = column(model, *[PASSED] * len(counts))
+    return [cell_of([replace(cell.runs[0], tool_arguments=each)]) for cell, each in zip(cells, counts, strict=True)]
+
+
+def test_valid_arguments_are_compared_by_case_as_scores_are() -> None:
+    found = paired(calling("a", *[1] * 8, None, 2), calling("b", *[2] * 8, 2, 2))
+    assert found.arguments_difference == pytest.approx(8 * 0.5 / 9), "a case without calls of both is not in it"
+    assert found.p_arguments == pytest.approx(2 / 2**8)
+    sentence = found.arguments_sentence("a", "b")
+    assert sentence == (
+        "valid arguments of b against a: +44.4 points on the mean of 9 cases, p = 0.0078: a hint, which does not decide"
+    )
+    assert found.sentences("a", "b")[-1] == sentence
+    assert found.in_numbers.arguments_sentence("a", "b") == sentence
+    several = all_paired(calling("a", *[1] * 8), {"b": calling("b", *[2] * 8), "c": calling("c", *[2] * 8)})
+    assert several["b"].holm_arguments == pytest.approx(2 * 2 / 2**8)
+
+
+def test_nothing_is_said_of_valid_arguments_that_do_not_differ() -> None:
+    assert paired(calling("a", 2, 1), calling("b", 2, 1)).arguments_sentence("a", "b") is None
+    without = paired(calling("a", None), calling("b", 2))
+    assert (without.arguments_difference, without.p_arguments) == (None, None)

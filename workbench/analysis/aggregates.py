@@ -10,6 +10,7 @@ from dataclasses import field
 
 from workbench.analysis.totals import nearest_rank
 from workbench.dataclasses import dataclass
+from workbench.grading.argument_counts import valid_arguments_of
 from workbench.grading.grade import GRADED, RunResult
 from workbench.grading.scoring import Scored, counted_score, counts_zero, mean
 from workbench.suite.model import Aggregate, Statistic, Suite
@@ -160,7 +161,7 @@ def _gates(aggregate: Aggregate, values: Sequence[float]) -> Iterator[AggregateG
 
 def _value(result: RunResult, of: str) -> float | None:
     """Returns a run's value for a measure; `None`, which no aggregate counts, where its grader does not apply to the
-    case, the price or the tokens are not known, or the case has no check of that name.
+    case, the price or the tokens are not known, no call was checked, or the case has no check of that name.
 
     Scores are those that count in gates. Quantities of a formula are unchanged; a run that a rule of `critics` decided
     before scoring earned nothing, so that its quantities are 0.
@@ -171,6 +172,8 @@ def _value(result: RunResult, of: str) -> float | None:
         return None if result.usage is None else result.usage.input_tokens + result.usage.output_tokens
     if of == "cost_usd":
         return result.cost_usd
+    if of == "valid_arguments":
+        return valid_arguments_of(result).rate
     if of.startswith(NAMED_MEASURE):
         name = of.removeprefix(NAMED_MEASURE)
         return next((metric.value for metric in result.metrics if metric.name == name), None)

@@ -14,6 +14,7 @@ from workbench.analysis.passing import Passing, passing
 from workbench.analysis.quality import GateResult, gates_of
 from workbench.analysis.totals import Latency, cost_of_runs, latency_of
 from workbench.dataclasses import dataclass
+from workbench.grading.argument_counts import NOTHING_CHECKED, ValidArguments, valid_arguments_in
 from workbench.grading.grade import GRADED, Status
 from workbench.grading.repeats import BROKEN_OFF, Joined, joined
 from workbench.grading.run_summary import RunSummary, is_endpoint_fault, is_not_needed
@@ -107,6 +108,11 @@ class Cell:
         return next((status for status in BROKEN_OFF if status in broken), None)
 
     @property
+    def valid_arguments(self) -> float | None:
+        """The share of the checked calls of the graded runs whose arguments are valid, 0..1."""
+        return valid_arguments_in(run.tool_arguments for run in self.runs if run.status in GRADED).rate
+
+    @property
     def latency_ms(self) -> float | None:
         """Mean milliseconds of the model's answers over the graded runs whose time is known, without waits."""
         known = [run.latency_ms for run in self.runs if run.status in GRADED and run.latency_ms]
@@ -159,6 +165,8 @@ class ModelTotals:
     """Failed cases of which a fault of the endpoint failed a run."""
     metrics: Mapping[str, float] = field(default_factory=dict)
     """Means of the named checks of answers over the graded runs that have them, 0..1, by their names."""
+    valid_arguments: ValidArguments = NOTHING_CHECKED
+    """Calls of the graded runs, by their tools' own schemas."""
 
     @property
     def graded(self) -> int:
@@ -268,6 +276,7 @@ def model_totals(model: str, cells: Iterable[Cell], gates: Mapping[str, Gate] = 
         ),
         endpoint_faults=sum(cell.status == "failed" and any(map(_is_endpoints, cell.runs)) for cell in cells),
         metrics=_metrics(judged),
+        valid_arguments=valid_arguments_in(run.tool_arguments for run in judged),
     )
 
 

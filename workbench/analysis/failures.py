@@ -263,6 +263,7 @@ _CAUSE_OF: Mapping[IssueKind, Cause] = {
     "forbidden argument": "forbidden argument",
     "unexpected argument": "unexpected argument",
     "broken arguments": "broken JSON",
+    "schema violation": "schema violation",
     "response": "content",
     "over calling": "over calling",
     "latency exceeded": "latency",
@@ -320,6 +321,8 @@ def _symptoms(result: RunResult, case: Case) -> tuple[Symptom, ...]:
     if result.grade is not None and result.grade.grader == "critics":
         # Where it costs nothing, it is no reason why the run failed.
         issues = tuple(issue for issue in issues if issue.kind != "unexpected argument")
+    # A violation that fails nothing was corrected, or is only noted.
+    issues = tuple(issue for issue in issues if issue.kind != "schema violation" or issue.decides)
     expected, calls = tuple(case.expected_calls()), result.trajectory.calls
     issues = tuple(dict.fromkeys(_without_consequences(issues, result.trajectory, calls)))
     found = [_symptom(issue, expected, calls) for issue in issues if issue.kind in _CAUSE_OF]

@@ -47,7 +47,8 @@ _ALWAYS_ASKED = 50
 class PairNumbers:
     """What the tests need of pairs, in their order. `apart` says of each whether it is good with B alone (1), with A
     alone (-1), or with both or neither (0). `differences` are those of the scores, where there are two, `clusters`
-    those of all pairs and of the ones with two scores. `other_scores` are as in `Paired`."""
+    those of all pairs, of the ones with two scores, and of the ones with calls of both. `other_scores` are as in
+    `Paired`."""
 
     apart: array[int]
     differences: array[float]
@@ -56,6 +57,9 @@ class PairNumbers:
     both_good: int
     other_scores: int
     primary: ComparedBy
+    argument_differences: array[float] = field(default_factory=lambda: array("d"))
+    """Those of the shares of calls with valid arguments, of the pairs where both made calls that were checked."""
+    clusters_called: Sequence[Hashable] | None = None
 
     @cached_property
     def better(self) -> int:
@@ -223,12 +227,43 @@ class Paired:
         return _adjusted(self.p_score, self._all_score)
 
     @property
+    def arguments_difference(self) -> float | None:
+        """B's share of calls with valid arguments minus A's, the mean over the cases with checked calls of both."""
+        differences = self._numbers.argument_differences
+        return mean(differences) if differences else None
+
+    @cached_property
+    def p_arguments(self) -> float | None:
+        """The p of the paired permutation test on these shares; `None` without any."""
+        if not self._numbers.argument_differences or self.watched is not None:
+            return None
+        return permutation(self._numbers.argument_differences, clusters=self._numbers.clusters_called)
+
+    @property
+    def holm_arguments(self) -> float | None:
+        """`p_arguments` adjusted for all comparisons `among` which this is one."""
+        return _adjusted(self.p_arguments, self._all_arguments)
+
+    @property
+    def _all_arguments(self) -> list[float]:
+        return [other.p_arguments for other in self.among if other.p_arguments is not None]
+
+    @property
     def _all_status(self) -> list[float]:
         return [other.p_status for other in self.among if other.p_status is not None]
 
     @property
     def _all_score(self) -> list[float]:
         return [other.p_score for other in self.among if other.p_score is not None]
+
+    def arguments_sentence(self, name_a: str, name_b: str) -> str | None:
+        """The result of the test on valid arguments in one plain sentence; `None` where the two do not differ."""
+        differences, apart = self._numbers.argument_differences, self.arguments_difference
+        if apart is None or self.p_arguments is None or self.holm_arguments is None or not any(differences):
+            return None
+        told = _told(self.p_arguments, self.holm_arguments, len(self._all_arguments), decides=False)
+        over = _cases(len(differences))
+        return f"valid arguments of {name_b} against {name_a}: {_points(apart)} points on the mean of {over}, {told}"
 
     @cached_property
     def more_cases(self) -> int | None:
@@ -262,7 +297,8 @@ class Paired:
         if not self.count:
             return (sentence,)
         both = sentence, self.score_sentence(name_a, name_b)
-        return (*(reversed(both) if self.primary == "score" and self.watched is None else both), *self.sizes())
+        results = reversed(both) if self.primary == "score" and self.watched is None else both
+        return (*results, *self.sizes(), *filter(None, [self.arguments_sentence(name_a, name_b)]))
 
     def sizes(self) -> Iterator[str]:
         """Yields how large the differences are, and which ones as many cases can show, in a sentence each."""
@@ -319,6 +355,8 @@ def _numbers_of(pairs: Sequence[Pair]) -> PairNumbers:
     apart = array("b", (b.is_good - a.is_good for a, b in pairs))
     alike = ((a.score, b.score) for (a, b), differ in zip(pairs, apart, strict=True) if not differ)
     asked = {cell.runs[-1].grading.compare_by for _, cell in pairs}
+    shares = [(pair, pair[0].valid_arguments, pair[1].valid_arguments) for pair in pairs]
+    called = [(pair, of_b - of_a) for pair, of_a, of_b in shares if of_a is not None and of_b is not None]
     return PairNumbers(
         apart,
         array("d", (difference for _, difference in scored)),
@@ -327,6 +365,8 @@ def _numbers_of(pairs: Sequence[Pair]) -> PairNumbers:
         sum(a.is_good and b.is_good for a, b in pairs),
         sum(a is not None and b is not None and scores_differ(a, b) for a, b in alike),
         "score" if asked == {"score"} else "status",
+        array("d", (difference for _, difference in called)),
+        _clusters([pair for pair, _ in called]),
     )
 
 

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from workbench.dataclasses import dataclass
+from workbench.grading.argument_counts import NOTHING_CHECKED, ArgumentsFold, ValidArguments
 from workbench.grading.grade import GRADED, RunResult, Status
 from workbench.grading.judgements import NOBODY_ASKED, JudgeUse
 from workbench.grading.lazy import Chosen
@@ -58,6 +59,8 @@ class Totals:
     """Failed runs that a fault of the endpoint failed."""
     judging: JudgeUse = NOBODY_ASKED
     """The cost of asking judges, which is in none of the above."""
+    valid_arguments: ValidArguments = NOTHING_CHECKED
+    """Calls of the graded runs, by their tools' own schemas."""
 
     @property
     def graded(self) -> int:
@@ -97,6 +100,7 @@ class TotalsFold:
         self._usage: Usage | None = None
         self._retries = self._executions = self._endpoint_faults = 0
         self._judging = NOBODY_ASKED
+        self._arguments = ArgumentsFold()
 
     def add(self, result: RunResult) -> None:
         """Add a run."""
@@ -105,6 +109,8 @@ class TotalsFold:
             self._latencies.append(result.latency_ms)
             if (score := result.score) is not None:
                 self._scores.append(score)
+            if result.valid_arguments:
+                self._arguments.add(result)
         if (usage := result.usage) is not None:
             self._usage = usage if self._usage is None else self._usage + usage
         if (cost := result.cost_usd) is not None:
@@ -138,6 +144,7 @@ class TotalsFold:
             runs_of_unknown_cost=cost.unknown,
             endpoint_faults=self._endpoint_faults,
             judging=self._judging,
+            valid_arguments=self._arguments.counts(),
         )
 
 

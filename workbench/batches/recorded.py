@@ -109,6 +109,7 @@ def result_of_recording(recording: Recording) -> RunResult:
         steps=outcome.steps,
         redacted=outcome.redacted,
         metrics=outcome.metrics,
+        valid_arguments=outcome.valid_arguments,
     )
 
 

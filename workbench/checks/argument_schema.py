@@ -9,14 +9,21 @@ from typing import TYPE_CHECKING, NamedTuple
 from pydantic import JsonValue
 
 from workbench.checks.patterns import SearchError
-from workbench.checks.plain_values import plainly_accepts
+from workbench.checks.plain_values import accepts, plainly_accepts
 from workbench.checks.schemas import validator_of
+from workbench.suite.plain_schemas import is_plainly_valid
 
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import ValidationError
 
 LONGEST_MESSAGE = 300
+
+_ALIKE = (
+    *("http://json-schema.org/draft-06/schema", "http://json-schema.org/draft-07/schema"),
+    *("https://json-schema.org/draft/2019-09/schema", "https://json-schema.org/draft/2020-12/schema"),
+)
+"""The dialects in which the commonest keywords mean the same; what a server declares is mostly one of these."""
 
 
 class BrokenSchemaError(Exception):
@@ -53,11 +60,15 @@ class ArgumentSchema:
 
     def __init__(self, schema: Mapping[str, JsonValue]) -> None:
         self._schema = schema
+        plain = {name: value for name, value in schema.items() if name != "$schema"}
+        alike = str(schema.get("$schema", _ALIKE[-1])).rstrip("#") in _ALIKE
+        self._plain = plain if alike and is_plainly_valid(plain) else None
+        """The schema, where jsonschema is not needed to see that it accepts something."""
         self._validator: Draft202012Validator | None = None
 
     def violations(self, arguments: Mapping[str, JsonValue]) -> tuple[Violation, ...]:
         """Return everything that the schema refuses, in the order of places. Raises BrokenSchemaError."""
-        if "$schema" not in self._schema and plainly_accepts(self._schema, arguments):
+        if self._plain is not None and accepts(self._plain, arguments):
             return ()
         with _broken_schema():
             if self._validator is None:

@@ -12,10 +12,11 @@ from workbench.suite.plain_schemas import is_plainly_valid
 def plainly_accepts(schema: Mapping[str, Any], value: object) -> bool:
     """Returns whether a schema is valid and accepts a value, as far as its commonest keywords tell. Where it returns
     false the schema may still do so: only jsonschema can tell."""
-    return is_plainly_valid(schema) and _accepts(schema, value)
+    return is_plainly_valid(schema) and accepts(schema, value)
 
 
-def _accepts(schema: object, value: object) -> bool:
+def accepts(schema: object, value: object) -> bool:
+    """Returns as `plainly_accepts` does for a schema that is plainly valid."""
     if not isinstance(schema, Mapping):
         return schema is True
     if "additionalProperties" in schema and not _accepts_others(schema, value):
@@ -44,14 +45,14 @@ def _is_of_type(types: Any, value: object) -> bool:
 
 def _accepts_properties(properties: Any, value: object) -> bool:
     return not isinstance(value, dict) or all(
-        name not in value or _accepts(schema, value[name]) for name, schema in properties.items()
+        name not in value or accepts(schema, value[name]) for name, schema in properties.items()
     )
 
 
 def _accepts_others(schema: Mapping[str, Any], value: object) -> bool:
     known = schema.get("properties", {})
     return not isinstance(value, dict) or all(
-        name in known or _accepts(schema["additionalProperties"], each) for name, each in value.items()
+        name in known or accepts(schema["additionalProperties"], each) for name, each in value.items()
     )
 
 
@@ -62,9 +63,9 @@ _KEYWORDS: Mapping[str, Callable[[Any, Any], bool]] = {
     "const": lambda only, value: isinstance(value, str) and value == only,
     "properties": _accepts_properties,
     "required": lambda names, value: not isinstance(value, dict) or all(name in value for name in names),
-    "items": lambda schema, value: not isinstance(value, list) or all(_accepts(schema, each) for each in value),
-    "anyOf": lambda schemas, value: any(_accepts(schema, value) for schema in schemas),
-    "allOf": lambda schemas, value: all(_accepts(schema, value) for schema in schemas),
+    "items": lambda schema, value: not isinstance(value, list) or all(accepts(schema, each) for each in value),
+    "anyOf": lambda schemas, value: any(accepts(schema, value) for schema in schemas),
+    "allOf": lambda schemas, value: all(accepts(schema, value) for schema in schemas),
     "minimum": lambda bound, value: not _is_number(value) or value >= bound,
     "maximum": lambda bound, value: not _is_number(value) or value <= bound,
     "exclusiveMinimum": lambda bound, value: not _is_number(value) or value > bound,

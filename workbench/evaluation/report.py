@@ -194,8 +194,8 @@ class Report:
 
     def mean(self, of: str) -> float | None:
         """The mean of a measure over the graded runs that have it: the score of a grader (`"trajectory"`), a quantity
-        of its formula (`"trajectory.all_pass"`), `"score"`, `"latency_ms"`, `"tokens"`, `"cost_usd"`, or a named check
-        of answers (`"response.NAME"`), as in a suite's `[[aggregates]]`.
+        of its formula (`"trajectory.all_pass"`), `"score"`, `"latency_ms"`, `"tokens"`, `"cost_usd"`,
+        `"valid_arguments"`, or a named check of answers (`"response.NAME"`), as in a suite's `[[aggregates]]`.
 
         Raises KeyError for anything else.
         """

@@ -50,6 +50,7 @@ IssueKind = Literal[
     "wrong order",
     "broken arguments",
     "schema violation",
+    "tool error",
     "response",
     "latency exceeded",
     "over calling",

@@ -131,7 +131,8 @@ class PackedResult(LazyResult):
     def parcel(self) -> Parcel:
         """What is sent of it to another process, which knows what was planned."""
         judging = self.judging if self.judging is not NOBODY_ASKED else None
-        return Parcel(self.status, self.error, self.cost_usd, judging, self.metrics, tuple(self._facts), self._data)
+        of_grading = self.metrics, self.valid_arguments
+        return Parcel(self.status, self.error, self.cost_usd, judging, *of_grading, tuple(self._facts), self._data)
 
 
 _LOOKED_AT: deque[tuple[PackedResult, RunResult]] = deque(maxlen=4)
@@ -160,6 +161,7 @@ class Parcel(NamedTuple):
     cost_usd: float | None
     judging: JudgeUse | None
     metrics: tuple[Metric, ...]
+    valid_arguments: tuple[bool | None, ...]
     facts: tuple[Any, ...]
     data: bytes
 
@@ -224,7 +226,7 @@ class InCommon:
 
     def arrived(self, parcel: Parcel, planned: RunResult) -> RunResult:
         """Returns a result that another process packed. `planned` is a result of the same run."""
-        status, error, cost_usd, judging, metrics, facts, data = parcel
+        status, error, cost_usd, judging, metrics, valid_arguments, facts, data = parcel
         result = replace(
             planned,
             status=status,
@@ -232,6 +234,7 @@ class InCommon:
             cost_usd=cost_usd,
             judging=NOBODY_ASKED if judging is None else judging,
             metrics=metrics,
+            valid_arguments=valid_arguments,
         )
         return _made(result, _Facts(*facts), data, self)
 

@@ -18,7 +18,7 @@ from workbench.grading.step_rounds import calls_of_silent_steps
 from workbench.grading.tool_names import is_meant
 from workbench.grading.unfinished_answers import end_issues, unfinished
 from workbench.grading.unknown_tools import unknown_tools
-from workbench.grading.valid_arguments import CheckedCall, argument_issues, check_calls
+from workbench.grading.valid_arguments import CheckedCall, argument_issues, check_calls, error_issues
 from workbench.suite.by_identity import ByIdentity
 from workbench.suite.checks import Check, Equals, Judged, asks_for_run
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall
@@ -105,11 +105,15 @@ def issues_of_any_grader(
         metrics = metrics_of(case, trajectory, context)
     if checked is None:
         checked = check_calls(trajectory)
-    return (
+    found = (
         *endpoint_faults(trajectory),
         *end_issues(trajectory),
         *unknown_tools(case, trajectory),
         *argument_issues(trajectory, checked, invalid_arguments),
+    )
+    return (
+        *found,
+        *error_issues(trajectory, {issue.call for issue in found}),
         *_answer_issues(case, trajectory, context, metrics),
         *_limit_issues(case, limits, trajectory),
     )

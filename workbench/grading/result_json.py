@@ -33,7 +33,7 @@ class Outcome:
     `RunResult`.
 
     `latency_ms` is the sum of the model's answers, `loop_ms` the whole agent loop by the wall clock; both follow from
-    the events. Older results lack judgements, steps, times, `redacted` and `metrics`.
+    the events. Older results lack judgements, steps, times, `redacted`, `metrics` and `valid_arguments`.
     """
 
     status: Status
@@ -46,6 +46,7 @@ class Outcome:
     loop_ms: float | None = None
     redacted: tuple[RedactedPlace, ...] = ()
     metrics: tuple[Metric, ...] = ()
+    valid_arguments: tuple[bool | None, ...] = ()
 
 
 def outcome_of(result: RunResult) -> Outcome:
@@ -53,17 +54,18 @@ def outcome_of(result: RunResult) -> Outcome:
     return Outcome(
         *(result.status, result.error, result.score, result.grades, result.judgements, result.steps),
         *(result.trajectory.model_latency_ms, result.trajectory.loop_ms, result.redacted, result.metrics),
+        result.valid_arguments,
     )
 
 
 def outcome_to_json(outcome: Outcome) -> dict[str, JsonValue]:
-    """Returns an outcome as JSON, with `redacted` and `metrics` only where there is something, and judgements with a
-    number only where they have one. Infinite scores become the largest number."""
+    """Returns an outcome as JSON, with `redacted`, `metrics` and `valid_arguments` only where there is something, and
+    judgements with a number only where they have one. Infinite scores become the largest number."""
     return {name: _plain(getattr(outcome, name)) for name in _written(outcome)}
 
 
 def _written(outcome: Outcome) -> list[str]:
-    optional = ("redacted", "metrics")
+    optional = ("redacted", "metrics", "valid_arguments")
     return [field.name for field in fields(outcome) if field.name not in optional or getattr(outcome, field.name)]
 
 

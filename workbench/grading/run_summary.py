@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from workbench.dataclasses import dataclass
+from workbench.grading.argument_counts import ToolArguments, valid_arguments_of
 from workbench.grading.grade import ENDPOINT_FAULT, RunResult, Status
 from workbench.suite.settings import Grading
 
@@ -44,6 +45,8 @@ class RunSummary:
     loop_ms: float | None = None
     metrics: tuple[tuple[str, float], ...] = ()
     """The names and values (0..1) of the named checks of the answer."""
+    tool_arguments: tuple[ToolArguments, ...] = ()
+    """How many calls of each tool have valid arguments."""
 
 
 def summary_of(
@@ -73,6 +76,7 @@ def summary_of(
         is_fork=result.is_fork,
         loop_ms=result.loop_ms,
         metrics=tuple([(metric.name, metric.value) for metric in result.metrics]),
+        tool_arguments=valid_arguments_of(result).tools,
     )
 
 

@@ -18,13 +18,18 @@ _REFUSALS = late_pattern(
     | MCP\ error\ -32602
     | Invalid\ arguments\ for\ tool                             # earlier versions of the TypeScript SDK
     | (?: Error\ (?: executing | calling )\ tool\ [^\n]{1,200}:\ )?
-      \d+\ validation\ errors?\ for\ .                          # pydantic, in FastMCP
+      \d+\ validation\ errors?\ for\ (?: call\[ | \S+Arguments\b )  # pydantic, in FastMCP and the SDK for Python
     | (?: invalid\ params:\ )? validating\ "arguments"          # the SDK for Go
     """,
     re.VERBOSE | re.IGNORECASE,
 )
 
-_NO_SUCH_TOOL = late_pattern(r"\bunknown tool\b|\btool\b.{0,200}\bnot found\b", re.IGNORECASE)
+# The same code and the same beginnings report other faults: no such tool, one that is switched off, a result of a form
+# that the tool does not declare.
+_NOT_OF_ARGUMENTS = late_pattern(
+    r"\bunknown tool\b|\btool\b.{0,200}\b(?:not found|disabled)\b|^(?:MCP error -32602: *)?Output validation error",
+    re.IGNORECASE,
+)
 
 
 def refusal_of(record: CallRecord) -> str | None:
@@ -37,5 +42,6 @@ def refusal_of(record: CallRecord) -> str | None:
     if result is None or not result.is_error or result.source not in ("server", "reported"):
         return None
     refused = result.code == INVALID_PARAMS or _REFUSALS.match(result.content) is not None
-    # The same code says that a server has no such tool.
-    return cut(result.content) if refused and not _NO_SUCH_TOOL.search(result.content) else None
+    # What follows the first line are values, which may hold any words.
+    first = result.content.partition("\n")[0]
+    return cut(result.content) if refused and not _NOT_OF_ARGUMENTS.search(first) else None

@@ -7,7 +7,7 @@ score unless the model was refused and then corrected the call.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from workbench.checks.argument_schema import ArgumentSchema, BrokenSchemaError, Violation
@@ -90,6 +90,18 @@ def _corrected(calls: Sequence[CallRecord], checked: Sequence[CheckedCall]) -> I
             yield from attempt
 
 
+def why_unchecked(trajectory: Trajectory) -> dict[str, str]:
+    """Returns the tools whose calls no schema could check, each with the reason."""
+    checked = zip(trajectory.calls, check_calls(trajectory), strict=True)
+    return {record.tool: _why_unchecked(check) for record, check in checked if check.valid is None}
+
+
+def _why_unchecked(check: CheckedCall) -> str:
+    if check.broken_schema is None:
+        return "no tool of that name is known"
+    return f"its schema is invalid: {check.broken_schema}"
+
+
 def argument_issues(
     trajectory: Trajectory, checked: Sequence[CheckedCall], decides: InvalidArguments
 ) -> Iterator[Issue]:
@@ -104,6 +116,15 @@ def argument_issues(
         elif check.valid is False and decides != "ignore":
             fails = decides == "fail" and not check.corrected
             yield from _violated(record, index, check, decides=fails)
+
+
+def error_issues(trajectory: Trajectory, told: Collection[int | None]) -> Iterator[Issue]:
+    """Yield that a call was answered by an error, which fails nothing: the work of the tool failed, or its error is
+    what the suite mocks. Calls with the indices `told` have an issue that says more."""
+    for index, record in enumerate(trajectory.calls):
+        result = record.unedited or record.result
+        if result is not None and result.is_error and result.source != "skipped" and index not in told:
+            yield Issue("tool error", f"the tool answered: {cut(result.content)}", tool=record.tool, call=index)
 
 
 def _broken(record: CallRecord, index: int, why: str | None, *, decides: bool) -> Issue:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, get_args
 
+from workbench.grading.argument_counts import ToolArguments
 from workbench.history.records import COUNTED, Kind, count_name
 from workbench.trajectory.typed_json import parsed_json
 
@@ -75,6 +76,14 @@ def metrics(value: Any) -> tuple[tuple[str, float], ...]:
     if not isinstance(found, dict) or not all(type(each) in (int, float) and 0 <= each <= 1 for each in found.values()):
         raise ValueError("must be values of metrics")
     return tuple(found.items())
+
+
+def tool_arguments(value: Any) -> tuple[ToolArguments, ...]:
+    """Returns how many calls of each tool have valid arguments."""
+    found = parsed_json(text(value))
+    if not isinstance(found, dict) or not all(isinstance(each, list) and len(each) == 3 for each in found.values()):
+        raise ValueError("must be counts of calls by tool")
+    return tuple(ToolArguments(tool, *map(count, counts)) for tool, counts in found.items())
 
 
 def score(value: Any) -> float:
@@ -163,6 +172,8 @@ PART: Mapping[str, Reader] = {
     "planned": count,
     "cases": count,
     **dict.fromkeys(map(count_name, COUNTED), count),
+    "valid_calls": count,
+    "checked_calls": count,
 }
 ENDED: Reader = one_of(*COUNTED)
 RUN: Mapping[str, Reader] = {
@@ -192,6 +203,7 @@ RUN: Mapping[str, Reader] = {
     "asked": optional(whole),
     "loop_ms": optional(number),
     "metrics": optional(metrics),
+    "arguments": optional(tool_arguments),
 }
 OUTLINE: Mapping[str, Reader] = {
     name: RUN[name] for name in ("place", "suite", "case_id", "case_name", "model", "status")

@@ -23,7 +23,7 @@ from workbench.history.database import (
 from workbench.history.packing import grading_text, packed_outcome
 from workbench.history.reading import values_in
 from workbench.history.records import NAMED_AFTER, HistoryError
-from workbench.history.run_packing import metrics_text
+from workbench.history.run_packing import arguments_text, metrics_text
 
 RUNS_AT_ONCE = 500
 PAGES_AT_ONCE = 1_000
@@ -79,15 +79,20 @@ def add_grading(
                 packed = [
                     (
                         *(run, figures.status, figures.score, stored(figures.reason), figures.is_broken),
-                        *(grading_text(figures.grading), packed_outcome(result), metrics_text(figures)),
+                        *(
+                            grading_text(figures.grading),
+                            packed_outcome(result),
+                            metrics_text(figures),
+                            arguments_text(figures),
+                        ),
                     )
                     for run, figures, result in some
                 ]
                 with transaction(connection):
                     grading = _number(connection, _NEXT_GRADING) if grading is None else grading
                     connection.executemany(
-                        "INSERT INTO regrades (grading, run, status, score, reason, broken, options, outcome, metrics)"
-                        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                        "INSERT INTO regrades (grading, run, status, score, reason, broken, options, outcome, metrics,"
+                        " arguments) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                         [(grading, *row) for row in packed],
                     )
             with transaction(connection):

@@ -37,7 +37,7 @@ from workbench.trajectory.typed_json import compact_json
 _RUN = """
 SELECT id, batch, place, suite, case_id, case_name, model, model_of_suite, repeat, decided_by, is_fork,
     runs.status, runs.score, runs.reason, runs.broken, runs.options, began_ms, ended_ms, latency_ms, first_token_ms,
-    input_tokens, output_tokens, cost_usd, asked, loop_ms, runs.metrics
+    input_tokens, output_tokens, cost_usd, asked, loop_ms, runs.metrics, runs.arguments
 FROM runs"""
 _REGRADED = _RUN.replace(
     "runs.status, runs.score, runs.reason, runs.broken, runs.options",
@@ -45,7 +45,10 @@ _REGRADED = _RUN.replace(
     coalesce(regrades.status, runs.status), iif(regrades.run, regrades.score, runs.score),
     iif(regrades.run, regrades.reason, runs.reason), coalesce(regrades.broken, runs.broken),
     iif(regrades.run, regrades.options, runs.options)""",
-).replace("runs.metrics", "iif(regrades.run, regrades.metrics, runs.metrics)")
+).replace(
+    "runs.metrics, runs.arguments",
+    """iif(regrades.run, regrades.metrics, runs.metrics), iif(regrades.run, regrades.arguments, runs.arguments)""",
+)
 
 _OF_A_BATCH = "EXISTS (SELECT 1 FROM batches WHERE batches.id = runs.batch)"
 """Runs of a removed batch go little by little."""

@@ -24,7 +24,7 @@ from workbench.history.outline import Outline
 from workbench.history.packing import unpacked
 from workbench.history.reading import DAMAGE
 from workbench.history.records import NAMED_AFTER, HistoryError, MergedShards, count_name
-from workbench.history.rows import insert_suite, write_plan
+from workbench.history.rows import count_calls, insert_suite, write_plan
 from workbench.history.stored_shards import PLANNED, StoredShard, reading
 from workbench.suite.numerals import counted
 from workbench.trajectory.typed_json import compact_json, parsed_json
@@ -32,7 +32,7 @@ from workbench.trajectory.typed_json import compact_json, parsed_json
 MOST_NAMED = 20
 """Of so many runs with a second result it is said which they are."""
 
-_VERDICT = ("status", "score", "reason", "broken", "options", "metrics")
+_VERDICT = ("status", "score", "reason", "broken", "options", "metrics", "arguments")
 _MADE = ("run_id", "began_ms", "ended_ms")
 _FIGURES = (
     *(*_MADE, *_VERDICT),
@@ -308,6 +308,7 @@ class _Merging:
             f"INSERT OR REPLACE INTO details (run, {', '.join(_DETAILS)}) VALUES (?, ?, ?, ?, ?)",
             (known[0], *details[:2], *shared),
         )
+        count_calls(self._target, (number, known[1], known[3]), found["arguments"])
         ended[known[1], known[3], found["status"]] += 1
         if there["status"] is not None:
             ended[known[1], known[3], there["status"]] -= 1
@@ -359,7 +360,8 @@ class _Merging:
                 id_,
             )
             self._target.executemany(
-                f"INSERT OR IGNORE INTO regrades (grading, run, {verdicts}) SELECT ?, id, ?, ?, ?, ?, ?, ?, ? FROM runs"
+                f"INSERT OR IGNORE INTO regrades (grading, run, {verdicts})"
+                f" SELECT ?, id, {', '.join('?' * len((*_VERDICT, 'outcome')))} FROM runs"
                 " WHERE batch = ? AND place = ? AND run_id IS ? AND began_ms IS ?",
                 ((ours[position], *row[3:], number, *row[:3]) for row in rows),
             )

@@ -228,6 +228,9 @@ class BatchPart:
     planned: int
     cases: int
     counts: Mapping[Status, int]
+    valid_calls: int = 0
+    """Those of the checked calls of its graded runs whose arguments are valid."""
+    checked_calls: int = 0
 
     @property
     def whole(self) -> bool:
@@ -303,6 +306,12 @@ class BatchRow:
     def pass_rate(self) -> float | None:
         """The share of graded runs that passed or were warned, 0..1."""
         return self.count("passed", "warned") / self.graded if self.graded else None
+
+    @property
+    def valid_arguments(self) -> float | None:
+        """The share of checked calls whose arguments are valid, 0..1."""
+        checked = sum(part.checked_calls for part in self.parts)
+        return sum(part.valid_calls for part in self.parts) / checked if checked else None
 
     @property
     def missing(self) -> int:

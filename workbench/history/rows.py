@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.config.history_file import stored_folder
 from workbench.config.project import path_in
+from workbench.history import columns
 from workbench.history.columns import stored
 from workbench.history.packing import packed, packed_blocks
 from workbench.history.records import NewBatch, count_name
@@ -163,9 +164,9 @@ def write_run(connection: sqlite3.Connection, batch: int, place: int, run: Packe
     run_row, suite, model, before = row
     if before not in (None, "stopped"):
         return
-    columns = ", ".join(f"{name} = ?" for name in run.values)
+    changes = ", ".join(f"{name} = ?" for name in run.values)
     connection.execute(
-        f"UPDATE runs SET run_id = ?, {columns} WHERE id = ?", (run.run_id, *run.values.values(), run_row)
+        f"UPDATE runs SET run_id = ?, {changes} WHERE id = ?", (run.run_id, *run.values.values(), run_row)
     )
     connection.execute(
         "INSERT OR REPLACE INTO details (run, events, outcome, tools, sample) VALUES (?, ?, ?, ?, ?)",
@@ -183,6 +184,21 @@ def write_run(connection: sqlite3.Connection, batch: int, place: int, run: Packe
         connection.execute(
             f"UPDATE parts SET {counted} WHERE batch = ? AND suite = ? AND model = ?", (batch, suite, model)
         )
+    count_calls(connection, (batch, suite, model), run.values["arguments"])
+
+
+def count_calls(connection: sqlite3.Connection, part: tuple[Any, ...], arguments: object) -> None:
+    """Add the checked calls of a run to those of its part: batch, suite and model. `arguments` is the column of its
+    row."""
+    if arguments is None:
+        return
+    counts = columns.tool_arguments(arguments)
+    numbers = sum(tool.valid for tool in counts), sum(tool.checked for tool in counts)
+    connection.execute(
+        "UPDATE parts SET valid_calls = valid_calls + ?, checked_calls = checked_calls + ?"
+        " WHERE batch = ? AND suite = ? AND model = ?",
+        (*numbers, *part),
+    )
 
 
 def _shared(connection: sqlite3.Connection, batch: int, text: SharedText | None) -> int | None:

@@ -174,12 +174,19 @@ def figure_values(figures: RunSummary) -> Mapping[str, object]:
         "cost_usd": figures.cost_usd,
         "asked": figures.asked,
         "metrics": metrics_text(figures),
+        "arguments": arguments_text(figures),
     }
 
 
 def metrics_text(figures: RunSummary) -> str | None:
     """Returns the metrics of a run as they are stored."""
     return compact_json(dict(figures.metrics)) if figures.metrics else None
+
+
+def arguments_text(figures: RunSummary) -> str | None:
+    """Returns the counts of calls with valid arguments as they are stored."""
+    counts = {tool: numbers for tool, *numbers in figures.tool_arguments}
+    return compact_json(counts) if counts else None
 
 
 def _whole(number: int | None) -> int | None:

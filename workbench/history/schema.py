@@ -141,6 +141,18 @@ CREATE INDEX parts_of_suites ON parts (suite, model, batch);
 CREATE INDEX suites_of_paths ON suites (path, name);
 """
 
-MIGRATIONS: tuple[str, ...] = (_FIRST, _GRADINGS, _LOOP_TIME, _SHARED, _NOT_GRADED, _METRICS, _SHARDS, _LISTING)
+# JSON {tool: [valid, checked, unknown]}: how many calls have valid arguments; NULL where nothing is known of any.
+# In parts, those of all runs together, so that a list of batches reads no run.
+_ARGUMENTS = """
+ALTER TABLE runs ADD COLUMN arguments TEXT;
+ALTER TABLE regrades ADD COLUMN arguments TEXT;
+ALTER TABLE parts ADD COLUMN valid_calls INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE parts ADD COLUMN checked_calls INTEGER NOT NULL DEFAULT 0
+"""
+
+MIGRATIONS: tuple[str, ...] = (
+    *(_FIRST, _GRADINGS, _LOOP_TIME, _SHARED, _NOT_GRADED, _METRICS, _SHARDS, _LISTING),
+    _ARGUMENTS,
+)
 """Each version's migration from the one before; the first one from nothing. A file's version is its `PRAGMA
 user_version`. Published entries never change, because histories made with them exist."""

@@ -26,7 +26,9 @@ from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.typed_json import compact_json
 
 _BATCH = "SELECT id, name, kind, started_at, ended_at, program, settings, planned FROM batches"
-_OF_PART = f"batch, suite, model, parts.planned, cases, {', '.join(map(count_name, COUNTED))}"
+_OF_PART = (
+    f"batch, suite, model, parts.planned, cases, {', '.join(map(count_name, COUNTED))}, valid_calls, checked_calls"
+)
 _PART = f"SELECT {_OF_PART} FROM parts"
 _OVER_TIME = f"SELECT kind, settings, {_OF_PART} FROM parts JOIN batches ON batches.id = batch"
 
@@ -34,6 +36,11 @@ _COUNTED_AGAIN = """
 SELECT suite, model, coalesce(regrades.status, runs.status) AS ended, count(*)
 FROM runs LEFT JOIN regrades ON regrades.run = runs.id AND grading = ?
 WHERE batch = ? AND runs.status IS NOT NULL GROUP BY suite, model, ended"""
+_CHECKED_AGAIN = """
+SELECT suite, model, sum(json_extract(tools.value, '$[0]')), sum(json_extract(tools.value, '$[1]'))
+FROM runs LEFT JOIN regrades ON regrades.run = runs.id AND grading = ?,
+    json_each(iif(regrades.run, regrades.arguments, runs.arguments)) AS tools
+WHERE batch = ? GROUP BY suite, model"""
 
 _AMONG = "IN (SELECT value FROM json_each(?))"
 _HAS_ONE = f"id IN (SELECT batch FROM parts WHERE suite {_AMONG})"
@@ -137,10 +144,16 @@ class StoredBatches(StoredRows):
         wanted = {"suite": columns.whole, "model": columns.text, "status": columns.ENDED, "count": columns.count}
         rows = self._rows(f"a run of batch {batch.number}", wanted, _COUNTED_AGAIN, (grading.id, batch.number))
         counts = {(suite, model, status): count for suite, model, status, count in rows}
-        return tuple(
-            replace(part, counts={status: counts.get((part.suite.id, part.model, status), 0) for status in COUNTED})
-            for part in batch.parts
-        )
+        wanted = {"suite": columns.whole, "model": columns.text, "valid": columns.count, "checked": columns.count}
+        rows = self._rows(f"a run of batch {batch.number}", wanted, _CHECKED_AGAIN, (grading.id, batch.number))
+        calls = {(suite, model): numbers for suite, model, *numbers in rows}
+
+        def counted_again(part: BatchPart) -> BatchPart:
+            valid, checked = calls.get((part.suite.id, part.model), (0, 0))
+            ended = {status: counts.get((part.suite.id, part.model, status), 0) for status in COUNTED}
+            return replace(part, counts=ended, valid_calls=valid, checked_calls=checked)
+
+        return tuple(map(counted_again, batch.parts))
 
     def gradings(self, batch: int) -> list[Regrade]:
         """Returns the regrades of a batch, the oldest first."""
@@ -217,7 +230,9 @@ class StoredBatches(StoredRows):
 
     def _part(self, row: Sequence[Any]) -> BatchPart:
         _, suite, model, planned, cases, *counts = columns.read(columns.PART, row)
-        return BatchPart(self._suite(suite), model, planned, cases, dict(zip(COUNTED, counts, strict=True)))
+        *counts, valid, checked = counts
+        ended = dict(zip(COUNTED, counts, strict=True))
+        return BatchPart(self._suite(suite), model, planned, cases, ended, valid, checked)
 
 
 def _in_order(parts: list[BatchPart], models: JsonValue) -> tuple[BatchPart, ...]:

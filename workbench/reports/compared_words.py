@@ -11,6 +11,7 @@ from workbench.analysis.quality import GateResult
 from workbench.analysis.side_by_side import Comparison
 from workbench.analysis.totals import Latency
 from workbench.dataclasses import dataclass
+from workbench.reports.argument_words import rate_text
 from workbench.reports.case_titles import Title
 from workbench.reports.signs import STATUS_SIGNS
 from workbench.reports.values import cost_text, milliseconds, pace_text, reached_text, score_text
@@ -21,6 +22,7 @@ from workbench.suite.numerals import counted, decimals
 NOTHING = "–"
 UNKNOWN = "unknown"
 _SUITE_MAX = 16
+_TOOL_MAX = 24
 
 _ALWAYS_SHOWN_K = 5
 """pass@k and pass^k are shown for each k up to here, and for the largest one."""
@@ -139,6 +141,7 @@ def totals_rows(
     for name in dict.fromkeys(name for each in totals for name in each.metrics):
         found = [each.metrics.get(name) for each in totals]
         yield one_line(f"response.{name}"), [NOTHING if value is None else decimals(value, 3) for value in found]
+    yield from _arguments(totals)
     yield from _gates(totals, suite_names)
     yield from _tries(totals)
     yield from _times("latency", [each.latency for each in totals])
@@ -151,6 +154,19 @@ def totals_rows(
         "cases a minute",
         [NOTHING if each.cases_a_minute is None else pace_text(each.cases_a_minute) for each in totals],
     )
+
+
+def _arguments(totals: Sequence[ModelTotals]) -> Iterator[tuple[str, list[str]]]:
+    """Yields the rates of valid arguments: of all calls, and of each tool that some model called with invalid ones."""
+    found = [each.valid_arguments for each in totals]
+    if not any(each.tools for each in found):
+        return
+    yield "valid arguments", [NOTHING if not each.tools else rate_text(each.valid, each.checked) for each in found]
+    by_tool = [{tool.tool: tool for tool in each.tools} for each in found]
+    for name in dict.fromkeys(tool.tool for each in found for tool in each.tools if tool.valid < tool.checked):
+        of_tool = [tools.get(name) for tools in by_tool]
+        rates = [NOTHING if each is None else rate_text(each.valid, each.checked) for each in of_tool]
+        yield f"· {shortened(one_line(name), _TOOL_MAX)}", rates
 
 
 def _front(totals: Sequence[ModelTotals]) -> Iterator[tuple[str, list[str]]]:

@@ -16,7 +16,7 @@ from workbench.grading.grade import Status
 from workbench.reports.baseline import AgainstBaseline, BaselineReport, baseline_report
 from workbench.reports.gates import GateReport
 from workbench.reports.json_base import Finite, ReportModel, SuitePath
-from workbench.reports.measured import LatencyReport
+from workbench.reports.measured import LatencyReport, ValidArgumentsReport
 from workbench.reports.paired_json import IntervalReport, PairedReport, paired_fields
 from workbench.suite.model import RepeatRule
 
@@ -32,6 +32,9 @@ class CellReport(ReportModel):
     score: Finite | None = Field(description="mean of the graded runs, 0..1")
     spread: Finite | None = Field(description="population standard deviation of their scores")
     latency_ms: float | None = Field(description="mean model latency of the graded runs")
+    valid_arguments: float | None = Field(
+        None, description="share of its checked calls whose arguments are valid, 0..1; null where none was checked"
+    )
     reason: str | None = Field(description="why it did not pass, if there is one reason")
     statuses: tuple[Status, ...] = Field(description="the statuses of all runs, in the order of the repeats")
 
@@ -99,6 +102,9 @@ class ModelReport(ReportModel):
     endpoint_faults: int = Field(0, description="number of failed cases of which a fault of the endpoint failed a run")
     metrics: dict[str, float] = Field(
         default_factory=dict, description="means of the named checks of answers over the graded runs that have them"
+    )
+    valid_arguments: ValidArgumentsReport | None = Field(
+        None, description="calls of the graded runs by their tools' own schemas"
     )
 
 
@@ -194,6 +200,7 @@ def _cell(cell: Cell) -> CellReport:
         score=cell.score,
         spread=cell.spread,
         latency_ms=cell.latency_ms,
+        valid_arguments=cell.valid_arguments,
         reason=cell.reason,
         statuses=tuple(run.status for run in cell.runs),
     )

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from io import StringIO
 from typing import Any
 
+from workbench.grading.argument_counts import valid_arguments_of
 from workbench.grading.grade import RunResult
 from workbench.reports.comparison_json import ComparisonReport
 from workbench.reports.grade_text import issue_text
@@ -46,7 +47,7 @@ def rows_of_diff(report: DiffReport) -> Iterator[str]:
 
 def _run(run: RunResult, line: int | None) -> dict[str, Any]:
     trajectory, grade = run.trajectory, run.grade
-    usage = trajectory.usage
+    usage, arguments = trajectory.usage, valid_arguments_of(run)
     return {
         "suite": from_here(run.suite),
         "line": line,
@@ -71,6 +72,8 @@ def _run(run: RunResult, line: int | None) -> dict[str, Any]:
         "touched": trajectory.touched,
         "fork": trajectory.fork is not None,
         "metrics": [f"{metric.name}: {metric.value:g}" for metric in run.metrics],
+        "checked_calls": arguments.checked,
+        "valid_calls": arguments.valid,
     }
 
 

@@ -20,8 +20,10 @@ def issue_text(issue: Issue) -> str:
 
 
 def issue_note(issue: Issue) -> str:
-    """Returns an issue as `issue_text` does, for places where the call and the argument are visible."""
-    parts = [issue.kind, *filter(None, [issue_facts(issue)])]
+    """Returns an issue as `issue_text` does, for places where the call and the argument are visible. What a schema
+    refuses may lie deep inside an argument."""
+    place = issue.argument if issue.kind == "schema violation" else None
+    parts = [issue.kind, *filter(None, [place, issue_facts(issue)])]
     return one_line(": ".join(parts) + _remark(_why(issue)))
 
 

@@ -16,6 +16,7 @@ from workbench.analysis.stopping import stored_watch
 from workbench.analysis.totals import Latency
 from workbench.analysis.watched import Until
 from workbench.history.records import BatchRow, Regrade, RunRow, SuiteRef
+from workbench.reports.argument_words import valid_arguments_text
 from workbench.reports.case_titles import Title, cut_titles, cut_what
 from workbench.reports.forms import LINES_MAX
 from workbench.reports.history_list import called, merge_hint, missing_text, shards_text
@@ -202,6 +203,8 @@ def _model_lines(totals: ModelTotals, some: str, paint: Paint) -> Iterator[str]:
         facts.append(f"pass rate {decimals(100 * totals.pass_rate, 1, full=100)}% (95 %: {low} to {high})")
     if totals.mean_score is not None:
         facts.append(f"mean score {decimals(totals.mean_score, 3)}")
+    if arguments := valid_arguments_text(totals.valid_arguments):
+        facts.append(arguments)
     if facts:
         yield paint(f"    {' · '.join(facts)}", "quiet")
     facts = [

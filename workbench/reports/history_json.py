@@ -17,6 +17,7 @@ from workbench.history.records import Kind, ResumedBy
 from workbench.reports.batch_diff_json import BatchTestReport, ChangeReport
 from workbench.reports.gates import GateReport
 from workbench.reports.json_base import Finite, ReportModel, SuitePath
+from workbench.reports.measured import ToolArgumentsReport
 from workbench.reports.moves import VerdictReport
 
 
@@ -45,6 +46,8 @@ class StoredPart(ReportModel):
     skipped: int
     stopped: int
     not_graded: int = Field(description="number of runs of cases that expect nothing yet")
+    checked_calls: int = Field(0, description="number of calls whose arguments the tool's own schema could check")
+    valid_calls: int = Field(0, description="number of these whose arguments are valid")
 
 
 class StoredBatch(ReportModel):
@@ -59,6 +62,9 @@ class StoredBatch(ReportModel):
     planned: int = Field(description="runs")
     missing: int = Field(description="number of runs that never ended")
     pass_rate: float | None = Field(description="passed and warned over graded runs, 0..1; null if none was graded")
+    valid_arguments: float | None = Field(
+        None, description="share of checked calls whose arguments are valid, 0..1; null where nothing is known"
+    )
     parts: tuple[StoredPart, ...]
     settings: dict[str, JsonValue] = Field(description="its settings, including those of models and judges")
 
@@ -136,6 +142,9 @@ class HistoryRun(ReportModel):
     input_tokens: int | None
     output_tokens: int | None
     cost_usd: float | None = Field(description="US dollars; null if unknown")
+    tool_arguments: tuple[ToolArgumentsReport, ...] | None = Field(
+        None, description="how many of its calls have valid arguments, by tool; empty where nothing is known"
+    )
 
 
 class _Shown(ReportModel):

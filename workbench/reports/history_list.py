@@ -145,6 +145,8 @@ def _notes(batch: BatchRow, regraded: int, *, going: bool) -> Iterator[str]:
         return
     if missing := missing_text(batch, going=going):
         yield missing
+    if batch.valid_arguments is not None and batch.valid_arguments < 1:
+        yield f"valid arguments {decimals(100 * batch.valid_arguments, 1, full=100)}%"
     if batch.shard is not None:
         yield str(batch.shard)
     if regraded:

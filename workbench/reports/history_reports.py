@@ -144,6 +144,7 @@ def _batch(batch: BatchRow) -> dict[str, object]:
         "planned": batch.planned,
         "missing": batch.missing,
         "pass_rate": batch.pass_rate,
+        "valid_arguments": batch.valid_arguments,
         "parts": tuple(map(_part, batch.parts)),
         "settings": dict(batch.settings),
     }
@@ -153,8 +154,9 @@ def _part(part: BatchPart) -> StoredPart:
     suite = part.suite
     stored = {"suite": str(suite.file), **{name: value for name, value in asdict(suite).items() if name != "id"}}
     values = {"suite": stored, "model": part.model, "planned": part.planned, "cases": part.cases}
+    calls = {"valid_calls": part.valid_calls, "checked_calls": part.checked_calls}
     counts = {count_name(status): count for status, count in part.counts.items()}
-    return StoredPart.model_validate({**values, **counts})
+    return StoredPart.model_validate({**values, **counts, **calls})
 
 
 def _run(run: RunRow) -> dict[str, object]:
@@ -175,5 +177,5 @@ def _run(run: RunRow) -> dict[str, object]:
 
 _FIGURES = (
     *("status", "score", "reason", "began_ms", "ended_ms", "latency_ms", "loop_ms", "first_token_ms"),
-    *("input_tokens", "output_tokens", "cost_usd"),
+    *("input_tokens", "output_tokens", "cost_usd", "tool_arguments"),
 )

@@ -13,7 +13,7 @@ from pydantic import ConfigDict, Field, JsonValue
 
 from workbench.analysis.failures import FailureNumbers
 from workbench.analysis.quality import Quality
-from workbench.analysis.totals import that_count, totals_of
+from workbench.analysis.totals import that_count, totals_by_model
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import IssueKind, RunResult, Status, Verdict
 from workbench.grading.repeats import CaseResult
@@ -23,7 +23,7 @@ from workbench.reports.failures import FailuresReport, failures_report
 from workbench.reports.gates import AggregateReport, GateReport, aggregate_report
 from workbench.reports.json_base import Finite, ReportModel, SuitePath
 from workbench.reports.json_writing import Records
-from workbench.reports.measured import JudgeUseReport, LatencyReport, UsageReport
+from workbench.reports.measured import JudgeUseReport, LatencyReport, UsageReport, ValidArgumentsReport
 from workbench.reports.published import PublishedSummary, published_summaries
 from workbench.reports.timing import Timing
 from workbench.suite.lines import LineOf, no_line
@@ -79,6 +79,9 @@ class TotalsReport(ReportModel):
     runs_of_unknown_cost: int = Field(description="number of runs that are not in `cost_usd`")
     judging: JudgeUseReport
     endpoint_faults: int = Field(0, description="number of failed runs that a fault of the endpoint failed")
+    valid_arguments: ValidArgumentsReport | None = Field(
+        None, description="calls of the graded runs by their tools' own schemas"
+    )
 
 
 class CallReport(ReportModel):
@@ -250,6 +253,11 @@ class RunReport(ReportModel):
     held_ms: float = Field(description="how long the run was held")
     fork: ForkReport | None = Field(description="null for a run that is not a fork")
     metrics: tuple[MetricReport, ...] = Field((), description="the values of the named checks of the final answer")
+    valid_arguments: tuple[bool | None, ...] = Field(
+        (),
+        description="for each call whether its arguments are valid by the tool's own schema, null where no schema can"
+        " tell; empty for a run that was not graded",
+    )
 
 
 class TimingReport(ReportModel):
@@ -275,6 +283,7 @@ class ReportDocument(ReportModel):
     exit_code: int
     forks: int = Field(description="number of forks; they count in nothing else here unless all runs are forks")
     totals: TotalsReport
+    totals_per_model: dict[str, TotalsReport] = Field(default_factory=dict, description="the same for each model")
     gates: tuple[GateReport, ...]
     aggregates: tuple[AggregateReport, ...]
     runs: tuple[RunReport, ...]
@@ -321,13 +330,15 @@ def report_without_records(
 ) -> ReportDocument:
     """Returns what `report_of` does, without any run and case: those are written one by one (`report_records`)."""
     counted = that_count(results)
+    whole, of_models = totals_by_model(counted)
     return ReportDocument(
         workbench=facts.program_version,
         started_at=facts.started_at,
         interrupted=facts.interrupted,
         exit_code=facts.exit_code,
         forks=sum(result.is_fork for result in results),
-        totals=TotalsReport.model_validate(totals_of(counted)),
+        totals=TotalsReport.model_validate(whole),
+        totals_per_model={model: TotalsReport.model_validate(each) for model, each in of_models.items()},
         gates=tuple(GateReport.model_validate(gate) for gate in quality.gates),
         aggregates=tuple(map(aggregate_report, quality.aggregates)),
         runs=(),
@@ -378,6 +389,7 @@ def run_fields(result: RunResult, line: int | None) -> dict[str, Any]:
         "held_ms": trajectory.held_ms,
         "fork": trajectory.fork,
         "metrics": result.metrics,
+        "valid_arguments": result.valid_arguments,
     }
 
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 from xml.sax.saxutils import escape
 
+from workbench.grading.argument_counts import valid_arguments_in, valid_arguments_of
 from workbench.grading.grade import RunResult, Status
 from workbench.grading.repeats import CaseResult
 from workbench.reports.paint import Paint
@@ -159,6 +160,7 @@ def _test_case(shown: ShownCase, group: _Group, name: str, report: RunsReport, *
 def _facts(result: CaseResult, batch: int | None) -> dict[str, object]:
     first = result.runs[0]
     costs = [run.cost_usd for run in result.runs]
+    arguments = valid_arguments_in(valid_arguments_of(run).tools for run in result.runs)
     usages = [usage for run in result.runs if (usage := run.trajectory.usage) is not None]
     return {
         "case_id": first.case_id,
@@ -171,6 +173,8 @@ def _facts(result: CaseResult, batch: int | None) -> dict[str, object]:
         "cost_usd": sum(cost or 0.0 for cost in costs) if None not in costs else None,
         "input_tokens": sum(usage.input_tokens for usage in usages) if usages else None,
         "output_tokens": sum(usage.output_tokens for usage in usages) if usages else None,
+        "checked_calls": arguments.checked if arguments.tools else None,
+        "valid_calls": arguments.valid if arguments.tools else None,
         "batch": batch,
     }
 

@@ -25,6 +25,27 @@ class UsageReport(ReportModel):
     reasoning_tokens: int = Field(description="number of output tokens for reasoning")
 
 
+class ToolArgumentsReport(ReportModel):
+    """Calls of one tool whose arguments were checked against its own schema."""
+
+    tool: str
+    valid: int
+    checked: int
+    unknown: int = Field(description="number of calls that no schema could check")
+
+
+class ValidArgumentsReport(ReportModel):
+    """How many calls of graded runs have arguments that the tool's own schema accepts."""
+
+    valid: int
+    checked: int = Field(description="number of calls that a schema could check")
+    unknown: int = Field(
+        description="number of calls that none could: there is no tool of that name, or its schema is invalid"
+    )
+    rate: float | None = Field(description="valid calls divided by checked ones, 0..1; null where none was checked")
+    tools: tuple[ToolArgumentsReport, ...]
+
+
 class JudgeUseReport(ReportModel):
     """The cost of asking judges; it is part of no other number."""
 

@@ -78,6 +78,16 @@ class PairedReport(ReportModel):
         description="about the smallest difference in pass rates that so many cases show four times in five"
     )
     detectable_score: Finite | None = Field(description="the same for mean scores")
+    arguments_difference: float | None = Field(
+        None, description="of the shares of calls with valid arguments, second minus first, the mean over cases"
+    )
+    p_arguments: float | None = Field(None, description="paired permutation test on these shares, two-sided")
+    holm_arguments: float | None = Field(
+        None, description="`p_arguments` adjusted for all comparisons of this report; `arguments_sentence` uses it"
+    )
+    arguments_sentence: str | None = Field(
+        None, description="the result of that test in a sentence; null where the two do not differ"
+    )
     sizes: tuple[str, ...] = Field(description="these differences in sentences")
     sentence: str = Field(description="the result of the test on pass and fail in a sentence")
     score_sentence: str = Field(description="the result of the test on scores in a sentence")
@@ -106,6 +116,10 @@ def paired_fields(found: Paired, first: str, second: str) -> dict[str, object]:
         "score_interval": found.score_interval,
         "detectable_rate": found.detectable_rate,
         "detectable_score": found.detectable_score,
+        "arguments_difference": found.arguments_difference,
+        "p_arguments": found.p_arguments,
+        "holm_arguments": found.holm_arguments,
+        "arguments_sentence": found.arguments_sentence(first, second),
         "sizes": tuple(found.sizes()),
         "sentence": found.sentence(first, second),
         "score_sentence": found.score_sentence(first, second),

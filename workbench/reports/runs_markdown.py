@@ -9,6 +9,7 @@ from html import escape
 from workbench.analysis.totals import Totals
 from workbench.grading.grade import Status
 from workbench.grading.repeats import CaseResult
+from workbench.reports.argument_words import rate_text, unchecked_lines
 from workbench.reports.baseline import baseline_markdown
 from workbench.reports.cases import repeats_lines
 from workbench.reports.deviations import repaired_line
@@ -87,6 +88,11 @@ def _head(report: RunsReport) -> Iterator[str]:
     models = report.totals_per_model
     if models:
         yield "\n" + _lines(table(_TITLES, (_model_row(model, totals, report) for model, totals in models.items())))
+    if invalid := [tool for tool in report.totals.valid_arguments.tools if tool.valid < tool.checked]:
+        tools = (f"{one_line(tool.tool)}: {rate_text(tool.valid, tool.checked)} calls" for tool in invalid)
+        yield "\n### Tools called with invalid arguments\n\n" + _items(report.secrets.redact(line) for line in tools)
+    if unchecked := [*unchecked_lines(report.results, report.secrets.redacted)]:
+        yield "\n" + _items(report.secrets.redact(f"▲ {line}") for line in unchecked)
     if (repaired := repaired_line(report.results)) is not None:
         yield f"\n▲ {text(report.secrets.redact(repaired))}\n"
     names = {path: suite.name for path, suite in report.suites.items()}
@@ -106,7 +112,10 @@ def _head(report: RunsReport) -> Iterator[str]:
         yield "\n### Why\n\n" + _items(report.secrets.redact(line) for line in shown)
 
 
-_TITLES = ("model", "passed", "warned", "failed", "errors", "other", "pass rate", "mean score", "latency p50", "cost")
+_TITLES = (
+    *("model", "passed", "warned", "failed", "errors", "other", "pass rate", "valid arguments", "mean score"),
+    *("latency p50", "cost"),
+)
 
 
 def _totals_line(report: RunsReport) -> str:
@@ -122,11 +131,13 @@ def _totals_line(report: RunsReport) -> str:
 
 def _model_row(model: str, totals: Totals, report: RunsReport) -> tuple[str, ...]:
     other = totals.skipped + totals.stopped + totals.not_graded
+    arguments = totals.valid_arguments
     numbers = (totals.passed, totals.warned, totals.failed, totals.errors, other)
     return (
         code(report.secrets.redact(model)),
         *(f"{number:,}" for number in numbers),
         f"{decimals(100 * totals.pass_rate, 1, full=100)} %" if totals.pass_rate is not None else "–",
+        rate_text(arguments.valid, arguments.checked) if arguments.tools else "–",
         decimals(totals.mean_score, 3) if totals.mean_score is not None else "–",
         milliseconds(totals.latency.p50_ms) if totals.latency is not None else "–",
         cost_text(totals.cost_usd) if totals.cost_usd is not None else "unknown",

@@ -16,6 +16,7 @@ from workbench.analysis.totals import Totals, that_count, totals_by_model
 from workbench.grading.grade import Grade, Issue, RunResult, disagree
 from workbench.grading.repeats import CaseResult, Cases
 from workbench.grading.run_summary import is_not_needed
+from workbench.reports.argument_words import unchecked_lines, valid_arguments_text
 from workbench.reports.by_hand import unread_text
 from workbench.reports.case_titles import Title
 from workbench.reports.cases import DISAGREE, deciders_line, grades_line, parts_line, repeats_lines
@@ -72,6 +73,8 @@ def text_report(
     yield from _notice_lines(results, paint, shown_as)
     if (repaired := repaired_line(results)) is not None:
         yield paint(f"▲ {repaired}", "warn")
+    for line in unchecked_lines(results, shown_as):
+        yield paint(f"▲ {one_line(line)}", "warn")
     yield from _fork_lines(results, paint)
     counting = that_count(results)
     models = dict.fromkeys(result.model for result in counting)
@@ -118,6 +121,8 @@ def totals_lines(totals: Totals, paint: Paint, title: str = "") -> Iterator[str]
         with_warned = " with the warned" if totals.warned else ""
         rate = f"pass rate {decimals(100 * totals.pass_rate, 1, full=100)}%{with_warned}"
         facts.append(f"{rate} of {counted(totals.graded, 'graded run')}")
+    if arguments := valid_arguments_text(totals.valid_arguments):
+        facts.append(arguments)
     if facts:
         yield paint(f"  {' · '.join(facts)}", "quiet")
     if totals.latency is not None:
@@ -230,13 +235,23 @@ def _details(result: RunResult, paint: Paint, outputs: ToldOutputs, in_full: boo
         if in_full or step.status != "passed":
             yield from (_issue_line(issue, indent=6) for issue in step.issues)
             told.update(map(_about, step.issues))
-    if result.grade is not None and (in_full or result.status != "passed"):
-        yield from (_issue_line(issue, indent=4) for issue in _of_the_whole(result, result.grade, told))
+    if result.grade is not None:
+        issues = _of_the_whole(result, result.grade, told)
+        in_short = result.status == "passed" and not in_full
+        yield from (_issue_line(issue, indent=4) for issue in issues if not in_short or _is_of_server(issue, result))
     for metric in result.metrics if in_full or result.status != "passed" else ():
         sign = paint(STATUS_SIGNS["passed" if metric.holds else "failed"], "passed" if metric.holds else "failed")
         yield f"    {sign} response.{shortened(metric_text(metric), ISSUE_WIDTH_MAX)}"
     for judgement in result.judgements if in_full else ():
         yield paint(f"    {shortened(judgement_text(judgement), ISSUE_WIDTH_MAX)}", "quiet")
+
+
+def _is_of_server(issue: Issue, result: RunResult) -> bool:
+    """Returns whether an issue is that a real server answered a call by an error: a run that passed is doubtful
+    then."""
+    return (
+        issue.kind == "tool error" and issue.call is not None and result.trajectory.calls[issue.call].server is not None
+    )
 
 
 def _of_the_whole(result: RunResult, grade: Grade, told: Container[tuple[object, ...]]) -> Iterator[Issue]:

@@ -37,11 +37,12 @@ MEASURES: tuple[str, ...] = (
     "latency_ms",
     "tokens",
     "cost_usd",
+    "valid_arguments",
     *GRADERS,
     *(f"{grader}.{number}" for grader, numbers in NUMBERS.items() for number in numbers),
 )
 """What `of` can name in every suite: the deciding grader's score, the model's latency, its tokens (input and output),
-their cost in US dollars, one grader's score, one of its numbers."""
+their cost in US dollars, the share of calls with valid arguments, one grader's score, one of its numbers."""
 
 NAMED_MEASURE: Final = "response."
 """How the measures begin that a suite has in addition: the named checks of its answers."""
@@ -100,7 +101,9 @@ def suite_rules(raw: dict[str, object]) -> Iterator[Finding]:
     for index, aggregate in tables(raw.get("aggregates")):
         of = aggregate.get("of", "score")
         if isinstance(of, str) and of not in (measures := measures_of(raw.get("cases"))):
-            others = 'write "score", "latency_ms", "tokens", "cost_usd", a grader, or one of its numbers'
+            others = (
+                'write "score", "latency_ms", "tokens", "cost_usd", "valid_arguments", a grader, or one of its numbers'
+            )
             if of.startswith(NAMED_MEASURE):
                 others = f"no case has a check of this name in `response`; {others}"
             hint = did_you_mean(of, measures) or others

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.results import result
 from tests.strategies import json_values
 from tests.trajectory.scripts import events_of, stamped
-from workbench.grading.grade import CallPairing, Grade, RunResult
+from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, Issue, RunResult
 from workbench.trajectory.events import (
     CallFinished,
     CallStarted,
@@ -230,3 +230,21 @@ def test_any_text_can_be_searched_for(text: str, value: JsonValue) -> None:
         line = lines.go_to_match(step, 0)
         assert (line is None) == (lines.matches == 0)
     screen(lines, 0)
+
+
+def test_what_a_schema_refuses_is_marked_at_the_argument_with_path_and_rule() -> None:
+    why = "the tool's schema refuses it (maximum): 500 is greater than the maximum of 100"
+    issues = (
+        Issue("schema violation", why, "look_up", 0, argument="level", got="500", decides=True),
+        Issue("schema violation", "it refuses (type): 5 is no text", "look_up", 0, argument="to[0].name", decides=True),
+        Issue("tool error", "the tool answered: no", "look_up", 0),
+    )
+    right = ArgumentVerdict("level", True, 1.0, 1.0, "any value", 500, True, "")
+    grade = Grade("critics", 1.0, "passed", "", (CallPairing(0, 0, True, 1.0, 1.0, (right,)),), issues)
+    view = run_with({"level": 500, "to": [{"name": 5}]})
+    view.grade(result("failed", 1.0, grade=grade))
+    rows = [row.strip() for row in screen(RunLines(view, 200), 0)]
+    assert any(row.startswith("level") and row.endswith("✗ refused by the schema") for row in rows), rows
+    assert f"✗ schema violation: level: got 500 ({why})" in rows
+    assert "✗ schema violation: to[0].name (it refuses (type): 5 is no text)" in rows
+    assert any("tool error (the tool answered: no)" in row for row in rows)

@@ -7,6 +7,7 @@ understanding passes asks too little; a case that fails an agent doing exactly w
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Literal, cast
 
 from workbench.analysis.aggregates import gate_holds, statistic
@@ -36,6 +37,9 @@ from workbench.suite.rules import NAMED_MEASURE
 from workbench.suite.settings import CaseSettings, settings_of
 from workbench.tools.listings import Listing
 from workbench.trajectory.trajectory import Trajectory
+
+_NOT_BY_GRADERS = ("latency_ms", "tokens", "cost_usd", "valid_arguments")
+"""Measures that no grader computes."""
 
 _MEASURED: tuple[Literal["mean", "median", "minimum", "maximum"], ...] = ("mean", "median", "minimum", "maximum")
 """Statistics that are larger for better runs."""
@@ -81,7 +85,7 @@ def audit_case(suite: Suite, index: int, table: ToolTable) -> Iterator[AuditFind
         return
     table = table.of_cases([case])
     place: Place = ("cases", index)
-    settings = settings_of(suite, case)
+    settings = _settings(suite, case)
     found = [*audit_calls(case, place, table), *audit_case_mocks(case, place, table)]
     found += _out_of_reach(case, place, settings, table)
     if case.skip is None:
@@ -89,6 +93,13 @@ def audit_case(suite: Suite, index: int, table: ToolTable) -> Iterator[AuditFind
         if not any(finding.weight == "warning" for finding in found):
             found += _unnoticed(case, place, settings, table)
     yield from found
+
+
+def _settings(suite: Suite, case: Case) -> CaseSettings:
+    """Returns the settings of a case, except that invalid arguments decide nothing: an imagined agent gives any value
+    that a check accepts, and a schema may refuse it."""
+    settings = settings_of(suite, case)
+    return replace(settings, grading=replace(settings.grading, invalid_arguments="ignore"))
 
 
 def unsaid(file: SuiteFile, findings: Iterable[AuditFinding]) -> tuple[AuditFinding, ...]:
@@ -205,7 +216,7 @@ def _gate(suite: Suite, table: ToolTable) -> Iterator[AuditFinding]:
     if suite.gate.min_score is None:
         return
     running = [case for case in suite.cases if case.skip is None]
-    grades = [_best(case, settings_of(suite, case), table.of_cases([case])) for case in running]
+    grades = [_best(case, _settings(suite, case), table.of_cases([case])) for case in running]
     scores = [grade.score for grade in grades if grade is not None and grade.score is not None]
     if scores and sum(scores) / len(scores) < suite.gate.min_score - 1e-9:
         message = (
@@ -217,7 +228,7 @@ def _gate(suite: Suite, table: ToolTable) -> Iterator[AuditFinding]:
 def _aggregates(suite: Suite, table: ToolTable) -> Iterator[AuditFinding]:
     """Finds gates on averages of grader results that no run of the suite reaches."""
     for index, aggregate in enumerate(suite.aggregates):
-        if aggregate.of in ("latency_ms", "tokens", "cost_usd") or aggregate.of.startswith(NAMED_MEASURE):
+        if aggregate.of in _NOT_BY_GRADERS or aggregate.of.startswith(NAMED_MEASURE):
             continue
         values = list(_best_values(suite, aggregate, table))
         for key, thresholds in (("at_least", aggregate.at_least), ("above", aggregate.above)):
@@ -235,7 +246,7 @@ def _best_values(suite: Suite, aggregate: Aggregate, table: ToolTable) -> Iterat
     for case in suite.cases:
         if case.skip is None and (not aggregate.tags or {*aggregate.tags} & {*suite.tags, *case.tags}):
             by = None if name == "score" else cast(GraderName, name)
-            grade = _best(case, settings_of(suite, case), table.of_cases([case]), by)
+            grade = _best(case, _settings(suite, case), table.of_cases([case]), by)
             value = None if grade is None else grade.numbers.get(number) if number else grade.score
             if value is not None:
                 yield value

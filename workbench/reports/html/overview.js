@@ -42,12 +42,19 @@ function themeButton() {
   return button;
 }
 
+// The tools that were called with invalid arguments, or how many calls there are.
+function invalidTools({ tools, checked }) {
+  const invalid = tools.filter((tool) => tool.valid < tool.checked);
+  return invalid.map((tool) => `${tool.tool} ${whole(tool.valid)} of ${whole(tool.checked)}`).join(", ") || `of ${counted(checked, "call")}`;
+}
+
 function figures({ report }) {
   const { totals, timing } = report;
   const tiles = [
     ["runs", whole(totals.runs), report.forks ? `and ${counted(report.forks, "fork")}` : ""],
     ["pass rate", totals.pass_rate === null ? NOTHING : percent(totals.pass_rate), "of graded runs"],
     ["mean score", totals.mean_score === null ? NOTHING : score(totals.mean_score), ""],
+    totals.valid_arguments?.tools.length && ["valid arguments", totals.valid_arguments.rate === null ? "unknown" : percent(totals.valid_arguments.rate), invalidTools(totals.valid_arguments)],
     ["latency", totals.latency ? milliseconds(totals.latency.p50_ms) : NOTHING, totals.latency ? `95 %: ${milliseconds(totals.latency.p95_ms)}` : ""],
     ["tokens", totals.usage ? whole(totals.usage.input_tokens + totals.usage.output_tokens) : NOTHING, totals.usage ? `${whole(totals.usage.output_tokens)} of them out` : ""],
     ["cost", totals.cost_usd === null ? "unknown" : dollars(totals.cost_usd), totals.runs_of_unknown_cost ? `${counted(totals.runs_of_unknown_cost, "run")} unknown` : ""],
@@ -114,7 +121,7 @@ function reached(value, demanded) {
 function models({ head }) {
   const k = Math.max(0, ...head.totals.map((each) => each.passing.length));
   const repeats = k > 1;
-  const titles = ["model", "cases", ...["passed", "warned", "failed", "error"].map((status) => `${SIGNS[status]} ${status}`), "pass rate", "95 % interval", "score", "median", "95th", "tokens", "cost", ...(repeats ? [`pass@${k}`, `pass^${k}`] : [])];
+  const titles = ["model", "cases", ...["passed", "warned", "failed", "error"].map((status) => `${SIGNS[status]} ${status}`), "pass rate", "95 % interval", "valid arguments", "score", "median", "95th", "tokens", "cost", ...(repeats ? [`pass@${k}`, `pass^${k}`] : [])];
   const passing = (each, name) => {
     const found = each.passing.find((one) => one.k === k);
     return found ? percent(found[name]) : NOTHING;
@@ -129,6 +136,7 @@ function models({ head }) {
         ...[each.passed, each.warned, each.failed, each.errors].map((count) => (count ? whole(count) : "0")),
         percent(each.pass_rate),
         each.interval ? `${percent(each.interval.low)} – ${percent(each.interval.high)}` : NOTHING,
+        each.valid_arguments?.tools.length ? (each.valid_arguments.rate === null ? "unknown" : percent(each.valid_arguments.rate)) : NOTHING,
         each.mean_score === null ? NOTHING : score(each.mean_score),
         milliseconds(each.latency?.p50_ms),
         milliseconds(each.latency?.p95_ms),
@@ -137,7 +145,7 @@ function models({ head }) {
         ...(repeats ? [passing(each, "at_least_one"), passing(each, "all_of_them")] : []),
       ].map((text) => el("td", null, text)),
     );
-  const tests = head.pairs.flatMap((pair) => [pair.sentence, pair.score_sentence, ...pair.sizes].filter(Boolean));
+  const tests = head.pairs.flatMap((pair) => [pair.sentence, pair.score_sentence, ...pair.sizes, pair.arguments_sentence].filter(Boolean));
   return section(
     "models",
     head.models.length > 1 ? "Models" : "Model",

@@ -73,7 +73,7 @@ def argument_rows(
             parts.append([cut_line(row, width) for row in ((label, *rows[0]), *indented(rows[1:], width - room))])
         if expanded and name in sent and cell_len(marks[name][1][0]) > room:
             parts.append(JsonLines(sent[name], width, ARGUMENT_INDENT + 2))
-        if expanded and name in faults:
+        if expanded and name in faults and faults[name].kind != "schema violation":
             why = [(Span(row, "muted"),) for row in wrap(one_line(faults[name].why), room)]
             parts.append(indented(why, width - room))
     return parts
@@ -126,6 +126,8 @@ def _mark(verdict: ArgumentVerdict | None, fault: Issue | None) -> _Mark:
     """Return the note of an argument: a sign and, unless it is right, the expected value."""
     if verdict is not None and not verdict.listed:
         return f"{GLYPHS.failed} unexpected", "failed"
+    if fault is not None and fault.kind == "schema violation" and (verdict is None or verdict.holds is not False):
+        return f"{GLYPHS.failed} refused by the schema", "failed" if fault.decides else "warned"
     if verdict is not None and verdict.holds is not None:
         if verdict.holds and fault is not None and fault.kind == "partial credit":
             earned = verdict.score / verdict.weight if verdict.weight else 0.0
@@ -143,7 +145,7 @@ def _mark(verdict: ArgumentVerdict | None, fault: Issue | None) -> _Mark:
 
 
 def shown_at_argument(issue: Issue, verdicts: Sequence[ArgumentVerdict], arguments: Mapping[str, JsonValue]) -> bool:
-    """Return whether an issue is about an argument with a row of its own."""
-    if issue.argument is None:
+    """Return whether an issue is about an argument with a row of its own, which says all of it."""
+    if issue.argument is None or issue.kind == "schema violation":
         return False
     return issue.argument in arguments or any(verdict.argument == issue.argument for verdict in verdicts)

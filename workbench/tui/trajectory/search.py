@@ -89,7 +89,8 @@ def _call_texts(item: CallItem) -> list[str]:
     parts += [f"{verdict.argument} expected {verdict.expected}" for verdict in judged.values() if not verdict.given]
     edited = item.edited.items() if item.edited is not None else ()
     parts += [f"{name} {_json(value)}" for name, value in edited if item.arguments.get(name) is not value]
-    return parts + [issue_note(issue) for issue in item.issues if issue.argument is None]
+    apart = (issue for issue in item.issues if issue.argument is None or issue.kind == "schema violation")
+    return [*parts, *map(issue_note, apart)]
 
 
 def _result_text_searched(item: ResultItem) -> str:
