@@ -107,17 +107,6 @@ ADVICE: Mapping[Cause, Advice] = {
         "The tool's own schema refuses the arguments of a call.",
         "describe {where} as its schema demands it, with an example of a valid value",
     ),
-    "schema violation": Advice(
-        "The arguments of a call do not fit the tool's own schema, so a server refuses the call.",
-        "say in the description of {where} which values it takes, with an example of each",
-        (
-            "Read the rule at the argument: a rule that the tool does not need (a range, an additional property) is"
-            " better left out of the schema.",
-            "A model that corrects a call after the tool refused it loses only time: let the refusal name what is"
-            " wrong, and check that max_rounds leaves a round for it.",
-            "Where the provider has strict schemas or constrained decoding, switch them on.",
-        ),
-    ),
     "missing argument": Advice(
         "An argument that was expected was left out.",
         "make {where} required in the schema, or describe when it is to be given",

@@ -263,7 +263,6 @@ _CAUSE_OF: Mapping[IssueKind, Cause] = {
     "forbidden argument": "forbidden argument",
     "unexpected argument": "unexpected argument",
     "broken arguments": "broken JSON",
-    "schema violation": "schema violation",
     "response": "content",
     "over calling": "over calling",
     "latency exceeded": "latency",

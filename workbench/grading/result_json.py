@@ -116,8 +116,9 @@ def outcome_from_json(data: Mapping[str, JsonValue]) -> Outcome:
                     _NUMBER(value)
                 except ValueError as error:
                     raise ValueError(f"the quantity {name!r} of the grade by {grade.grader} {error}") from None
-    for scale in (rated.scale for rated in (*outcome.judgements, *outcome.metrics) if rated.scale is not None):
-        if not scale[0] < scale[1]:
+    scales = [*(each.scale for each in outcome.judgements), *(each.scale for each in outcome.metrics)]
+    for scale in scales:
+        if scale is not None and not scale[0] < scale[1]:
             raise ValueError(f"a scale must rise, and {scale[0]} to {scale[1]} does not")
     scores = [grade.score for grade in outcome.grades] + [step.score for step in outcome.steps]
     if any(map(_is_infinite, (outcome.score, *scores))):
