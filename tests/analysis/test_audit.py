@@ -268,9 +268,9 @@ class TestUnnoticed:
         return {"ordered": [{"tool": "pay", "args": args}], **more}
 
     def test_an_argument_of_little_weight_may_be_wrong_or_missing(self) -> None:
-        findings = self.of(self.pay(TO_MARY))
+        findings = self.of(self.pay({**TO_MARY, "currency": {"equals": "USD", "weight": 0.1}}))
         assert findings == [
-            'warning cases[0].ordered[0] passes with "to" left out; with "to" wrong',
+            'warning cases[0].ordered[0] passes with "currency" left out; with "to", "currency" wrong',
             'note cases[0].ordered[0] passes with "urgent" added',
         ]
 
@@ -387,6 +387,42 @@ def test_a_case_has_its_own_tools_beside_those_of_the_suite() -> None:
         ("unknown tool", "cases[1].ordered[0].tool"),
     ]
     assert audit_suite(suite_of(case), {}).coverage.tools.covered == 0
+
+
+STRICT: dict[str, dict[str, Any]] = {
+    "code": {"type": "string", "pattern": "^[A-Z]{3}-\\d{2,}$"},
+    "note": {"type": "string", "minLength": 20},
+    "pages": {"type": "array", "items": {"type": "integer", "minimum": 5}, "minItems": 2},
+    "buyer": {"type": "object", "required": ["name"], "properties": {"name": {"enum": ["Ada", "Mary"]}}},
+    "share": {"type": "number", "exclusiveMinimum": 0, "maximum": 1},
+    "kind": {"anyOf": [{"type": "integer", "multipleOf": 7, "minimum": 10}, {"type": "null"}]},
+    "when": {"allOf": [{"type": "string"}, {"maxLength": 2}]},
+}
+
+
+@pytest.mark.parametrize("by", ["critics", "decision", "dimensions"])
+def test_imagined_agents_make_calls_that_the_schema_accepts(by: str) -> None:
+    """Else each of them fails for its arguments, and no case can be passed."""
+    tool = {"name": "order", "parameters": {"properties": STRICT, "required": list(STRICT)}}
+    one = {
+        "name": "either",
+        "parameters": {"properties": {"a": {}, "b": {}}, "oneOf": [{"required": ["a"]}, {"required": ["b"]}]},
+    }
+    asked = {"code": {"prefix": "A"}, "note": {"contains": "please"}, "buyer": {"present": True}}
+    findings = found(
+        {"ordered": [{"tool": "order"}]},
+        {"ordered": [{"tool": "order", "args": asked}]},
+        {"ordered": [{"tool": "either"}]},
+        tools=[tool, one],
+        grading={"by": by},
+    )
+    assert {each.kind for each in findings if each.weight == "warning"} == {"weak case"}
+    assert {"case-0", "case-2"} <= {each.case for each in findings}
+
+
+def test_a_required_argument_that_is_forbidden_puts_a_case_out_of_reach() -> None:
+    [finding] = found(expecting(forbidden_args=["query"]))
+    assert finding.kind == "out of reach" and "must not be given" in finding.message
 
 
 def test_a_call_of_any_tool_and_one_without_further_arguments_can_be_met() -> None:

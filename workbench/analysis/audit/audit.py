@@ -43,6 +43,9 @@ _MEASURED: tuple[Literal["mean", "median", "minimum", "maximum"], ...] = ("mean"
 _MOST_CALLS_GRADED = 5_000
 """Calls of mutants that are graded for one case: a quarter of a second."""
 
+_NEVER_MET = frozenset({"never holds", "refused value", "unknown argument"})
+"""Findings that say by themselves why no run can pass."""
+
 _MOST_SAID = 3
 """Reasons that are named for a case out of reach."""
 
@@ -83,7 +86,8 @@ def audit_case(suite: Suite, index: int, table: ToolTable) -> Iterator[AuditFind
     place: Place = ("cases", index)
     settings = settings_of(suite, case)
     found = [*audit_calls(case, place, table), *audit_case_mocks(case, place, table)]
-    found += _out_of_reach(case, place, settings, table)
+    if not any(finding.kind in _NEVER_MET for finding in found):
+        found += _out_of_reach(case, place, settings, table)
     if case.skip is None:
         found += _careless(case, place, settings, table)
         if not any(finding.weight == "warning" for finding in found):
@@ -128,7 +132,7 @@ def _best(case: Case, settings: CaseSettings, table: ToolTable, by: GraderName |
 
 def _exact(case: Case, settings: CaseSettings, table: ToolTable) -> ExactAgent | None:
     try:
-        return exact_agent(case, table.offered(case.offer), settings.limits.max_rounds)
+        return exact_agent(case, table, settings.limits.max_rounds)
     except NeverHoldsError:
         return None
 
@@ -167,7 +171,7 @@ def _unnoticed(case: Case, place: Place, settings: CaseSettings, table: ToolTabl
 
 def _careless(case: Case, place: Place, settings: CaseSettings, table: ToolTable) -> Iterator[AuditFinding]:
     """Returns the first agent that passes without understanding anything."""
-    for agent in careless_agents(case, table.offered(case.offer)):
+    for agent in careless_agents(case, table):
         try:
             grade = graded_by(settings.grading.by, case, settings, agent.run, REFUSING)
         except GradingError:

@@ -7,7 +7,8 @@ from typing import Literal
 
 from workbench.analysis.audit.agents import ExactAgent, Made
 from workbench.analysis.audit.finding import Weight
-from workbench.analysis.audit.samples import holds, is_wildcard, other_values, sample_for
+from workbench.analysis.audit.samples import holds, is_wildcard, other_values
+from workbench.analysis.audit.schema_values import required_arguments, value_of
 from workbench.analysis.audit.tool_table import ToolTable, parameter_schema
 from workbench.checks.describe import CheckError
 from workbench.dataclasses import dataclass
@@ -15,7 +16,7 @@ from workbench.grading.tool_names import is_meant
 from workbench.suite.checks import Check, EqualsNull
 from workbench.suite.model import AnyOrder, Case, ExpectedCall
 from workbench.suite.problems import Place, quoted
-from workbench.trajectory.json_schema import properties_of, required_names
+from workbench.trajectory.json_schema import properties_of
 from workbench.trajectory.messages import JsonValue, ToolDefinition
 
 Calls = tuple[tuple[Made, ...], ...]
@@ -150,7 +151,7 @@ def _with_further_call(agent: ExactAgent, table: ToolTable) -> Iterator[Mutant]:
     unmentioned = next((tool for tool in agent.tools if tool.name not in spoken_of), None)
     *before, last = agent.calls or ((),)
     if unmentioned is not None:
-        call: Made = (unmentioned.name, _required_arguments(unmentioned))
+        call: Made = (unmentioned.name, required_arguments(unmentioned.parameters))
         mutant = Mutant(f"a call of {quoted(call[0])}", "added", (), "note", (*before, (*last, call)))
     elif last:
         call = last[-1]
@@ -166,17 +167,13 @@ def _with_further_argument(agent: ExactAgent, written: _Written, tool: ToolDefin
     if written.call.args is None:
         return
     _, made = agent.calls[written.round][written.index]
-    spoken_of = {*written.call.args, *written.call.forbidden_args}
+    spoken_of = {*made, *written.call.forbidden_args}
     for name in properties_of(tool.parameters):
         schema = parameter_schema(tool, name) or {}
-        value = sample_for({key: value for key, value in schema.items() if key != "default"})
+        value = value_of({key: value for key, value in schema.items() if key != "default"}, tool.parameters)
         if name not in spoken_of and value != schema.get("default"):
             yield _changed(agent, written, {**made, name: value}, quoted(name), "added", "note")
             return
-
-
-def _required_arguments(tool: ToolDefinition) -> dict[str, JsonValue]:
-    return {name: sample_for(parameter_schema(tool, name) or {}) for name in required_names(tool.parameters)}
 
 
 def _changed(
