@@ -67,8 +67,8 @@ print(*sys.modules, sep="\\n")
     [
         (["--version"], set[str](), 13),
         (["--help"], set[str](), 13),
-        (["validate", "one.toml"], {*OF_PYDANTIC, "rich", "platformdirs"}, 76),
-        (["run", "one.toml", "--no-history"], {*OF_PYDANTIC, "rich", "platformdirs", "rapidfuzz", "uvloop"}, 234),
+        (["validate", "one.toml"], {*OF_PYDANTIC, "rich", "platformdirs"}, 110),
+        (["run", "one.toml", "--no-history"], {*OF_PYDANTIC, "rich", "platformdirs", "rapidfuzz", "uvloop"}, 255),
     ],
     ids=lambda value: value[0] if isinstance(value, list) else "",
 )

@@ -24,6 +24,7 @@ from workbench.analysis.audit.mocks import audit_case_mocks, audit_suite_mocks
 from workbench.analysis.audit.mutants import mutants_of
 from workbench.analysis.audit.samples import NeverHoldsError
 from workbench.analysis.audit.tool_table import ToolTable
+from workbench.analysis.audit.unmeetable import NEVER_MET
 from workbench.checks.describe import CheckError
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import Grade, GradingError
@@ -42,9 +43,6 @@ _MEASURED: tuple[Literal["mean", "median", "minimum", "maximum"], ...] = ("mean"
 
 _MOST_CALLS_GRADED = 5_000
 """Calls of mutants that are graded for one case: a quarter of a second."""
-
-_NEVER_MET = frozenset({"never holds", "refused value", "unknown argument"})
-"""Findings that say by themselves why no run can pass."""
 
 _MOST_SAID = 3
 """Reasons that are named for a case out of reach."""
@@ -86,7 +84,7 @@ def audit_case(suite: Suite, index: int, table: ToolTable) -> Iterator[AuditFind
     place: Place = ("cases", index)
     settings = settings_of(suite, case)
     found = [*audit_calls(case, place, table), *audit_case_mocks(case, place, table)]
-    if not any(finding.kind in _NEVER_MET for finding in found):
+    if not any(finding.kind in NEVER_MET for finding in found):
         found += _out_of_reach(case, place, settings, table)
     if case.skip is None:
         found += _careless(case, place, settings, table)
@@ -103,7 +101,12 @@ def unsaid(file: SuiteFile, findings: Iterable[AuditFinding]) -> tuple[AuditFind
         for kind, words in (("unknown tool", "no such tool"), ("unnoticed", "ignores the order of calls"))
         if words in problem.message
     }
-    found = [each for each in dict.fromkeys(findings) if (each.kind, written(each.place)) not in told]
+    warned = {(problem.where, problem.message) for problem in file.warnings}
+    found = [
+        each
+        for each in dict.fromkeys(findings)
+        if (each.kind, written(each.place)) not in told and (written(each.place), each.message) not in warned
+    ]
     return tuple(sorted(found, key=lambda each: file.positions.line(each.place)))
 
 
