@@ -24,6 +24,7 @@ from workbench.analysis.audit.mocks import audit_case_mocks, audit_suite_mocks
 from workbench.analysis.audit.mutants import mutants_of
 from workbench.analysis.audit.samples import NeverHoldsError
 from workbench.analysis.audit.tool_table import ToolTable
+from workbench.analysis.audit.toothless import idle_gates, toothless_checks
 from workbench.analysis.audit.unmeetable import NEVER_MET
 from workbench.checks.describe import CheckError
 from workbench.dataclasses import dataclass
@@ -71,6 +72,7 @@ def _findings(suite: Suite, table: ToolTable) -> Iterator[AuditFinding]:
     yield from audit_suite_mocks(suite, table.of_cases(suite.cases))
     for index in range(len(suite.cases)):
         yield from audit_case(suite, index, table)
+    yield from idle_gates(suite)
     yield from _gate(suite, table)
     yield from _aggregates(suite, table)
 
@@ -84,11 +86,12 @@ def audit_case(suite: Suite, index: int, table: ToolTable) -> Iterator[AuditFind
     place: Place = ("cases", index)
     settings = settings_of(suite, case)
     found = [*audit_calls(case, place, table), *audit_case_mocks(case, place, table)]
+    found += toothless_checks(case, place, table)
     if not any(finding.kind in NEVER_MET for finding in found):
         found += _out_of_reach(case, place, settings, table)
     if case.skip is None:
         found += _careless(case, place, settings, table)
-        if not any(finding.weight == "warning" for finding in found):
+        if not any(finding.weight == "warning" and finding.kind != "cannot fail" for finding in found):
             found += _unnoticed(case, place, settings, table)
     yield from found
 
@@ -201,9 +204,13 @@ def _what_to_check(case: Case) -> str:
     return "check the answer too"
 
 
-def _what_would_notice(changes: Collection[str]) -> str:
+def _what_would_notice(changes: Mapping[str, Collection[str]]) -> str:
     if "swapped" in changes:
         return "`trajectory` and `accuracy` check the order of calls"
+    if "twice" in changes or any(what.startswith("a call of") for what in changes.get("added", ())):
+        return 'extra_calls = "forbid" fails surplus calls'
+    if "added" in changes:
+        return "`forbidden_args` or `only_args` keeps arguments out"
     return "with `required = true` an argument decides"
 
 
