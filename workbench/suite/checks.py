@@ -342,8 +342,8 @@ OPTION_NAMES: frozenset[str] = frozenset(
     name for cls in CHECK_CLASSES.values() for name in cls.model_fields if name not in CHECK_CLASSES
 ) - {"plain", "required", "scale", "at_least", "sees", "offset"}
 """Every option that some check takes, `weight` and `optional` included. `required`, `scale`, `at_least`, `sees` and
-`offset` are left out: they are newer than the rule that a table of options alone is refused, and existing files may expect such a
-value."""
+`offset` are left out: they are newer than the rule that a table of options alone is refused, and existing files may
+expect such a value."""
 
 RESERVED_NAMES = frozenset({*CHECK_CLASSES, *OPTION_NAMES, "plain", "required", "scale", "at_least", "sees", "offset"})
 """Names that a named check cannot have: those of checks and of options, so that one check is never taken for names."""

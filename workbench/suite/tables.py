@@ -17,6 +17,7 @@ GRADERS: tuple[GraderName, ...] = get_args(GraderName)
 RepeatRule = Literal["last", "mean", "majority"]
 
 InvalidArguments = Literal["fail", "note", "ignore"]
+WholeNumbers = Literal["as JSON", "as BFCL"]
 """What a call does to its run whose arguments its tool's schema refuses: fail it, be an issue, or nothing."""
 
 ComparedBy = Literal["status", "score"]
@@ -80,6 +81,7 @@ class GradingTable(Frozen):
     warn_threshold: Unit | None = None
     repeat_rule: RepeatRule | None = None
     invalid_arguments: InvalidArguments | None = None
+    whole_numbers: WholeNumbers | None = None
     compare_by: ComparedBy | None = None
     critics: CriticsTable = CriticsTable.model_construct()
     accuracy: AccuracyTable = AccuracyTable.model_construct()
