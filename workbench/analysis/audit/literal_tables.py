@@ -95,6 +95,7 @@ def literal_tables(check: Check, argument: str, tool: ToolDefinition | None, pla
 
 def _nested(value: JsonValue, schema: Schema | None, root: Schema, place: Place) -> Iterator[Finding]:
     """Yield a warning for each table inside a value that would be a check if it stood for the whole argument."""
+    inner: list[tuple[str | int, JsonValue, Schema | None]]
     if isinstance(value, dict):
         inner = [(key, each, _property(schema, key, root)) for key, each in value.items()]
     elif isinstance(value, list):

@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import Any
 
 from workbench.checks.patterns import SearchError, found
+from workbench.suite.pattern_shape import prepared_size
 
 _parse = import_module("re._parser").parse  # Python documents no other access to the tree
 
@@ -22,8 +23,10 @@ def matching_text(pattern: str) -> str | None:
     """Return a short text in which a pattern is found; `None` where none can be constructed, as for most patterns that
     look ahead, and for those that take too long to search."""
     try:
+        if prepared_size(pattern) > _LONGEST:
+            return None
         text = _text(_parse(pattern), {})
-        return text if len(text) <= _LONGEST and found(pattern, text) else None
+        return text if found(pattern, text) else None
     except (_UnknownTextError, SearchError, re.error, OverflowError, RecursionError):
         return None
 
@@ -51,10 +54,12 @@ def _of_element(operation: str, argument: Any, groups: dict[int, str]) -> str:
         case "MAX_REPEAT" | "MIN_REPEAT" | "POSSESSIVE_REPEAT":
             # Groups that are never entered cannot be referred to, so an optional part is written once.
             least, most, part = argument
-            return _text(part, groups) * min(max(least, 1), most, _LONGEST)
+            times: int = min(max(least, 1), most, _LONGEST)
+            return _text(part, groups) * times
         case "SUBPATTERN":
-            groups[argument[0]] = _text(argument[3], groups)
-            return groups[argument[0]]
+            number, _, _, part = argument
+            groups[number] = text = _text(part, groups)
+            return text
         case "ATOMIC_GROUP":
             return _text(argument, groups)
         case "BRANCH":
@@ -89,7 +94,7 @@ _CATEGORIES = {"DIGIT": r"\d", "SPACE": r"\s", "WORD": r"\w"}
 def _is_in(character: str, operation: str, argument: Any) -> bool:
     match operation:
         case "LITERAL":
-            return ord(character) == argument
+            return bool(ord(character) == argument)
         case "RANGE":
             return bool(argument[0] <= ord(character) <= argument[1])
         case "CATEGORY":

@@ -57,8 +57,8 @@ def toothless_checks(case: Case, place: Place, table: ToolTable) -> Iterator[Aud
             schema = parameter_schema(tool, name) if tool is not None else None
             if not is_wildcard(check):
                 yield from _of_check(case, check, schema, tool, name, (*where, "args", name), table)
-    for name, check in case.answer_checks:
-        at_answer = (*place, "response") if name is None else (*place, "response", name)
+    for named, check in case.answer_checks:
+        at_answer = (*place, "response") if named is None else (*place, "response", named)
         yield from _of_answer(case, check, at_answer)
 
 
