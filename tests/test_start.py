@@ -68,7 +68,7 @@ print(*sys.modules, sep="\\n")
         (["--version"], set[str](), 13),
         (["--help"], set[str](), 13),
         (["validate", "one.toml"], {*OF_PYDANTIC, "rich", "platformdirs"}, 110),
-        (["run", "one.toml", "--no-history"], {*OF_PYDANTIC, "rich", "platformdirs", "rapidfuzz", "uvloop"}, 255),
+        (["run", "one.toml", "--no-history"], {*OF_PYDANTIC, "rich", "platformdirs", "rapidfuzz", "uvloop"}, 256),
     ],
     ids=lambda value: value[0] if isinstance(value, list) else "",
 )
