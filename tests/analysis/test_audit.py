@@ -45,8 +45,9 @@ def suite_of(*cases: dict[str, Any], **more: Any) -> Suite:
 
 
 def found(*cases: dict[str, Any], **more: Any) -> list[AuditFinding]:
-    """All findings but those about wrong runs that pass."""
-    return [each for each in audit_suite(suite_of(*cases, **more), {}).findings if each.kind != "unnoticed"]
+    """All findings but those about wrong runs that pass, and about checks that refuse too little."""
+    findings = audit_suite(suite_of(*cases, **more), {}).findings
+    return [each for each in findings if each.kind not in ("unnoticed", "cannot fail")]
 
 
 def unnoticed(*cases: dict[str, Any], **more: Any) -> list[str]:
@@ -268,9 +269,9 @@ class TestUnnoticed:
         return {"ordered": [{"tool": "pay", "args": args}], **more}
 
     def test_an_argument_of_little_weight_may_be_wrong_or_missing(self) -> None:
-        findings = self.of(self.pay(TO_MARY))
+        findings = self.of(self.pay({**TO_MARY, "currency": {"equals": "USD", "weight": 0.1}}))
         assert findings == [
-            'warning cases[0].ordered[0] passes with "to" left out; with "to" wrong',
+            'warning cases[0].ordered[0] passes with "currency" left out; with "to", "currency" wrong',
             'note cases[0].ordered[0] passes with "urgent" added',
         ]
 
@@ -290,15 +291,31 @@ class TestUnnoticed:
         assert any('"pay" and "delete" swapped' in each for each in self.of(group))
         assert not any("swapped" in each for each in self.of(group, grading={"by": "trajectory"}))
 
-    def test_a_further_call_and_a_further_argument_are_notes(self) -> None:
+    def test_a_further_argument_is_a_note_and_a_further_call_that_does_harm_a_warning(self) -> None:
         case = self.pay({"to": "Mary", "amount": 5})
         assert self.of(case, grading={"by": "trajectory"}) == [
-            'note cases[0] passes with a call of "delete" added',
+            'warning cases[0] passes with a call of "delete" added; with the call of "pay" twice',
             'note cases[0].ordered[0] passes with "urgent" added',
         ]
         assert self.of({**case, "extra_calls": "forbid"}, grading={"by": "trajectory"}) == [
             'note cases[0].ordered[0] passes with "urgent" added'
         ]
+
+    def test_examples_are_those_that_do_harm(self) -> None:
+        lights = {"name": "set_lights", "parameters": {"properties": {"level": {"type": "integer"}}}}
+        transfer = {
+            "name": "transfer",
+            "parameters": {
+                "properties": {"currency": {"type": "string"}, "dry_run": {"type": "boolean"}, "to": {"type": "string"}}
+            },
+        }
+        calls = [{"tool": "transfer", "args": {"to": "Mary"}}, {"tool": "set_lights", "args": {"level": 7}}]
+        for tools in ([lights, transfer], [transfer, lights]):
+            found = unnoticed({"unordered": calls}, tools=tools, grading={"by": "trajectory"})
+            assert any(each.startswith("warning") and 'the call of "transfer" twice' in each for each in found)
+            assert any(each.startswith("warning") and '"dry_run" added' in each for each in found)
+        [harmless] = unnoticed({"ordered": [calls[1]]}, tools=[lights, SEARCH], grading={"by": "trajectory"})
+        assert harmless == 'note cases[0] passes with a call of "search" added'
 
     def test_what_an_argument_may_be_instead_fits_its_schema(self) -> None:
         """Every check below refuses some value that the schema allows, and weighs next to nothing."""
@@ -389,9 +406,44 @@ def test_a_case_has_its_own_tools_beside_those_of_the_suite() -> None:
     assert audit_suite(suite_of(case), {}).coverage.tools.covered == 0
 
 
+STRICT: dict[str, dict[str, Any]] = {
+    "code": {"type": "string", "pattern": "^[A-Z]{3}-\\d{2,}$"},
+    "note": {"type": "string", "minLength": 20},
+    "pages": {"type": "array", "items": {"type": "integer", "minimum": 5}, "minItems": 2},
+    "buyer": {"type": "object", "required": ["name"], "properties": {"name": {"enum": ["Ada", "Mary"]}}},
+    "share": {"type": "number", "exclusiveMinimum": 0, "maximum": 1},
+    "kind": {"anyOf": [{"type": "integer", "multipleOf": 7, "minimum": 10}, {"type": "null"}]},
+    "when": {"allOf": [{"type": "string"}, {"maxLength": 2}]},
+}
+
+
+@pytest.mark.parametrize("by", ["critics", "trajectory", "dimensions"])
+def test_imagined_agents_make_calls_that_the_schema_accepts(by: str) -> None:
+    """Else each of them fails for its arguments, and no case can be passed."""
+    tool = {"name": "order", "parameters": {"properties": STRICT, "required": list(STRICT)}}
+    one = {
+        "name": "either",
+        "parameters": {"properties": {"a": {}, "b": {}}, "oneOf": [{"required": ["a"]}, {"required": ["b"]}]},
+    }
+    asked = {"code": {"prefix": "A"}, "note": {"contains": "please"}, "buyer": {"present": True}}
+    findings = found(
+        {"ordered": [{"tool": "order"}]},
+        {"ordered": [{"tool": "order", "args": asked}]},
+        {"ordered": [{"tool": "either"}]},
+        tools=[tool, one],
+        grading={"by": by},
+    )
+    assert {each.kind for each in findings} <= {"weak case"}
+
+
+def test_a_required_argument_that_is_forbidden_puts_a_case_out_of_reach() -> None:
+    [finding] = found(expecting(forbidden_args=["query"]))
+    assert finding.kind == "out of reach" and "must not be given" in finding.message
+
+
 def test_a_call_of_any_tool_and_one_without_further_arguments_can_be_met() -> None:
     any_call = {"ordered": [{"tool": "*"}], "grading": {"by": "trajectory"}}
-    assert [each.kind for each in found(any_call)] == ["weak case"]  # whoever calls every tool passes
+    assert [each.kind for each in found(any_call)] == ["weak case"]  # an agent that calls every tool passes
     closed = {"ordered": [{"tool": "search", "args": {"query": "Dune"}, "only_args": True}], "extra_calls": "forbid"}
     assert found(closed) == []
     assert unnoticed(closed) == []

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import shutil
 
+import pytest
+
 from tests.cli.program import Program
 from tests.cli.suites import WEATHER
 from workbench.config.resources import bundled
@@ -73,15 +75,47 @@ ordered = [{ tool = "look", args = { where = "up" } }]
 def test_an_audit_says_what_cases_cannot_find_out_and_what_none_covers(program: Program) -> None:
     program.write("audited.toml", AUDITED)
     done = program.run("validate", "--audit", "audited.toml")
-    assert (done.returncode, done.stderr) == (0, "")
-    first, second, *rest, total = done.stdout.splitlines()
+    assert done.returncode == 0
+    assert done.stderr.startswith("audited.toml:19: warning: cases[1].ordered[0].args.where: the schema of ")
+    first, *rest, total = done.stdout.splitlines()
     assert first.startswith("audited.toml:11: weak case: too-little: an agent that neither calls nor says anything")
-    assert second.startswith('audited.toml:19: refused value: refused: the schema of "look" refuses it')
     assert rest == [
         "Audited: 1 of 1 tools, 1 of 1 parameters, 0 of 2 enum values covered",
         '  no case covers these enum values: look.where = "here"; look.where = "there"',
     ]
-    assert total == "1 valid suite (2 cases), 2 audit findings"
+    assert total == "1 valid suite (2 cases), 1 warning, 1 audit finding"
+
+
+def test_a_table_that_names_no_check_keeps_a_suite_from_running(program: Program) -> None:
+    """Compared as a value, it could never hold, and every model would fail."""
+    program.write("pay.toml", AUDITED.replace('{ where = "up" }', '{ where = { contain = "he" } }'))
+    said = (
+        'pay.toml:19: error: cases[1].ordered[0].args.where: names no check, and the schema of "look" takes no object'
+    )
+    for command in ("validate", "run"):
+        done = program.run(command, "pay.toml")
+        assert done.returncode == 2, command
+        assert said in done.stderr and 'did you mean `contains = "he"`?' in done.stderr
+
+
+def test_a_run_tells_an_expectation_that_can_never_hold_before_its_first_request(program: Program) -> None:
+    program.write("audited.toml", AUDITED)
+    done = program.run("run", "audited.toml", "--no-history")
+    assert "audited.toml:19: warning: cases[1].ordered[0].args.where" in done.stderr
+
+
+@pytest.mark.parametrize(("fail_on", "code"), [("warning", 1), ("note", 1), ("error", 0), (None, 0)])
+def test_ci_can_demand_an_audit_without_findings(program: Program, fail_on: str | None, code: int) -> None:
+    program.write("audited.toml", AUDITED)
+    demanded = ["--fail-on", fail_on] if fail_on else []
+    assert program.run("validate", "--audit", "audited.toml", *demanded).returncode == code
+
+
+def test_only_notes_meet_a_demand_for_no_warnings(program: Program) -> None:
+    noted = AUDITED.partition("[[cases]]")[0] + '[[cases]]\nname = "None"\nuser = "Hi"\nexpect_no_calls = true\n'
+    program.write("noted.toml", noted)
+    assert program.run("validate", "--audit", "noted.toml", "--fail-on", "warning").returncode == 0
+    assert program.run("validate", "--audit", "noted.toml", "--fail-on", "note").returncode == 1
 
 
 def test_an_audit_looks_at_the_tools_that_servers_listed_last_and_starts_none(program: Program) -> None:

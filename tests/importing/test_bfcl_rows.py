@@ -53,3 +53,18 @@ def test_rows_without_calls_and_of_several_turns() -> None:
     assert relevant is not None and relevant.cases[0].expected_calls()[0].is_any
     with pytest.raises(RefusedError, match="several turns"):
         made_of({**BFCL, "question": [[], []]})
+
+
+def test_an_optional_list_may_be_empty_as_an_optional_text_may() -> None:
+    parameters = {
+        "type": "dict",
+        "required": [],
+        "properties": {"tags": {"type": "array", "items": {"type": "string"}}, "pair": {"type": "tuple"}},
+    }
+    function = {"name": "tag", "description": "", "parameters": parameters}
+    truth = [{"tag": {"tags": [["a"], ""], "pair": [[1, 2], ""]}}]
+    row = {**BFCL, "function": [function], "ground_truth": truth}
+    text = " ".join(made_of(row).file.text.split())
+    assert 'tags = { any_of = [{ equals_text = ["a"] }, { equals_text = [] }], optional = true }' in text
+    assert "pair = { any_of = [{ equals_text = [1, 2] }, { equals_text = [] }], optional = true }" in text
+    assert 'whole_numbers = "as BFCL"' in text

@@ -71,8 +71,8 @@ def _describe(check: Check, say: Callable[[JsonValue], str]) -> str:
             return f"near {_number(number)} ± {_number(tolerance or 0.0)}"
         case Similar(similar=text):
             return f"similar to {say(text)}"
-        case DateTime(datetime=text, tolerance=span):
-            return f"{say(text)} ± {span.strip()}"
+        case DateTime(datetime=text, tolerance=span, offset=offset):
+            return f"{say(text)} ± {span.strip()}" + (", with an offset" if offset == "required" else "")
         case Contains(contains=text):
             return f"containing {say(text)}"
         case Prefix(prefix=text):

@@ -315,6 +315,8 @@ def _datetime(check: DateTime, value: JsonValue) -> CheckVerdict:
         actual = read_timestamp(value)
     except ValueError:
         return CheckVerdict(0.0, False, "not a valid date and time")
+    if check.offset == "required" and actual.tzinfo is None:
+        return CheckVerdict(0.0, False, "no offset from UTC")
     try:
         distance = seconds_between(expected, actual)
     except ValueError:

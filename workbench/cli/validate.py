@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.cli.parser import add_report_option
-from workbench.evaluation.exit_codes import OK, USAGE
+from workbench.evaluation.exit_codes import OK, QUALITY_MISSED, USAGE
 from workbench.reports.forms import forms_of
 
 if TYPE_CHECKING:
@@ -31,12 +31,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="also show which cases check too little, what in them can never be met, and which tools no case covers",
     )
+    parser.add_argument(
+        "--fail-on",
+        choices=("error", "warning", "note"),
+        default="error",
+        help="exit with 1 if there are warnings, or even notes of --audit (default: error, which is exit 2)",
+    )
     parser.add_argument("--format", choices=forms_of("validate"), help="format of the findings (default: text)")
     add_report_option(parser, "validate")
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """0 when no suite and no `workbench.toml` has an error, else 2. Warnings and what an audit finds change nothing."""
+    """0 when no suite and no `workbench.toml` has an error, else 2; 1 where `--fail-on` asks for it."""
     # Imported here, so that `--help` answers at once.
     from workbench.cli.door import begin_program, know_suites, lines_redacted, warn, warn_of_problems
     from workbench.cli.report_output import annotate, output_of
@@ -56,7 +62,7 @@ def execute(arguments: argparse.Namespace) -> int:
     except NoSuitesError as error:
         warn(str(error))
         return USAGE
-    files = _with_listed_names(loaded)
+    files = _with_known_tools(loaded)
     program = begin_program()
     know_suites(program, files)
     warn_of_problems(problem for file in files for problem in file.problems)
@@ -96,16 +102,21 @@ def execute(arguments: argparse.Namespace) -> int:
 
     written = output.deliver(pieces)
     annotate(output, findings)
-    return USAGE if broken or settings or not written else OK
+    if broken or settings or not written:
+        return USAGE
+    weights = {finding.weight for each in audited for finding in each.findings} | ({"warning"} if warnings else set())
+    failing = {"error": set(), "warning": {"warning"}, "note": {"warning", "note"}}[arguments.fail_on]
+    return QUALITY_MISSED if weights & failing else OK
 
 
-def _with_listed_names(files: Iterable[SuiteFile]) -> list[SuiteFile]:
-    """The files with the tool names that servers, as far as they are remembered, do not have."""
+def _with_known_tools(files: Iterable[SuiteFile]) -> list[SuiteFile]:
+    """Return the files with what the tools of suites and servers, as far as these are remembered, show to be wrong."""
+    from workbench.analysis.audit.unmeetable import with_unmeetable
     from workbench.config.folders import user_folders
     from workbench.tools.listings import Listings, with_listed_names
 
     listings = Listings(user_folders().listings)
-    return [with_listed_names(file, listings) for file in files]
+    return [with_unmeetable(with_listed_names(file, listings), listings) for file in files]
 
 
 class _Audited(NamedTuple):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from workbench.analysis.audit.unmeetable import with_unmeetable
 from workbench.batches.plan import plan_runs
 from workbench.batches.specs import Specs
 from workbench.config.models import ConfigError
@@ -18,6 +19,7 @@ from workbench.providers.built_in import is_built_in
 from workbench.suite.added_variants import AddedVariantError, with_variants
 from workbench.suite.loading import SuiteFile
 from workbench.suite.project import Search
+from workbench.tools.listings import Listings
 
 KNOWN_SHOWN_MAX = 20
 
@@ -34,9 +36,11 @@ def plan(options: RunOptions, program: Program, search: Search | None = None) ->
 
         return plan_resumption(options, program, search)
     try:
-        files = load_suites(options.suites, search)
+        loaded = load_suites(options.suites, search)
     except NoSuitesError as error:
         raise PlanError(Notice(str(error))) from error
+    listings = Listings(program.folders.listings)
+    files = tuple(with_unmeetable(file, listings) for file in loaded)
     problems = [
         Notice(str(each), "error" if each.severity == "error" else "detail") for file in files for each in file.problems
     ]

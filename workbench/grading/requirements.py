@@ -19,12 +19,13 @@ from workbench.grading.tool_names import is_meant
 from workbench.grading.unfinished_answers import end_issues, unfinished
 from workbench.grading.unknown_tools import unknown_tools
 from workbench.grading.valid_arguments import CheckedCall, argument_issues, check_calls, error_issues
+from workbench.grading.written_integers import written_integer_issues
 from workbench.suite.by_identity import ByIdentity
 from workbench.suite.checks import Check, Equals, Judged, asks_for_run
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall
 from workbench.suite.numerals import counted
 from workbench.suite.settings import Limits
-from workbench.suite.tables import InvalidArguments
+from workbench.suite.tables import InvalidArguments, WholeNumbers
 from workbench.trajectory.trajectory import CallRecord, Trajectory
 
 NO_CALL_OF_STEP = "the step expects no call"
@@ -97,6 +98,7 @@ def issues_of_any_grader(
     checked: Sequence[CheckedCall] | None = None,
     *,
     invalid_arguments: InvalidArguments = "fail",
+    whole_numbers: WholeNumbers = "as JSON",
 ) -> tuple[Issue, ...]:
     """Return the issues besides the score that are the same under every grader. `metrics` are those of the answer and
     `checked` the calls checked against their schemas, where they are known. Raises CheckError."""
@@ -110,6 +112,7 @@ def issues_of_any_grader(
         *end_issues(trajectory),
         *unknown_tools(case, trajectory),
         *argument_issues(trajectory, checked, invalid_arguments),
+        *(written_integer_issues(case, trajectory) if whole_numbers == "as BFCL" else ()),
     )
     return (
         *found,

@@ -72,6 +72,7 @@ def graded_run(suite: Suite, case: Case, trajectory: Trajectory, *, context: Che
     of_any_grader = issues_of_any_grader(
         *(case, settings.limits, trajectory, context, metrics, checked),
         invalid_arguments=settings.grading.invalid_arguments,
+        whole_numbers=settings.grading.whole_numbers,
     )
     run = _Graded(case, settings, trajectory, context, of_any_grader)
     deciding = settings.grading.by
@@ -96,7 +97,9 @@ def graded_by(
     """Returns the grade of one grader, with the issues that decide besides its score and the status. Raises as
     `grade_run` does."""
     of_any_grader = issues_of_any_grader(
-        case, settings.limits, trajectory, context, invalid_arguments=settings.grading.invalid_arguments
+        *(case, settings.limits, trajectory, context),
+        invalid_arguments=settings.grading.invalid_arguments,
+        whole_numbers=settings.grading.whole_numbers,
     )
     return _Graded(case, settings, trajectory, context, of_any_grader).by(name)[0]
 

@@ -34,6 +34,9 @@ _TYPES: dict[str, str | None] = {
     "char": "string",
     "": None,
 }
+_EMPTY: dict[JsonValue, JsonValue] = {"string": "", "array": [], "tuple": [], "ArrayList": [], "Array": []}
+"""The empty values that the leaderboard takes for a parameter that may be left out, by its type there."""
+
 _LEAVE_OUT = ""
 """Among the accepted values of a parameter: it may be left out."""
 
@@ -49,7 +52,9 @@ def _read(source: Source) -> Imported:
     name = source.path.name
     any_call = "relevance" in name and "irrelevance" not in name
     made = imported_of(source.records, lambda row: _case(row, answers, "irrelevance" in name, any_call), "row")
-    return replace(made, suite={"grading": {"by": "trajectory"}})
+    return replace(
+        made, suite={"grading": {"by": "trajectory", "invalid_arguments": "note", "whole_numbers": "as BFCL"}}
+    )
 
 
 def _answers(source: Source) -> dict[str, Node]:
@@ -134,8 +139,9 @@ def _call(functions: dict[str, Node], answer: Node) -> Table:
         if len(checks) > MOST_ANSWERS:
             raise node.refused(f"has {len(checks)} accepted values")
         may_be_left_out = any(each.value == _LEAVE_OUT for each in node.items())
-        if may_be_left_out and _declared(functions[name], "properties", parameter, "type") == "string":
-            checks.append({"equals_text": ""})
+        declared = _declared(functions[name], "properties", parameter, "type")
+        if may_be_left_out and isinstance(declared, str) and declared in _EMPTY:
+            checks.append({"equals_text": _EMPTY[declared]})
         required = _declared(functions[name], "required")
         if isinstance(required, list) and parameter in required:
             may_be_left_out = False

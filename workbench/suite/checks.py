@@ -26,6 +26,7 @@ from pydantic_core import PydanticCustomError
 from workbench.late_patterns import late_pattern
 from workbench.model_base import LateModel
 from workbench.suite.references import is_function_reference
+from workbench.suite.timestamps import read_timestamp
 
 NAMED_WEIGHTS: dict[str, int] = {
     "minimal": 1,
@@ -46,6 +47,8 @@ JSON_TYPES: tuple[str, ...] = get_args(JsonType)
 """The types of JSON by their names in JSON Schema."""
 
 SimilarityMetric = Literal["cosine", "ratio", "partial_ratio", "token_sort_ratio", "token_set_ratio"]
+
+OffsetRule = Literal["any", "required"]
 
 Unit = Annotated[float, Field(ge=0, le=1)]
 """A score or a threshold, 0..1."""
@@ -104,6 +107,14 @@ def _python_reference(text: str) -> str:
 Duration = Annotated[str, AfterValidator(_duration)]
 Regex = Annotated[str, AfterValidator(_regular_expression)]
 PythonReference = Annotated[str, AfterValidator(_python_reference)]
+
+
+def _has_offset(text: str) -> bool:
+    """Return whether a time is written with an offset; true for what cannot be read, which is reported elsewhere."""
+    try:
+        return read_timestamp(text).tzinfo is not None
+    except (ValueError, OverflowError):
+        return True
 
 
 class CheckBase(LateModel):
@@ -188,12 +199,21 @@ class Similar(CheckBase):
 
 
 class DateTime(CheckBase):
-    """A time within `tolerance` of another; credit falls to 0 at `max_difference`."""
+    """A time within `tolerance` of another; credit falls to 0 at `max_difference`. With `offset = "required"` a time
+    without an offset from UTC does not hold."""
 
     kind = "datetime"
     datetime: str
     tolerance: Duration = "500s"
     max_difference: Duration = "2h"
+    offset: OffsetRule = "any"
+
+    @model_validator(mode="after")
+    def _offset_of_its_own(self) -> DateTime:
+        if self.offset == "required" and not _has_offset(self.datetime):
+            message = 'offset = "required" needs a time with an offset, such as 2026-05-27T19:00+02:00'
+            raise PydanticCustomError("check", message)
+        return self
 
 
 class Contains(CheckBase):
@@ -320,12 +340,12 @@ CHECK_CLASSES: dict[str, type[CheckBase]] = {
 
 OPTION_NAMES: frozenset[str] = frozenset(
     name for cls in CHECK_CLASSES.values() for name in cls.model_fields if name not in CHECK_CLASSES
-) - {"plain", "required", "scale", "at_least", "sees"}
-"""Every option that some check takes, `weight` and `optional` included. `required`, `scale`, `at_least` and `sees` are
-left out: they are newer than the rule that a table of options alone is refused, and existing files may expect such a
-value."""
+) - {"plain", "required", "scale", "at_least", "sees", "offset"}
+"""Every option that some check takes, `weight` and `optional` included. `required`, `scale`, `at_least`, `sees` and
+`offset` are left out: they are newer than the rule that a table of options alone is refused, and existing files may
+expect such a value."""
 
-RESERVED_NAMES = frozenset({*CHECK_CLASSES, *OPTION_NAMES, "plain", "required", "scale", "at_least", "sees"})
+RESERVED_NAMES = frozenset({*CHECK_CLASSES, *OPTION_NAMES, "plain", "required", "scale", "at_least", "sees", "offset"})
 """Names that a named check cannot have: those of checks and of options, so that one check is never taken for names."""
 
 SWALLOWED = ("args", "forbidden_args", "mock_result")

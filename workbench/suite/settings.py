@@ -15,7 +15,7 @@ from workbench.model_base import values_of
 from workbench.suite.by_identity import ByIdentity
 from workbench.suite.checks import Judged, with_parts
 from workbench.suite.model import Case, ComparedBy, GraderName, RepeatRule, Suite
-from workbench.suite.tables import InvalidArguments
+from workbench.suite.tables import InvalidArguments, WholeNumbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +65,8 @@ class Grading:
     warn_threshold: float = 0.9
     repeat_rule: RepeatRule = "every"
     invalid_arguments: InvalidArguments = "fail"
+    whole_numbers: WholeNumbers = "as JSON"
+    """Whether 5.0 is the integer 5, as in JSON, or another type, as in the leaderboard's checker."""
     quarantined: bool = False
     """Whether the run decides nothing: no gate, no aggregate, no exit code."""
     compare_by: ComparedBy = "status"

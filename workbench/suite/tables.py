@@ -18,6 +18,7 @@ RepeatRule = Literal["every", "last", "mean", "majority"]
 REPEAT_RULES: tuple[RepeatRule, ...] = get_args(RepeatRule)
 
 InvalidArguments = Literal["fail", "note", "ignore"]
+WholeNumbers = Literal["as JSON", "as BFCL"]
 """What a call does to its run whose arguments its tool's schema refuses: fail it, be an issue, or nothing."""
 
 ComparedBy = Literal["status", "score"]
@@ -81,6 +82,7 @@ class GradingTable(Frozen):
     warn_threshold: Unit | None = None
     repeat_rule: RepeatRule | None = None
     invalid_arguments: InvalidArguments | None = None
+    whole_numbers: WholeNumbers | None = None
     compare_by: ComparedBy | None = None
     critics: CriticsTable = CriticsTable.model_construct()
     accuracy: AccuracyTable = AccuracyTable.model_construct()

@@ -6,15 +6,18 @@ Their actions are written down as the trajectory of a run, so that the graders t
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 
-from workbench.analysis.audit.samples import ANY_TEXT, UnknownSampleError, is_wildcard, sample_for, samples_of
+from workbench.analysis.audit.samples import UnknownSampleError, holds, is_wildcard, samples_of
+from workbench.analysis.audit.schema_values import ANY_TEXT, all_arguments, candidates_of, required_arguments, value_of
+from workbench.analysis.audit.tool_table import ToolTable, parameter_schema
+from workbench.checks.describe import CheckError
 from workbench.checks.evaluate import CheckContext, CheckVerdict
 from workbench.dataclasses import dataclass
 from workbench.grading.requirements import keyword_text
 from workbench.suite.checks import Check, Checks, Present
 from workbench.suite.model import ANY_TOOL, AnyOrder, Case, ExpectedCall, Step
 from workbench.trajectory.events import RunFinished, RunStarted
-from workbench.trajectory.json_schema import properties_of, resolved
 from workbench.trajectory.messages import JsonValue, ToolCall, ToolDefinition
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
 
@@ -36,10 +39,11 @@ class Agent:
     run: Trajectory
 
 
-def careless_agents(case: Case, tools: Sequence[ToolDefinition]) -> tuple[Agent, ...]:
-    """Returns agents that pass only cases that ask too little. `tools` are those that the case offers."""
+def careless_agents(case: Case, table: ToolTable) -> tuple[Agent, ...]:
+    """Returns agents that pass only cases that ask too little."""
     request = _request(case)
-    every = [(tool.name, _filled(tool)) for tool in tools]
+    every = [(tool.name, all_arguments(tool.parameters)) for tool in table.offered(case.offer)]
+    tools = _without_unmet_schemas(table, case, every)
     rounds = len(case.steps)
     return (
         Agent("an agent that neither calls nor says anything", _run(tools, [[] for _ in range(rounds)] or [[]], "")),
@@ -69,11 +73,11 @@ class ExactAgent:
         return _run(self.tools, self.calls if calls is None else calls, self.answer)
 
 
-def exact_agent(case: Case, tools: Sequence[ToolDefinition], max_rounds: int) -> ExactAgent:
+def exact_agent(case: Case, table: ToolTable, max_rounds: int) -> ExactAgent:
     """Returns the exact agent of a case. Raises NeverHoldsError when some check never holds."""
     rounds: list[list[Made]]
     if case.steps:
-        steps = [_step_with_values(step, tools) for step in case.steps]
+        steps = [_step_with_values(step, case, table) for step in case.steps]
         case = case.model_copy(update={"steps": tuple(step for step, _ in steps)})
         rounds = [made for _, made in steps]
     else:
@@ -81,21 +85,37 @@ def exact_agent(case: Case, tools: Sequence[ToolDefinition], max_rounds: int) ->
         ordered: list[ExpectedCall | AnyOrder] = []
         for item in case.ordered:
             if isinstance(item, AnyOrder):
-                inner = [_with_values(call, made, tools) for call in item.any_order]
+                inner = [_with_values(call, made, case, table) for call in item.any_order]
                 ordered.append(item.model_copy(update={"any_order": tuple(inner)}))
             else:
-                ordered.append(_with_values(item, made, tools))
-        unordered = tuple(_with_values(call, made, tools) for call in case.unordered)
+                ordered.append(_with_values(item, made, case, table))
+        unordered = tuple(_with_values(call, made, case, table) for call in case.unordered)
         case = case.model_copy(update={"ordered": tuple(ordered), "unordered": unordered})
         rounds = [made]
     case, answer = _answer(case)
     cut_off = max_rounds == 1 and not case.steps and any(rounds)
-    return ExactAgent(case, tuple(tools), tuple(map(tuple, rounds)), "" if cut_off else answer)
+    tools = _without_unmet_schemas(table, case, [call for made in rounds for call in made])
+    return ExactAgent(case, tools, tuple(map(tuple, rounds)), "" if cut_off else answer)
 
 
-def _with_values(call: ExpectedCall, made: list[Made], tools: Sequence[ToolDefinition]) -> ExpectedCall:
-    checks, arguments = _values(call.args)
-    made.append((_tool_of(call.tool, tools), arguments))
+def _without_unmet_schemas(table: ToolTable, case: Case, calls: Iterable[Made]) -> tuple[ToolDefinition, ...]:
+    """Return the offered tools, without the schema of each one for which no valid arguments were found: an imagined
+    agent is no proof that there are none."""
+    unmet: set[str] = set()
+    for name, arguments in calls:
+        tool = table.find(name)
+        if tool is not None and not table.allows(tool, arguments):
+            unmet.add(tool.name)
+    return tuple(
+        ToolDefinition(tool.name, tool.description, {}, tool.annotations, tool.server) if tool.name in unmet else tool
+        for tool in table.offered(case.offer)
+    )
+
+
+def _with_values(call: ExpectedCall, made: list[Made], case: Case, table: ToolTable) -> ExpectedCall:
+    name = _tool_of(call.tool, table.offered(case.offer))
+    checks, arguments = _values(call.args, table.find(name), table)
+    made.append((name, arguments))
     return call.model_copy(update={"args": checks})
 
 
@@ -104,22 +124,58 @@ def _tool_of(name: str, tools: Sequence[ToolDefinition]) -> str:
     return tools[-1].name if name == ANY_TOOL and tools else name
 
 
-def _step_with_values(step: Step, tools: Sequence[ToolDefinition]) -> tuple[Step, list[Made]]:
+def _step_with_values(step: Step, case: Case, table: ToolTable) -> tuple[Step, list[Made]]:
     if step.tool is None:
         return step, []
-    checks, arguments = _values(step.args)
-    return step.model_copy(update={"args": checks}), [(_tool_of(step.tool, tools), arguments)]
+    name = _tool_of(step.tool, table.offered(case.offer))
+    checks, arguments = _values(step.args, table.find(name), table)
+    return step.model_copy(update={"args": checks}), [(name, arguments)]
 
 
-def _values(checks: Checks | None) -> tuple[Checks | None, dict[str, JsonValue]]:
-    """Returns the checks, with `present` in place of those without a sample value, and arguments that meet them."""
+def _values(
+    checks: Checks | None, tool: ToolDefinition | None, table: ToolTable
+) -> tuple[Checks | None, dict[str, JsonValue]]:
+    """Returns the checks, with `present` in place of those without a sample value, and arguments that meet them and the
+    tool's schema."""
+    needed = required_arguments(tool.parameters) if tool is not None and checks != {} else {}
     if checks is None:
-        return None, {}
+        return None, needed
     meetable: Checks = {}
     arguments: dict[str, JsonValue] = {}
     for name, check in checks.items():
-        meetable[name], arguments[name] = _value(check)
-    return meetable, arguments
+        meetable[name], arguments[name] = _argument(check, name, tool, table)
+    return meetable, {**arguments, **{name: value for name, value in needed.items() if name not in arguments}}
+
+
+def _argument(check: Check, name: str, tool: ToolDefinition | None, table: ToolTable) -> tuple[Check, JsonValue]:
+    """Return a check and a value that meets it and the tool's schema. Where no such value is found, `present` stands
+    for the check, except for one that lists its values."""
+    schema = parameter_schema(tool, name) if tool is not None else None
+    if tool is None or schema is None:
+        return _value(check)
+    if is_wildcard(check):
+        return check, value_of(schema, tool.parameters)
+    try:
+        samples = samples_of(check)
+    except UnknownSampleError:
+        samples = ()
+    allowed = (value for value in samples if table.refusal(tool, name, value) is None)
+    if (found := next(allowed, None)) is not None or check.kind in ("equals", "one_of", "equals_null"):
+        return check, samples[0] if found is None else found
+    try:
+        for value in islice(candidates_of(schema, tool.parameters), _MOST_TRIED):
+            if holds(check, value) and table.refusal(tool, name, value) is None:
+                return check, value
+    except (CheckError, UnknownSampleError):
+        pass  # what it accepts cannot be asked
+    return _present(check), value_of(schema, tool.parameters)
+
+
+_MOST_TRIED = 60
+
+
+def _present(check: Check) -> Present:
+    return Present(present=True, weight=check.weight, optional=check.optional, required=check.required)
 
 
 def _value(check: Check) -> tuple[Check, JsonValue]:
@@ -128,7 +184,7 @@ def _value(check: Check) -> tuple[Check, JsonValue]:
     try:
         return check, samples_of(check)[0]
     except UnknownSampleError:
-        return Present(present=True, weight=check.weight, optional=check.optional, required=check.required), ANY_TEXT
+        return _present(check), ANY_TEXT
 
 
 def _answer(case: Case) -> tuple[Case, str]:
@@ -150,12 +206,6 @@ def _answer(case: Case) -> tuple[Case, str]:
 
 def _request(case: Case) -> str:
     return case.user or " ".join(step.user for step in case.steps if step.user) or ANY_TEXT
-
-
-def _filled(tool: ToolDefinition) -> dict[str, JsonValue]:
-    return {
-        name: sample_for(resolved(schema, tool.parameters)) for name, schema in properties_of(tool.parameters).items()
-    }
 
 
 def _run(tools: Sequence[ToolDefinition], made: Iterable[Sequence[Made]], answer: str) -> Trajectory:

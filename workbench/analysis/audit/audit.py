@@ -25,6 +25,8 @@ from workbench.analysis.audit.mocks import audit_case_mocks, audit_suite_mocks
 from workbench.analysis.audit.mutants import mutants_of
 from workbench.analysis.audit.samples import NeverHoldsError
 from workbench.analysis.audit.tool_table import ToolTable
+from workbench.analysis.audit.toothless import idle_gates, toothless_checks
+from workbench.analysis.audit.unmeetable import NEVER_MET
 from workbench.checks.describe import CheckError
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import Grade, GradingError
@@ -74,6 +76,7 @@ def _findings(suite: Suite, table: ToolTable) -> Iterator[AuditFinding]:
     yield from audit_suite_mocks(suite, table.of_cases(suite.cases))
     for index in range(len(suite.cases)):
         yield from audit_case(suite, index, table)
+    yield from idle_gates(suite)
     yield from _gate(suite, table)
     yield from _aggregates(suite, table)
 
@@ -87,10 +90,12 @@ def audit_case(suite: Suite, index: int, table: ToolTable) -> Iterator[AuditFind
     place: Place = ("cases", index)
     settings = _settings(suite, case)
     found = [*audit_calls(case, place, table), *audit_case_mocks(case, place, table)]
-    found += _out_of_reach(case, place, settings, table)
+    found += toothless_checks(case, place, table)
+    if not any(finding.kind in NEVER_MET for finding in found):
+        found += _out_of_reach(case, place, settings, table)
     if case.skip is None:
         found += _careless(case, place, settings, table)
-        if not any(finding.weight == "warning" for finding in found):
+        if not any(finding.weight == "warning" and finding.kind != "cannot fail" for finding in found):
             found += _unnoticed(case, place, settings, table)
     yield from found
 
@@ -110,7 +115,12 @@ def unsaid(file: SuiteFile, findings: Iterable[AuditFinding]) -> tuple[AuditFind
         for kind, words in (("unknown tool", "no such tool"), ("unnoticed", "ignores the order of calls"))
         if words in problem.message
     }
-    found = [each for each in dict.fromkeys(findings) if (each.kind, written(each.place)) not in told]
+    warned = {(problem.where, problem.message) for problem in file.warnings}
+    found = [
+        each
+        for each in dict.fromkeys(findings)
+        if (each.kind, written(each.place)) not in told and (written(each.place), each.message) not in warned
+    ]
     return tuple(sorted(found, key=lambda each: file.positions.line(each.place)))
 
 
@@ -139,7 +149,7 @@ def _best(case: Case, settings: CaseSettings, table: ToolTable, by: GraderName |
 
 def _exact(case: Case, settings: CaseSettings, table: ToolTable) -> ExactAgent | None:
     try:
-        return exact_agent(case, table.offered(case.offer), settings.limits.max_rounds)
+        return exact_agent(case, table, settings.limits.max_rounds)
     except NeverHoldsError:
         return None
 
@@ -178,7 +188,7 @@ def _unnoticed(case: Case, place: Place, settings: CaseSettings, table: ToolTabl
 
 def _careless(case: Case, place: Place, settings: CaseSettings, table: ToolTable) -> Iterator[AuditFinding]:
     """Returns the first agent that passes without understanding anything."""
-    for agent in careless_agents(case, table.offered(case.offer)):
+    for agent in careless_agents(case, table):
         try:
             grade = graded_by(settings.grading.by, case, settings, agent.run, REFUSING)
         except GradingError:
@@ -205,9 +215,13 @@ def _what_to_check(case: Case) -> str:
     return "check the answer too"
 
 
-def _what_would_notice(changes: Collection[str]) -> str:
+def _what_would_notice(changes: Mapping[str, Collection[str]]) -> str:
     if "swapped" in changes:
         return "`trajectory` and `accuracy` check the order of calls"
+    if "twice" in changes or any(what.startswith("a call of") for what in changes.get("added", ())):
+        return 'extra_calls = "forbid" fails surplus calls'
+    if "added" in changes:
+        return "`forbidden_args` or `only_args` keeps arguments out"
     return "with `required = true` an argument decides"
 
 

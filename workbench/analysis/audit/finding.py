@@ -9,6 +9,7 @@ from workbench.suite.problems import Place
 
 AuditKind = Literal[
     "weak case",
+    "cannot fail",
     "unnoticed",
     "out of reach",
     "never holds",

@@ -7,7 +7,9 @@ from typing import Literal
 
 from workbench.analysis.audit.agents import ExactAgent, Made
 from workbench.analysis.audit.finding import Weight
-from workbench.analysis.audit.samples import holds, is_wildcard, other_values, sample_for
+from workbench.analysis.audit.harm import harm_of, is_harmful_argument
+from workbench.analysis.audit.samples import holds, is_wildcard, other_values
+from workbench.analysis.audit.schema_values import required_arguments, value_of
 from workbench.analysis.audit.tool_table import ToolTable, parameter_schema
 from workbench.checks.describe import CheckError
 from workbench.dataclasses import dataclass
@@ -15,7 +17,7 @@ from workbench.grading.tool_names import is_meant
 from workbench.suite.checks import Check, EqualsNull
 from workbench.suite.model import AnyOrder, Case, ExpectedCall
 from workbench.suite.problems import Place, quoted
-from workbench.trajectory.json_schema import properties_of, required_names
+from workbench.trajectory.json_schema import properties_of
 from workbench.trajectory.messages import JsonValue, ToolDefinition
 
 Calls = tuple[tuple[Made, ...], ...]
@@ -143,21 +145,27 @@ def _meets(expected: ExpectedCall, made: Made) -> bool:
 
 
 def _with_further_call(agent: ExactAgent, table: ToolTable) -> Iterator[Mutant]:
-    """Returns mutants with one more call at the end: of a tool that the case does not mention, else the last call once
-    more."""
+    """Return mutants with one more call at the end: of a tool that the case does not mention, and the call of a harmful
+    tool once more, the most harmful ones. What cannot be taken back is a warning."""
     named = (table.find(call.tool) for _, call in agent.case.written_calls() if call.tool is not None)
     spoken_of = {tool.name for tool in named if tool is not None}
-    unmentioned = next((tool for tool in agent.tools if tool.name not in spoken_of), None)
     *before, last = agent.calls or ((),)
-    if unmentioned is not None:
-        call: Made = (unmentioned.name, _required_arguments(unmentioned))
-        mutant = Mutant(f"a call of {quoted(call[0])}", "added", (), "note", (*before, (*last, call)))
-    elif last:
-        call = last[-1]
-        mutant = Mutant(f"the call of {quoted(call[0])}", "twice", (), "note", (*before, (*last, call)))
-    else:
-        return
-    yield mutant
+    made = [(call, tool) for call in last if (tool := table.find(call[0])) is not None]
+    twice = max(made, key=lambda each: harm_of(each[1]), default=None)
+    others = [tool for tool in agent.tools if tool.name not in spoken_of]
+    if others:
+        other = max(others, key=harm_of)
+        added: Made = (other.name, required_arguments(other.parameters))
+        weight = _weight(harm_of(other) == 2)
+        yield Mutant(f"a call of {quoted(other.name)}", "added", (), weight, (*before, (*last, added)))
+    if twice is not None and (not others or harm_of(twice[1]) == 2):
+        call, tool = twice
+        weight = _weight(harm_of(tool) == 2)
+        yield Mutant(f"the call of {quoted(call[0])}", "twice", (), weight, (*before, (*last, call)))
+
+
+def _weight(is_harmful: bool) -> Weight:
+    return "warning" if is_harmful else "note"
 
 
 def _with_further_argument(agent: ExactAgent, written: _Written, tool: ToolDefinition) -> Iterator[Mutant]:
@@ -166,17 +174,14 @@ def _with_further_argument(agent: ExactAgent, written: _Written, tool: ToolDefin
     if written.call.args is None:
         return
     _, made = agent.calls[written.round][written.index]
-    spoken_of = {*written.call.args, *written.call.forbidden_args}
-    for name in properties_of(tool.parameters):
+    spoken_of = {*made, *written.call.forbidden_args}
+    for name in sorted(properties_of(tool.parameters), key=is_harmful_argument, reverse=True):
         schema = parameter_schema(tool, name) or {}
-        value = sample_for({key: value for key, value in schema.items() if key != "default"})
+        value = value_of({key: value for key, value in schema.items() if key != "default"}, tool.parameters)
         if name not in spoken_of and value != schema.get("default"):
-            yield _changed(agent, written, {**made, name: value}, quoted(name), "added", "note")
+            weight = _weight(is_harmful_argument(name) and harm_of(tool) > 0)
+            yield _changed(agent, written, {**made, name: value}, quoted(name), "added", weight)
             return
-
-
-def _required_arguments(tool: ToolDefinition) -> dict[str, JsonValue]:
-    return {name: sample_for(parameter_schema(tool, name) or {}) for name in required_names(tool.parameters)}
 
 
 def _changed(

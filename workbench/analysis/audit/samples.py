@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 
+from workbench.analysis.audit.pattern_text import matching_text
+from workbench.analysis.audit.schema_values import ANY_TEXT, TEXTS
 from workbench.checks.evaluate import evaluate
 from workbench.checks.patterns import SearchError
 from workbench.suite.checks import (
@@ -20,6 +22,7 @@ from workbench.suite.checks import (
     Near,
     OfType,
     OneOf,
+    Pattern,
     Prefix,
     Present,
     PythonCheck,
@@ -37,10 +40,8 @@ class NeverHoldsError(Exception):
 
 
 class UnknownSampleError(Exception):
-    """There may be values that meet the check, but none can be constructed: a pattern, a judge, a Python function."""
-
-
-ANY_TEXT = "…"
+    """There may be values that meet the check, but none can be constructed: a judge, a Python function, a pattern that
+    looks ahead."""
 
 
 def samples_of(check: Check) -> tuple[JsonValue, ...]:
@@ -69,6 +70,8 @@ def samples_of(check: Check) -> tuple[JsonValue, ...]:
             return (check.prefix,)
         case Suffix():
             return (check.suffix,)
+        case Pattern():
+            return _matching(check)
         case OfType():
             return (_OF_TYPE[check.type],)
         case EqualsText():
@@ -79,6 +82,13 @@ def samples_of(check: Check) -> tuple[JsonValue, ...]:
             return _samples_of_any(check)
         case _:
             raise UnknownSampleError
+
+
+def _matching(check: Pattern) -> tuple[JsonValue, ...]:
+    text = matching_text(check.pattern)
+    if text is None:
+        raise UnknownSampleError
+    return (text,)
 
 
 def _samples_of_all(check: AllOf) -> tuple[JsonValue, ...]:
@@ -141,18 +151,6 @@ def _whole(number: float) -> JsonValue:
     return int(number) if math.isfinite(number) and number == int(number) else number
 
 
-_OTHER_TEXTS = (
-    "something else",
-    "2001-02-03",
-    "2001-02-03T04:05:06Z",
-    "someone@example.test",
-    "https://example.test/else",
-    "00000000-0000-4000-8000-000000000000",
-    "zz",
-)
-"""Texts for schemas that ask for a format."""
-
-
 def other_values(check: Check, schema: Mapping[str, JsonValue]) -> Iterator[JsonValue]:
     """Yields values that a schema may allow and that the check refuses, the most different ones first. Python functions
     and judges are not asked. Raises CheckError for a check that needs them."""
@@ -182,7 +180,7 @@ def _different(met: JsonValue, schema: Mapping[str, JsonValue]) -> Iterator[Json
                     yield from (number + 1000, number - 1000, number + 1, number - 1)
                     yield from (bound for bound in bounds if isinstance(bound, int | float))
                 case "string":
-                    yield from _OTHER_TEXTS
+                    yield from TEXTS
                 case "array":
                     yield []
                     yield [*met, *met] if isinstance(met, list) else ["something else"]
@@ -208,20 +206,3 @@ _OF_TYPE: dict[str, JsonValue] = {
     "array": [],
     "object": {},
 }
-
-
-def sample_for(schema: Mapping[str, JsonValue]) -> JsonValue:
-    """Returns a value as a schema describes it: an example or an allowed value, else something of its type."""
-    if "default" in schema:
-        return schema["default"]
-    for key in ("examples", "enum"):
-        choices = schema.get(key)
-        if isinstance(choices, list) and choices:
-            return choices[0]
-    if "const" in schema:
-        return schema["const"]
-    named = schema.get("type")
-    kind = named[0] if isinstance(named, list) and named else named
-    if kind in ("integer", "number") and isinstance(minimum := schema.get("minimum"), int | float):
-        return minimum
-    return _OF_TYPE.get(kind, ANY_TEXT) if isinstance(kind, str) else ANY_TEXT

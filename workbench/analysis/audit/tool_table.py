@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from workbench.checks.argument_schema import ArgumentSchema, BrokenSchemaError
 from workbench.checks.describe import describe_value
 from workbench.checks.patterns import SearchError
 from workbench.checks.plain_values import plainly_accepts
 from workbench.checks.schemas import validator_of
 from workbench.grading.tool_names import normalised_name
+from workbench.suite.by_identity import ByIdentity
 from workbench.suite.model import Case, Suite
 from workbench.tools.listings import Listing, definition_of
 from workbench.trajectory.json_schema import Schema, properties_of, required_names, resolved
@@ -27,6 +29,9 @@ class ToolTable:
         self.tools = tuple(tools)
         self.unlisted = tuple(unlisted)
         self._by_name = {normalised_name(tool.name): tool for tool in reversed(self.tools)}
+        self._schemas: ByIdentity[ToolDefinition, ArgumentSchema] = ByIdentity(
+            lambda tool: ArgumentSchema(tool.parameters)
+        )
         self._validators: dict[str, Draft202012Validator | None] = {}
 
     @classmethod
@@ -77,12 +82,19 @@ class ToolTable:
             return None  # the linter of tools reports that the schema is broken
         return _problem_text(problem) if problem is not None else None
 
+    def allows(self, tool: ToolDefinition, arguments: Mapping[str, JsonValue]) -> bool:
+        """Return whether the tool's schema accepts these arguments; true where it is broken and cannot tell."""
+        try:
+            return not self._schemas(tool).violations(arguments)
+        except BrokenSchemaError:
+            return True
+
     def _validator(self, tool: ToolDefinition) -> Draft202012Validator | None:
         if tool.name not in self._validators:
             from jsonschema.exceptions import SchemaError
 
             try:
-                self._validators[tool.name] = validator_of(tool.parameters)
+                self._validators[tool.name] = validator_of(tool.parameters, of_its_dialect=True)
             except (SchemaError, RecursionError):
                 self._validators[tool.name] = None
         return self._validators[tool.name]

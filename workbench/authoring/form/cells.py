@@ -35,6 +35,7 @@ from workbench.suite.checks import (
     OPTION_NAMES,
     SWALLOWED,
     CheckBase,
+    OffsetRule,
     SimilarityMetric,
     check_names_in,
 )
@@ -322,6 +323,8 @@ def _option_value(check: str, option: str, text: str) -> object:
             return read_number(text)
         case "sees":
             return read_choice(text, ("value", "run"))
+        case "offset":
+            return read_choice(text, get_args(OffsetRule))
         case "threshold" | "match_threshold":
             return read_number(text, 0, 1)
         case "tolerance" if check == "near":

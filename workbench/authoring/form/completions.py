@@ -23,7 +23,7 @@ from workbench.authoring.form.typed import (
 )
 from workbench.dataclasses import dataclass
 from workbench.reports.visible import one_line
-from workbench.suite.checks import JSON_TYPES, NAMED_WEIGHTS, SimilarityMetric
+from workbench.suite.checks import JSON_TYPES, NAMED_WEIGHTS, OffsetRule, SimilarityMetric
 from workbench.suite.model import ANY_TOOL
 from workbench.trajectory.json_schema import Schema
 from workbench.trajectory.json_types import allowed_values, is_list, items_of, keyword, types_of
@@ -65,6 +65,7 @@ _OPTIONS = {
     "threshold": "how similar it must be, 0 to 1",
     "metric": "how similarity is measured",
     "max_difference": "the distance at which it earns nothing",
+    "offset": "whether a time without an offset from UTC may hold",
     "model": "the model that judges",
     "scale": "low..high, of the numbers the judge rates by",
     "at_least": "the lowest number that is enough",
@@ -197,6 +198,8 @@ def _option_values(kind: str, option: str) -> Sequence[str]:
             return get_args(SimilarityMetric)
         case "sees":
             return ("value", "run")
+        case "offset":
+            return get_args(OffsetRule)
         case "tolerance" | "max_difference" if kind == "datetime":
             return _DURATIONS
     return ()

@@ -13,11 +13,12 @@ from workbench.suite.problems import Place
 from workbench.suite.render import Table
 from workbench.suite.settings import Grading
 from workbench.suite.settings import Limits as LimitsInForce
-from workbench.suite.tables import InvalidArguments
+from workbench.suite.tables import InvalidArguments, WholeNumbers
 
 UNIT = Limits(0, 1)
 GATE_PER: tuple[str, ...] = get_args(GatePer)
 INVALID_ARGUMENTS: tuple[str, ...] = get_args(InvalidArguments)
+WHOLE_NUMBERS: tuple[str, ...] = get_args(WholeNumbers)
 COMPARED_BY: tuple[str, ...] = get_args(ComparedBy)
 
 _TABLES: dict[Place, tuple[Field, ...]] = {
@@ -33,6 +34,7 @@ _TABLES: dict[Place, tuple[Field, ...]] = {
         Field("warn_threshold", "number", limits=UNIT),
         Field("repeat_rule", "choice", choices=REPEAT_RULES),
         Field("invalid_arguments", "choice", choices=INVALID_ARGUMENTS),
+        Field("whole_numbers", "choice", choices=WHOLE_NUMBERS),
         Field("compare_by", "choice", choices=COMPARED_BY),
     ),
     ("grading", "critics"): (

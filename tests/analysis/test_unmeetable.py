@@ -1,0 +1,119 @@
+"""What validate and run tell of expectations that can never hold, of tables that name no check, and of empty cases."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from workbench.analysis.audit.tool_table import ToolTable
+from workbench.analysis.audit.unmeetable import unmeetable
+from workbench.suite.model import Suite
+from workbench.suite.problems import Finding, written
+
+BOOK = {
+    "name": "book",
+    "parameters": {
+        "type": "object",
+        "required": ["city"],
+        "properties": {
+            "city": {"type": "string"},
+            "nights": {"type": "integer", "minimum": 1},
+            "room": {"type": "object", "properties": {"kind": {"type": "string"}, "of": {"type": "object"}, "x": {}}},
+            "anything": {},
+            "either": {"anyOf": [{"type": "null"}, {"type": "object"}]},
+            "neither": {"anyOf": [{"type": "null"}, {"$ref": "#/$defs/day"}]},
+        },
+        "$defs": {"day": {"enum": ["Monday", "Tuesday"]}},
+    },
+}
+
+
+def told(args: dict[str, Any], tool: str = "book", **more: Any) -> list[Finding]:
+    case = {"name": "c", "user": "Book", "ordered": [{"tool": tool, "args": args}], **more}
+    free = {"name": "free", "parameters": {"type": "object"}}
+    suite = Suite.model_validate({"format": 1, "name": "s", "tools": [BOOK, free], "cases": [case]})
+    return list(unmeetable(suite, ToolTable.of(suite, {})))
+
+
+@pytest.mark.parametrize(
+    ("args", "severity", "where", "words"),
+    [
+        ({"nights": {"numeric": 12, "tolerance": "5%"}}, "error", "nights", "did you mean `near = 12`?"),
+        ({"city": {"contain": "Os"}}, "error", "city", 'did you mean `contains = "Os"`?'),
+        ({"city": {"regexp": "^O"}}, "error", "city", "`pattern ="),
+        ({"city": {"oneOf": ["a"]}}, "error", "city", "`one_of ="),
+        ({"city": {}}, "error", "city", "names no check"),
+        ({"neither": {"day": 1}}, "error", "neither", "names no check"),
+        ({"city": {"any_of": [{"startswith": "O"}, "x"]}}, "error", "city.any_of[0]", "`prefix ="),
+        ({"town": "Oslo"}, "warning", "town", 'no parameter "town"'),
+        ({"nights": 0}, "warning", "nights", "refuses it"),
+        ({"nights": "two"}, "warning", "nights", "refuses it"),
+        ({"nights": {"range": [-5, 0]}}, "warning", "nights", "never holds"),
+        ({"room": {"kind": {"contains": "double"}}}, "warning", "room.kind", "inside a value is no check"),
+        ({"room": {"x": {"one_of": [1]}}}, "warning", "room.x", "inside a value is no check"),
+        ({"anything": {"patern": "x"}}, "warning", "anything", '`pattern = "x"`'),
+        ({"anything": {"value": 5, "tolerance": 1}}, "warning", "anything", "names no check"),
+        ({"anything": [{"a": {"prefix": "x"}}]}, "warning", "anything[0].a", "inside a value is no check"),
+    ],
+)
+def test_what_can_never_hold_is_told(args: dict[str, Any], severity: str, where: str, words: str) -> None:
+    given = args if "town" in args else {"city": "Oslo", **args}
+    [finding] = told(given)
+    assert finding.severity == severity
+    assert written(finding.place) == f"cases[0].ordered[0].args.{where}"
+    assert words in f"{finding.message} {finding.hint}"
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        {"room": {"contain": "x", "kind": "double"}},
+        {"room": {"patern": "x"}},
+        {"room": {"of": {"contains": "x"}}},
+        {"room": {"x": {"type": "object"}}},
+        {"either": {"numeric": 12, "tolerance": "5%"}},
+        {"anything": {"value": 5, "unit": "C"}},
+        {"anything": {"orange": 5}},
+        {"anything": {"price": {"min": 1}}},
+        {"anything": {"equals": {"a": {"contains": "x"}}}},
+    ],
+)
+def test_a_table_that_may_well_be_a_value_is_left_alone(args: dict[str, Any]) -> None:
+    assert told({"city": "Oslo", **args}) == []
+
+
+def test_a_tool_without_listed_parameters_takes_any_value() -> None:
+    assert told({"filter": {"city": "Oslo"}}, tool="free") == []
+    [finding] = told({"filter": {"patern": "x"}}, tool="free")
+    assert finding.severity == "warning"
+
+
+def test_where_invalid_arguments_fail_nothing_a_table_can_be_met() -> None:
+    [finding] = told({"city": {"contain": "Os"}}, grading={"invalid_arguments": "note"})
+    assert finding.severity == "warning"
+
+
+def test_a_condition_of_a_mock_is_looked_at_too() -> None:
+    mock = {"tool": "book", "when": {"city": {"contain": "Os"}}, "result": 1}
+    [finding] = told({"city": "Oslo"}, mocks=[mock])
+    assert (written(finding.place), finding.severity) == ("cases[0].mocks[0].when.city", "warning")
+
+
+@pytest.mark.parametrize(
+    ("case", "count"),
+    [
+        ({}, 1),
+        ({"extra_calls": "allow"}, 1),
+        ({"expect_nothing_yet": True}, 0),
+        ({"expect_no_calls": True}, 0),
+        ({"extra_calls": "forbid"}, 0),
+        ({"response_contains": ["x"]}, 0),
+        ({"disallowed": [{"tool": "book"}]}, 0),
+        ({"user": None, "steps": [{"user": "Hi"}]}, 0),
+    ],
+)
+def test_a_case_that_expects_nothing_at_all(case: dict[str, Any], count: int) -> None:
+    table = {"name": "c", "user": "Book", **case}
+    suite = Suite.model_validate({"format": 1, "name": "s", "tools": [BOOK], "cases": [table]})
+    assert len(list(unmeetable(suite, ToolTable.of(suite, {})))) == count

@@ -1,0 +1,288 @@
+"""Finds checks and rules that nothing can fail: no value that the tool's schema allows, no batch of runs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from itertools import islice
+
+from workbench.analysis.audit.finding import AuditFinding, Weight
+from workbench.analysis.audit.pattern_text import matching_text
+from workbench.analysis.audit.samples import UnknownSampleError, holds, is_wildcard, other_values
+from workbench.analysis.audit.schema_values import TEXTS, candidates_of
+from workbench.analysis.audit.tool_table import ToolTable, parameter_schema, required
+from workbench.checks.describe import CheckError, describe, describe_value
+from workbench.suite.checks import (
+    Check,
+    Contains,
+    DateTime,
+    EqualsText,
+    Judged,
+    Near,
+    Pattern,
+    PythonCheck,
+    Range,
+    Similar,
+    asks,
+    with_parts,
+)
+from workbench.suite.model import ANY_TOOL, Case, ExpectedCall, Step, Suite
+from workbench.suite.problems import Place, quoted
+from workbench.trajectory.json_schema import Schema, is_number, listed_values, type_names
+from workbench.trajectory.messages import JsonValue, ToolDefinition
+
+_MOST_TRIED = 60
+
+_ANSWERS = ("", "no", "something else", "zz 7", "I cannot help with that.")
+
+_LARGE = 1_000_000
+"""Numbers beyond it are not tried: a check that accepts all smaller ones tells nothing apart."""
+
+
+def toothless_checks(case: Case, place: Place, table: ToolTable) -> Iterator[AuditFinding]:
+    """Yield a finding for each check of a case that no value fails, and for each expected call that checks nothing."""
+    for at, call in case.written_calls():
+        if call.tool is None:
+            continue
+        where = (*place, *at)
+        if at[0] == "disallowed":
+            yield from _idle_prohibition(case, call.tool, where, table)
+            continue
+        if call.tool == ANY_TOOL:
+            message = "every call meets it, of whatever tool"
+            yield AuditFinding("cannot fail", "warning", (*where, "tool"), message, "name the tool", case.id)
+        tool = table.find(call.tool)
+        yield from _unchecked_call(case, call, tool, where)
+        for name, check in (call.args or {}).items():
+            schema = parameter_schema(tool, name) if tool is not None else None
+            if not is_wildcard(check):
+                yield from _of_check(case, check, schema, tool, name, (*where, "args", name), table)
+    for named, check in case.answer_checks:
+        at_answer = (*place, "response") if named is None else (*place, "response", named)
+        yield from _of_answer(case, check, at_answer)
+
+
+def idle_gates(suite: Suite) -> Iterator[AuditFinding]:
+    """Yield a finding for each demand on scores and pass rates that no batch misses."""
+    for key in ("min_score", "min_pass_rate"):
+        if getattr(suite.gate, key) == 0:
+            yield _never_missed(("gate", key), "every batch reaches 0")
+    running = [case for case in suite.cases if case.skip is None]
+    apart = set(suite.gate.quarantine)
+    if running and apart and all(apart & {*suite.tags, *case.tags} for case in running):
+        yield _never_missed(("gate", "quarantine"), "every case is in quarantine, so no gate decides about any run")
+    for index, aggregate in enumerate(suite.aggregates):
+        is_share = aggregate.of not in ("latency_ms", "tokens", "cost_usd") and "." not in aggregate.of
+        for key in ("at_least", "at_most", "above", "below"):
+            for name, limit in getattr(aggregate, key, None) or _NOTHING:
+                if limit is not None and _always(key, name, limit, is_share):
+                    yield _never_missed(("aggregates", index, key, name), f"{key} {limit:g} is met by every batch")
+
+
+_NOTHING: tuple[tuple[str, float | None], ...] = ()
+
+
+def _always(key: str, statistic: str, limit: float, is_share: bool) -> bool:
+    if key == "at_least":
+        return limit <= 0
+    if key == "above":
+        return limit < 0
+    most = 1.0 if statistic not in ("spread", "variance") else 0.5
+    return is_share and (limit >= most if key == "at_most" else limit > most)
+
+
+def _never_missed(place: Place, why: str) -> AuditFinding:
+    return AuditFinding("cannot fail", "warning", place, why, "write the lowest result that is good enough")
+
+
+def _idle_prohibition(case: Case, name: str, where: Place, table: ToolTable) -> Iterator[AuditFinding]:
+    tool = table.find(name)
+    if tool is not None and case.offer is not None and tool not in table.offered(case.offer):
+        message = f"{quoted(name)} is not offered in this case: nothing can break this prohibition"
+        yield AuditFinding("cannot fail", "warning", (*where, "tool"), message, "add it to `offer`", case.id)
+
+
+def _unchecked_call(
+    case: Case, call: ExpectedCall | Step, tool: ToolDefinition | None, where: Place
+) -> Iterator[AuditFinding]:
+    needed = required(tool) if tool is not None else ()
+    if not needed or tool is None or call.args == {}:
+        return
+    checks = call.args or {}
+    checked = [name for name, check in checks.items() if not is_wildcard(check) and check.weight != 0]
+    if not checked:
+        message = f"no argument is checked, and {quoted(tool.name)} requires {', '.join(map(quoted, needed))}"
+        hint = "check the arguments that matter"
+        yield AuditFinding("cannot fail", "warning", where, message, hint, case.id)
+    elif all(checks[name].optional for name in checked):
+        message = (
+            f"every checked argument is optional, and {quoted(tool.name)} requires {', '.join(map(quoted, needed))}"
+        )
+        hint = "check one that is required"
+        yield AuditFinding("cannot fail", "warning", where, message, hint, case.id)
+
+
+def _of_check(
+    case: Case,
+    check: Check,
+    schema: Schema | None,
+    tool: ToolDefinition | None,
+    name: str,
+    place: Place,
+    table: ToolTable,
+) -> Iterator[AuditFinding]:
+    def finding(message: str, hint: str, weight: Weight = "warning") -> AuditFinding:
+        return AuditFinding("cannot fail", weight, place, message, hint, case.id)
+
+    if asks(check, Judged, PythonCheck):
+        return
+    try:
+        if _refuses_nothing(check, schema, tool, name, table):
+            message = f"{describe(check)}: no value that the schema allows fails it"
+            yield finding(
+                message if schema is not None else f"{describe(check)}: every value meets it", "narrow the check"
+            )
+            return
+        for part in with_parts(check):
+            yield from (finding(*found) for found in _loose(part, schema))
+    except (CheckError, UnknownSampleError):
+        return
+
+
+def _refuses_nothing(
+    check: Check, schema: Schema | None, tool: ToolDefinition | None, name: str, table: ToolTable
+) -> bool:
+    """Return whether all of many different values that the schema allows meet a check."""
+    listed = listed_values(schema) if schema is not None else None
+    if listed is not None and len(listed) < 2:
+        return False  # the schema leaves no choice
+    tried = 0
+    for value in _values(check, schema, tool):
+        if tool is not None and table.refusal(tool, name, value) is not None:
+            continue
+        if not holds(check, value):
+            return False
+        tried += 1
+    return tried > 1
+
+
+def _values(check: Check, schema: Schema | None, tool: ToolDefinition | None) -> Iterator[JsonValue]:
+    known: Schema = schema or {}
+    root: Schema = tool.parameters if tool is not None else {}
+    if (listed := listed_values(known)) is not None:
+        yield from listed
+        return
+    yield from other_values(check, known)
+    yield from islice(candidates_of(known, root), _MOST_TRIED)
+    types = type_names(known)
+    for kind, values in _OF_TYPE.items():
+        if types is None or kind in types:
+            yield from values
+    if is_number(low := known.get("minimum")) and is_number(high := known.get("maximum")):
+        yield from (low, high)
+
+
+_OF_TYPE: Mapping[str, tuple[JsonValue, ...]] = {
+    "string": ("", "a", "0", "Zürich", "no", "yes\nno", *TEXTS),
+    "integer": (-_LARGE, -1, 0, 1, 7, 1000, _LARGE),
+    "number": (-_LARGE, -1, -0.5, 0, 0.25, 1, 1000, _LARGE),
+    "array": ([], ["a"], [1, 2]),
+    "object": ({}, {"a": 1}),
+    "boolean": (True, False),
+    "null": (None,),
+}
+
+
+def _loose(check: Check, schema: Schema | None) -> Iterator[tuple[str, str, Weight]]:
+    """Yield what is wrong with a check that refuses some values, but not those that are likely to be wrong."""
+    match check:
+        case Pattern():
+            yield from _loose_pattern(check, schema)
+        case Near() if _is_wide(check):
+            reach = describe(check)
+            yield f"{reach} accepts 0 and the double", "write a smaller tolerance", "warning"
+        case Range(range=(low, high)) if low <= 0 and high >= _LARGE:
+            yield f"{describe(check)} accepts every usual number", "write the bounds that matter", "warning"
+        case Contains(contains=text) if len(text.strip()) == 1 and text.strip().isalpha():
+            yield f"almost every text contains {describe_value(text)}", "write a word", "warning"
+        case Similar():
+            yield from _twins(check, check.similar, "use `equals`, or `pattern` for the part that must be exact")
+        case EqualsText(equals_text=str(text)):
+            yield from _twins(check, text, "compare amounts and codes with a plain value, or `near`")
+        case DateTime() if check.offset == "any":
+            yield from _zones(check)
+        case _:
+            pass
+
+
+def _is_wide(check: Near) -> bool:
+    if check.tolerance is None or check.near == 0:
+        return check.tolerance is not None and check.tolerance >= _LARGE / 1000
+    return check.tolerance >= abs(check.near) and check.tolerance >= 10
+
+
+_PLAIN_WORDS = re.compile(
+    r"(?:\(\?[a-z]+\))? (?:\\b|\.\*|\^|\()* [^\W\d_]+ (?:[ |'-]+[^\W\d_]+)* (?:\)|\\b|\.\*|\$)*", re.VERBOSE
+)
+"""A pattern of words alone, which searches for them on purpose, as `contains` does."""
+
+
+def _loose_pattern(check: Pattern, schema: Schema | None) -> Iterator[tuple[str, str, Weight]]:
+    """Yield a finding for a pattern that is not bound to both ends of the text."""
+    text = matching_text(check.pattern)
+    if text is None or (schema or {}).get("maxLength") == len(text):
+        return
+    if not _PLAIN_WORDS.fullmatch(check.pattern):
+        longer = (f"7{text}", f"x{text}", f"not {text}", f"{text}7x", f"{text} not")
+        found = next((each for each in longer if holds(check, each)), None)
+        if found is not None:
+            yield f"it is found in {describe_value(found)} too", r"anchor it at both ends: ^…\Z", "warning"
+            return
+    if check.pattern.endswith("$") and holds(check, text + "\n"):
+        yield "`$` accepts a line break at the end", r"write \Z in place of $", "note"
+
+
+def _twins(check: Check, text: str, hint: str) -> Iterator[tuple[str, str, Weight]]:
+    """Yield a finding for the first text with another meaning that a check on a text takes for the expected one."""
+    for twin in _with_other_numbers(text):
+        if holds(check, twin):
+            yield f"{describe_value(twin)} holds too", hint, "warning"
+            return
+
+
+def _with_other_numbers(text: str) -> Iterator[str]:
+    digits = [index for index, character in enumerate(text) if character.isdigit()]
+    for index in digits:
+        yield text[:index] + ("2" if text[index] == "1" else "1") + text[index + 1 :]
+    if digits and (text[0].isdigit() or text[0] in "-+"):
+        yield text[1:] if text[0] == "-" else f"-{text}"
+        if "." in text:
+            yield text.replace(".", "", 1)
+        if text.isdigit() and len(text) > 1:
+            yield f"{text[:-1]}.{text[-1]}"
+
+
+def _zones(check: DateTime) -> Iterator[tuple[str, str, Weight]]:
+    text = check.datetime
+    named = re.sub(r"(?<=\d) ?(?!UTC|GMT)[A-Z]{3,4}\Z", " PST", text)
+    if named != text and holds(check, re.sub("PST", "JST", named)):
+        yield "names of time zones are ignored", 'write its offset, such as +02:00, and offset = "required"', "warning"
+        return
+    bare = re.sub(r"\s*(?:Z|[+-]\d\d:?\d\d)\Z", "", text)
+    if bare != text and holds(check, bare):
+        hint = 'write offset = "required"'
+        yield f"a time without an offset holds too: {describe_value(bare)}", hint, "warning"
+    elif bare == text and ":" in text and holds(check, f"{text}+09:00"):
+        hint = 'write the time with its offset, and offset = "required"'
+        yield f"{describe_value(text + '+09:00')} holds too", hint, "note"
+
+
+def _of_answer(case: Case, check: Check, place: Place) -> Iterator[AuditFinding]:
+    if asks(check, Judged, PythonCheck):
+        return
+    try:
+        if all(holds(check, text) for text in (*_ANSWERS[1:], case.user or "zz")):
+            message = f"{describe(check)}: every answer meets it"
+            yield AuditFinding("cannot fail", "warning", place, message, "check something that may be wrong", case.id)
+    except (CheckError, UnknownSampleError):
+        return
