@@ -9,8 +9,10 @@ from functools import cache, lru_cache
 from statistics import NormalDist
 from typing import NamedTuple
 
-from workbench.analysis.significance import LEVEL
 from workbench.grading.scoring import ROUNDING_SLACK, mean
+
+BEYOND = 0.05
+"""An interval of 95 % lacks the true value so often."""
 
 _BISECTIONS = 50
 
@@ -51,7 +53,7 @@ def share_interval(good: int, of: int) -> Interval:
 def _effect_of(values: Sequence[float], clusters: Sequence[Hashable] | None) -> float:
     if clusters is None:
         return 1.0
-    return design_effect(values, clusters) * (student(max(len(set(clusters)) - 1, 1)) / z_of(LEVEL)) ** 2
+    return design_effect(values, clusters) * (student(max(len(set(clusters)) - 1, 1)) / z_of(BEYOND)) ** 2
 
 
 @lru_cache(maxsize=4096)
@@ -65,8 +67,8 @@ def _beta_mid(count: float, middle: float, square: float) -> Interval:
         return (of_low + of_high) / 2
 
     return Interval(
-        0.0 if low is None else _falls(lambda at: LEVEL / 2 - below(at), 0.0, 1.0),
-        1.0 if high is None else _falls(lambda at: 1 - LEVEL / 2 - below(at), 0.0, 1.0),
+        0.0 if low is None else _falls(lambda at: BEYOND / 2 - below(at), 0.0, 1.0),
+        1.0 if high is None else _falls(lambda at: 1 - BEYOND / 2 - below(at), 0.0, 1.0),
     )
 
 
@@ -157,7 +159,7 @@ def paired_shares_interval(
     standard errors away, with standard errors under that difference; 95 % unless `z` says otherwise. Pairs that depend
     on each other tell as much as `pairs / effect` that do not."""
     b, c, n = better / effect, worse / effect, pairs / effect
-    reach = z_of(LEVEL) if z is None else z
+    reach = z_of(BEYOND) if z is None else z
 
     def away(apart: float) -> float:
         linear = -b - c + (2 * n - b + c) * apart
@@ -171,7 +173,7 @@ def paired_shares_interval(
 
 
 def mean_difference_interval(
-    differences: Sequence[float], clusters: Sequence[Hashable] | None = None, level: float = LEVEL
+    differences: Sequence[float], clusters: Sequence[Hashable] | None = None, level: float = BEYOND
 ) -> Interval | None:
     """Returns the interval of the mean behind finite differences of scores: Student's, by cluster, with a quarter of a
     case at each end of what is possible, so that it always has a width. `None` with fewer than two clusters."""
@@ -228,7 +230,7 @@ def z_of(level: float) -> float:
 
 
 @cache
-def student(freedom: int, level: float = LEVEL) -> float:
+def student(freedom: int, level: float = BEYOND) -> float:
     """Returns between minus and plus which value all but `level` of Student's distribution lies, with so many degrees
     of freedom, 1 or more."""
     if freedom >= _NORMAL_FROM:

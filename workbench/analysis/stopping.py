@@ -251,8 +251,9 @@ class _Gate:
     good: int = 0
     bad: int = 0
     shares: list[float] = field(default_factory=list)
-    """Of each case so far the share of its runs that are good, and below, which unit it is of."""
+    """Of each case so far, the share of its runs that are good."""
     units_of_shares: list[int] = field(default_factory=list)
+    """Of each of these cases, which unit it is in."""
 
     @cached_property
     def places(self) -> tuple[int, ...]:

@@ -114,11 +114,16 @@ def percent(share: float, digits: int = 1) -> str:
 
 
 def totals_rows(
-    totals: Sequence[ModelTotals], suite_names: Mapping[str, str], cases: int, on_same_cases: Sequence[ModelTotals]
+    totals: Sequence[ModelTotals],
+    suite_names: Mapping[str, str],
+    cases: int,
+    on_same_cases: Sequence[ModelTotals] | None,
 ) -> Iterator[tuple[str, list[str]]]:
     """Yields the measures, each with its value for every model. Counts that are 0 for all models are left out, and so
     are pass@k and pass^k where no case has several runs. `cases` is how many are compared: a value that rests on
-    fewer says on how many. The Pareto front is that of `on_same_cases`."""
+    fewer says on how many. The Pareto front is that of `on_same_cases`; `None` while runs go on: then the pass rate
+    alone says so, and there is no front."""
+    all_cases = cases if on_same_cases is not None else 0
     yield "graded cases", [f"{each.graded} of {max(cases, each.cases)}" for each in totals]
     for name, count in _COUNTS:
         counts = [count(each) for each in totals]
@@ -133,7 +138,7 @@ def totals_rows(
     yield (
         "mean score",
         [
-            NOTHING if each.mean_score is None else decimals(each.mean_score, 3) + _on(each.graded, cases)
+            NOTHING if each.mean_score is None else decimals(each.mean_score, 3) + _on(each.graded, all_cases)
             for each in totals
         ],
     )
@@ -145,12 +150,12 @@ def totals_rows(
         yield one_line(f"response.{name}"), [NOTHING if value is None else decimals(value, 3) for value in found]
     yield from _gates(totals, suite_names)
     yield from _tries(totals)
-    yield from _times("latency", [(each.latency, _on(each.graded, cases)) for each in totals])
-    yield from _times("first token", [(each.first_token, _on(each.graded, cases)) for each in totals])
-    yield "input tokens", [_tokens(each.input_tokens, each, cases) for each in totals]
-    yield "output tokens", [_tokens(each.output_tokens, each, cases) for each in totals]
-    yield "cost", [_cost(each, cases) for each in totals]
-    yield from _front(on_same_cases, cases)
+    yield from _times("latency", [(each.latency, _on(each.graded, all_cases)) for each in totals])
+    yield from _times("first token", [(each.first_token, _on(each.graded, all_cases)) for each in totals])
+    yield "input tokens", [_tokens(each.input_tokens, each, all_cases) for each in totals]
+    yield "output tokens", [_tokens(each.output_tokens, each, all_cases) for each in totals]
+    yield "cost", [_cost(each, all_cases) for each in totals]
+    yield from _front(on_same_cases or (), all_cases)
     yield (
         "cases a minute",
         [NOTHING if each.cases_a_minute is None else pace_text(each.cases_a_minute) for each in totals],

@@ -113,18 +113,19 @@ def watched_text(gate: GateWatched) -> str:
     clusters = f" in {counted(gate.clusters, 'cluster')}" if gate.clusters is not None else ""
     runs = f", {counted(gate.runs, 'run')}" if gate.runs != gate.cases else ""
     if gate.verdict is None:
-        found, bounds = "nothing was graded", ""
-        if gate.rate is not None:
-            found = f"{decimals(100 * gate.rate, 1, full=100)} %"
-        if gate.interval is not None:
-            low, high = (decimals(100 * bound, 1) for bound in gate.interval)
-            bounds = f" (95 %: {low} to {high})"
-        after = f"{counted(gate.cases, 'case')}{clusters}{runs}"
-        return f"not decided against {gate.worse:.12g} after {after}: {found}{bounds}; the rate counts, without the 5 %"
+        after = f"not decided against {gate.worse:.12g} after {counted(gate.cases, 'case')}{clusters}{runs}"
+        return f"{after}: {_rate_text(gate)}; the rate itself counts, without a bound on errors"
     of = f"{gate.cases:,} of {counted(gate.of_cases, 'case')}{clusters}{runs}"
     why = "at least the gate" if gate.verdict == "reached" else f"no better than {gate.worse:.12g}"
     biased = "; the rate of runs that were stopped is biased" if gate.saved else ""
     return f"decided after {of}: {why} (errors of 5 % either way); {counted(gate.saved, 'run')} saved{biased}"
+
+
+def _rate_text(gate: GateWatched) -> str:
+    if gate.rate is None or gate.interval is None:
+        return "nothing was graded"
+    low, high = (decimals(100 * bound, 1) for bound in gate.interval)
+    return f"{decimals(100 * gate.rate, 1, full=100)} % (95 %: {low} to {high})"
 
 
 def aggregate_lines(

@@ -97,8 +97,10 @@ class ComparedTotals:
         names = {case.suite: case.suite_name for case in state.cases}
         totals = [self._totals(model) for model in state.models]
         # On the same cases they are added up again, which takes time: once nothing runs any more.
-        columns = {} if state.going else {model: state.cells(model) for model in state.models}
-        rows = totals_rows(totals, names, len(state.cases), totals_on_same_cases(columns))
+        same = None
+        if not state.going:
+            same = totals_on_same_cases({model: state.cells(model) for model in state.models})
+        rows = totals_rows(totals, names, len(state.cases), same)
         self.rows = sorted(rows, key=_place)
         for model, *values in zip((None, *state.models), *((name, *values) for name, values in self.rows), strict=True):
             self.floors[model] = max(self.floors.get(model, 0), *map(len, values))
