@@ -232,33 +232,35 @@ def test_a_p_is_rounded_as_scores_are(p: float, said: str) -> None:
     assert p_text(p) == f"p = {said}"
 
 
+Outcomes = tuple[tuple[bool, float], ...]
+"""Whether a case is good with each model, and its score."""
+
 OUTCOMES = st.tuples(st.booleans(), st.sampled_from((0.0, 0.3, 1.0)))
-TRIPLES = st.lists(st.tuples(OUTCOMES, OUTCOMES, OUTCOMES, st.integers(0, 9)), min_size=1, max_size=30)
+CASES = st.lists(st.tuples(st.tuples(OUTCOMES, OUTCOMES, OUTCOMES), st.integers(0, 9)), min_size=1, max_size=30)
 LEADS = st.sampled_from([(0, 0, 0), (9, 0, 4), (3, 12, 0)])
 BOUNDS = re.compile(r"\(95 %[^:]*: (.+?) to (.+?)\)")
 
 
-def _columns_of(drawn: list[tuple[tuple[bool, float], ...]], clustered: bool, by: ComparedBy) -> list[list[Cell]]:
+def _columns_of(cases: list[tuple[Outcomes, int]], clustered: bool, by: ComparedBy) -> list[list[Cell]]:
     columns: list[list[Cell]] = [[], [], []]
-    for case, (*outcomes, cluster) in enumerate(drawn):
-        for model, (good, score) in zip("abc", outcomes, strict=True):
+    for case, (outcomes, cluster) in enumerate(cases):
+        grading = Grading(compare_by=by, cluster=str(cluster) if clustered else None)
+        for cells, model, (good, score) in zip(columns, "abc", outcomes, strict=True):
             run = ran("passed" if good else "failed", score, case=str(case), model=model)
-            grading = Grading(compare_by=by, cluster=str(cluster) if clustered else None)
-            columns["abc".index(model)].append(cell_of([replace(run, grading=grading)]))
+            cells.append(cell_of([replace(run, grading=grading)]))
     return columns
 
 
 @settings(max_examples=examples(300))
-@given(
-    TRIPLES, st.booleans(), st.sampled_from(["status", "score"]), st.sampled_from([(0, 0, 0), (9, 0, 4), (3, 12, 0)])
-)
+@given(CASES, st.booleans(), st.sampled_from(["status", "score"]), LEADS)
 def test_no_sentence_contradicts_itself(
-    drawn: list[tuple[tuple[bool, float], ...]], clustered: bool, by: ComparedBy, led: tuple[int, int, int]
+    drawn: list[tuple[Outcomes, int]], clustered: bool, by: ComparedBy, led: tuple[int, int, int]
 ) -> None:
-    """A real difference, 0 outside and no more cases come together or not at all."""
+    """A real difference, 0 outside and no more cases come together or not at all; `led` more cases are good with one
+    model alone."""
     for model, times in enumerate(led):
         lead = tuple((at == model, float(at == model)) for at in range(3))
-        drawn = drawn + [(*lead, 100 + place) for place in range(times)]  # type: ignore[list-item]
+        drawn = drawn + [(lead, 100 + place) for place in range(times)]
     first, *others = _columns_of(drawn, clustered, by)
     for found in all_paired(first, dict(zip("bc", others, strict=True))).values():
         said = found.sentences("A", "B")

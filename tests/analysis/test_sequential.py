@@ -125,7 +125,8 @@ def test_the_evidence_about_a_gate_has_known_values(
 
 def test_what_is_decided_stays_decided() -> None:
     found = evidence_of(0.0, 0.0, *[1.0] * 200)
-    assert (found.verdict, found.down) == ("missed", pytest.approx(29.75))
+    assert found.verdict == "missed"
+    assert found.down == pytest.approx(29.75)
 
 
 @pytest.mark.parametrize(
