@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from workbench.analysis.intervals import wilson
-from workbench.analysis.significance import mcnemar, permutation
+from workbench.analysis.intervals import _beta_below, share_interval
+from workbench.analysis.significance import LEVEL, mcnemar, permutation
 
 
 def _binomtest(good: int, of: int) -> Any:
@@ -22,10 +22,19 @@ def test_mcnemar_is_the_binomial_test_of_discordant_pairs(counts: tuple[int, int
     assert mcnemar(*counts) == pytest.approx(_binomtest(counts[0], sum(counts)).pvalue, rel=1e-9)
 
 
-@pytest.mark.parametrize(("good", "of"), [(0, 1), (1, 1), (0, 12), (7, 9), (50, 100), (1_999, 2_000)])
-def test_the_interval_is_the_wilson_interval_of_a_share(good: int, of: int) -> None:
-    theirs = _binomtest(good, of).proportion_ci(method="wilson")
-    assert wilson(good, of) == pytest.approx((theirs.low, theirs.high), abs=1e-12)
+@pytest.mark.parametrize(("good", "of"), [(1, 2), (1, 12), (7, 9), (50, 100), (1_999, 2_000)])
+def test_a_share_is_beyond_each_bound_of_its_interval_in_one_of_forty_by_mid_p(good: int, of: int) -> None:
+    binom = importlib.import_module("scipy.stats").binom
+    low, high = share_interval(good, of)
+    assert binom.sf(good, of, low) + binom.pmf(good, of, low) / 2 == pytest.approx(LEVEL / 2, rel=1e-9)
+    assert binom.cdf(good - 1, of, high) + binom.pmf(good, of, high) / 2 == pytest.approx(LEVEL / 2, rel=1e-9)
+
+
+@pytest.mark.parametrize(("a", "b"), [(0.3, 0.4), (1.0, 20.0), (57.5, 3.2), (4_000.0, 900.0)])
+def test_the_beta_distribution_is_theirs(a: float, b: float) -> None:
+    beta = importlib.import_module("scipy.stats").beta
+    for at in (0.0, 0.001, 0.2, 0.5, 0.8, 0.94, 1.0):
+        assert _beta_below(at, a, b) == pytest.approx(beta.cdf(at, a, b), rel=1e-9, abs=1e-12)
 
 
 def _their_permutation(first: list[float], second: list[float], ways: float) -> float:

@@ -14,9 +14,10 @@ import pytest
 from tests.analysis.cells import columns, ran
 from workbench.analysis.comparison import Cell, cell_of, model_totals
 from workbench.analysis.intervals import (
+    bounded_interval,
     design_effect,
     detectable_share,
-    mean_interval,
+    mean_difference_interval,
     paired_shares_interval,
     standard_error,
     student,
@@ -85,7 +86,8 @@ def test_clusters_of_one_case_each_change_nothing() -> None:
     assert (found.clusters, plain.clusters) == (52, None)
     assert found.p_status == pytest.approx(plain.p_status)
     assert (found.p_score, found.score_interval) == (plain.p_score, plain.score_interval)
-    assert found.sentence("A", "B") == "B better on 7, worse on 2, in 52 clusters, p = 0.18: not enough to tell"
+    said = "better on 7, worse on 2 of 52 in 52 clusters, p = 0.18: not enough to tell; so many cases can show about"
+    assert said in found.sentence("A", "B")
 
 
 def _in_five(first: list[Cell], second: list[Cell]) -> Paired:
@@ -95,7 +97,7 @@ def _in_five(first: list[Cell], second: list[Cell]) -> Paired:
 def test_a_cluster_changes_its_sign_as_a_whole() -> None:
     found = _in_five(*columns(better=20, both_bad=5))
     assert found.p_status == found.p_score == 2 / 2**5
-    assert "in 5 clusters, p = 0.063: not enough to tell" in found.sentence("A", "B")
+    assert "of 25 in 5 clusters, p = 0.063: not enough to tell" in found.sentence("A", "B")
     assert (found.detectable_rate, found.detectable_score) == (None, None)
     assert permutation([0.25, 0.5, -0.75, 1.0], clusters="aabb") == 0.5
 
@@ -124,26 +126,26 @@ def test_totals_are_wider_where_cases_depend_on_each_other() -> None:
 
 
 @pytest.mark.parametrize("values", [[0.1, 0.5, 0.9, 0.2], [1.0, 0.0] * 20, [0.25, -0.5, 0.0, 0.75, 0.1, 0.1]])
-def test_without_clusters_the_interval_of_a_mean_is_student_s(values: list[float]) -> None:
+def test_without_clusters_the_standard_error_is_the_usual_one(values: list[float]) -> None:
     stats = importlib.import_module("scipy.stats")
-    theirs = stats.ttest_1samp(values, 0).confidence_interval(0.95)
-    assert mean_interval(values) == pytest.approx((theirs.low, theirs.high), abs=1e-12)
     assert standard_error(values) == pytest.approx(stats.sem(values), abs=1e-15)
 
 
 def test_student_s_quantiles_are_those_of_scipy() -> None:
     stats = importlib.import_module("scipy.stats")
     for freedom in (1, 2, 3, 9, 10, 51, 300, 1_999):
-        assert student(freedom) == pytest.approx(stats.t.ppf(0.975, freedom), rel=1e-9)
+        for level in (0.05, 0.05 / 3, 0.001):
+            assert student(freedom, level) == pytest.approx(stats.t.ppf(1 - level / 2, freedom), rel=1e-9)
 
 
 def test_copies_of_values_tell_no_more_than_the_values() -> None:
     values = [0.1, 0.4, 0.35, 0.8, 0.9]
     copies, clusters = values * 6, [*range(5)] * 6
     assert standard_error(copies, clusters) == pytest.approx(standard_error(values))
-    assert mean_interval(copies, clusters) == pytest.approx(mean_interval(values))
+    alone, together = bounded_interval(values), bounded_interval(copies, clusters)
+    assert alone is not None and together is not None and together.high - together.low > alone.high - alone.low
+    assert mean_difference_interval(copies, [0] * 30) is None
     assert design_effect([1.0] * 30, clusters) == 6
-    assert mean_interval([0.7] * 3) is None
 
 
 @pytest.mark.slow
@@ -176,12 +178,12 @@ def test_the_question_that_decides_is_the_one_that_all_cases_name() -> None:
     by_score = [
         cell_of([replace(run, grading=replace(run.grading, compare_by="score")) for run in c.runs]) for c in second
     ]
-    status, score, *sizes = paired(first, second).sentences("A", "B")
+    status, score = paired(first, second).sentences("A", "B")
     assert status.endswith("a real difference at the 5 % level") and score.endswith("a hint, which does not decide")
-    first_said, second_said, *_ = paired(first, by_score).sentences("A", "B")
+    first_said, second_said = paired(first, by_score).sentences("A", "B")
     assert first_said.startswith("B scores") and first_said.endswith("a real difference at the 5 % level")
-    assert second_said.startswith("B better") and second_said.endswith("a hint, which does not decide")
-    assert sizes == [
-        "pass rate +33.3 points (95 %: +12.4 to +50.5); so many cases can show about 32 points",
-        "mean score +0.333 (95 %: +0.142 to +0.525); so many cases can show about 0.263",
+    assert second_said.startswith("B +33.3 points") and second_said.endswith("a hint, which does not decide")
+    assert list(paired(first, second).sizes()) == [
+        "pass rate +33.3 points (95 %: +14.1 to +51.4)",
+        "mean score +0.333 (95 %: +0.130 to +0.527)",
     ]

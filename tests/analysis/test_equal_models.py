@@ -51,8 +51,8 @@ def _trial(random: Random, models: int, cases: int) -> tuple[bool, bool, bool, b
     columns = equal_models(random, models, cases)
     pairs = combinations(columns, 2) if models <= ALL_PAIRS_MAX else ((columns[0], other) for other in columns[1:])
     found = together(paired(first, second) for first, second in pairs)
-    status = any(_tells(pair.holm_status) for pair in found)
-    score = any(_tells(pair.holm_score) for pair in found)
+    status = any(_tells(pair.adjusted_status) for pair in found)
+    score = any(_tells(pair.adjusted_score) for pair in found)
     return status, score, status or score, any(_tells(pair.p_score) for pair in found)
 
 

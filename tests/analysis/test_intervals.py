@@ -1,63 +1,143 @@
-"""Wilson's interval covers the true share about as often as it says, and behaves at the ends."""
+"""Intervals of means in 0..1, and of paired differences: known values, and how often they hold what is true."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from functools import cache
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.analysis.intervals import wilson
+from workbench.analysis.intervals import (
+    agreeing,
+    bounded_interval,
+    mean_difference_interval,
+    paired_shares_interval,
+    share_interval,
+    z_of,
+)
+from workbench.analysis.significance import LEVEL
 
-COUNTS = st.integers(1, 5_000).flatmap(lambda of: st.tuples(st.integers(0, of), st.just(of)))
-
-
-def coverage(of: int, share: float) -> float:
-    """How often the interval of `of` trials holds the share that is behind them: exactly, over all outcomes."""
-    covered = 0.0
-    for good in range(of + 1):
-        low, high = wilson(good, of)
-        if low <= share <= high:
-            covered += math.comb(of, good) * share**good * (1 - share) ** (of - good)
-    return covered
-
-
-@given(COUNTS)
-def test_it_holds_what_was_found_and_stays_within_0_and_1(counts: tuple[int, int]) -> None:
-    good, of = counts
-    low, high = wilson(good, of)
-    assert 0 <= low <= good / of <= high <= 1
-    assert low < high
+COUNTS = st.integers(1, 400).flatmap(lambda of: st.tuples(st.integers(0, of), st.just(of)))
+SCORES = st.lists(st.sampled_from([0.0, 0.25, 0.5, 0.9, 1.0]), min_size=1, max_size=40)
+OFF = 5e-7
 
 
-@given(COUNTS)
-def test_good_and_bad_mirror_each_other(counts: tuple[int, int]) -> None:
-    good, of = counts
-    low, high = wilson(good, of)
-    assert wilson(of - good, of) == pytest.approx((1 - high, 1 - low), abs=1e-12)
+@pytest.mark.parametrize(
+    ("values", "bounds"),
+    [
+        ([1.0] * 10, (0.741134, 1.0)),
+        ([1.0] * 9 + [0.0], (0.596524, 0.994999)),
+        ([1.0] * 27 + [0.75, 0.5, 0.0], (0.821596, 0.987773)),
+        ([1.0] * 180 + [0.75] * 10 + [0.5] * 6 + [0.0] * 4, (0.922960, 0.971809)),
+        ([1.0] * 95 + [0.0] * 5, (0.892679, 0.981452)),
+        ([0.75] * 5, (0.443787, 0.849640)),
+        ([tenth / 10 for tenth in range(11)], (0.303980, 0.696020)),
+        ([0.0] * 20, (0.0, 0.139108)),
+        ([1.0], (0.05, 1.0)),
+    ],
+)
+def test_the_interval_of_a_mean_has_known_values(values: list[float], bounds: tuple[float, float]) -> None:
+    assert bounded_interval(values) == pytest.approx(bounds, abs=OFF)
+    mirrored = bounded_interval([1 - value for value in values])
+    assert mirrored == pytest.approx((1 - bounds[1], 1 - bounds[0]), abs=OFF)
+
+
+def test_clusters_count_for_less_by_their_design_effect_and_their_number() -> None:
+    pairs = [1.0, 1.0, 0.0, 0.0] * 15
+    alone, together = bounded_interval(pairs), bounded_interval(pairs, [place // 2 for place in range(60)])
+    assert alone is not None and together is not None
+    # The values of a pair are the same: 30 of them, and Student's quantile for 29.
+    counted = 60 / (2 * (30 / 29) * (59 / 60)) * (z_of(LEVEL) / 2.0452296) ** 2
+    wide = (counted + 1) / (60 + 1)
+    assert (together.high - together.low) ** 2 * wide == pytest.approx((alone.high - alone.low) ** 2, rel=0.02)
+    lone = bounded_interval([1.0] * 8, ["x"] * 8)
+    assert lone is not None and lone.low < 0.05
+
+
+def test_a_rate_and_the_mean_of_a_suite_of_0_and_1_have_one_interval() -> None:
+    assert share_interval(9, 15) == bounded_interval([1.0] * 9 + [0.0] * 6)
+    assert share_interval(9, 15) == pytest.approx((0.345, 0.819), abs=5e-4)
+
+
+@pytest.mark.parametrize("values", [[], [1.2, 0.5], [math.inf, 1.0], [math.nan], [-0.1]])
+def test_values_that_are_not_in_0_to_1_have_none(values: list[float]) -> None:
+    assert bounded_interval(values) is None
+
+
+@given(SCORES)
+def test_it_holds_the_mean_and_has_a_width(values: Sequence[float]) -> None:
+    found = bounded_interval(values)
+    assert found is not None
+    assert 0 <= found.low <= math.fsum(values) / len(values) + 1e-12
+    assert math.fsum(values) / len(values) - 1e-12 <= found.high <= 1
+    assert found.low < found.high
 
 
 @given(COUNTS)
 def test_more_of_the_same_make_it_narrower(counts: tuple[int, int]) -> None:
     good, of = counts
-    (low, high), (lower, higher) = wilson(2 * good, 2 * of), wilson(good, of)
+    (low, high), (lower, higher) = share_interval(2 * good, 2 * of), share_interval(good, of)
     assert high - low < higher - lower
 
 
-def test_none_and_all_leave_room_on_one_side_only() -> None:
-    assert wilson(0, 10) == pytest.approx((0.0, 0.27753), abs=1e-5)
-    assert wilson(10, 10) == pytest.approx((0.72247, 1.0), abs=1e-5)
+@cache
+def _coverage(of: int) -> list[float]:
+    """How often the interval of `of` trials holds each of some shares: exactly, over all outcomes."""
+    found = [share_interval(good, of) for good in range(of + 1)]
+    return [
+        math.fsum(
+            math.comb(of, good) * share**good * (1 - share) ** (of - good)
+            for good, (low, high) in enumerate(found)
+            if low <= share <= high
+        )
+        for share in (percent / 100 for percent in range(5, 96))
+    ]
 
 
-@pytest.mark.parametrize("of", [10, 20, 50, 100, 300])
+@pytest.mark.parametrize("of", [10, 20, 50, 100])
 def test_it_covers_the_true_share_in_95_of_100_suites(of: int) -> None:
-    covered = [coverage(of, percent / 100) for percent in range(5, 96)]
-    assert sum(covered) / len(covered) == pytest.approx(0.95, abs=0.01)
-    assert min(covered) > 0.88
+    covered = _coverage(of)
+    assert 0.95 <= sum(covered) / len(covered) <= 0.98
+    assert min(covered) > 0.919
 
 
 @pytest.mark.parametrize(("good", "of"), [(0, 0), (-1, 3), (4, 3)])
 def test_what_is_no_share_has_none(good: int, of: int) -> None:
     with pytest.raises(ValueError, match="is no share"):
-        wilson(good, of)
+        share_interval(good, of)
+
+
+@pytest.mark.parametrize(
+    ("counts", "comparisons", "bounds"),
+    [
+        ((7, 2, 52), 1, (-0.020156, 0.223143)),
+        ((12, 1, 52), 1, (0.090661, 0.347113)),
+        ((0, 0, 30), 1, (-0.113513, 0.113513)),
+        ((6, 0, 100), 1, (0.020787, 0.124768)),
+        ((0, 3, 20), 1, (-0.360419, 0.035294)),
+        ((12, 1, 52), 3, (0.057914, 0.379392)),
+        ((7, 0, 100), 3, (0.012001, 0.157120)),
+    ],
+)
+def test_the_interval_of_paired_shares_is_tango_s(
+    counts: tuple[int, int, int], comparisons: int, bounds: tuple[float, float]
+) -> None:
+    assert paired_shares_interval(*counts, z=z_of(LEVEL / comparisons)) == pytest.approx(bounds, abs=OFF)
+
+
+def test_the_interval_of_a_mean_difference_has_known_values() -> None:
+    scores = [1.0, 0.5, 0.5, 0.25, *[0.0] * 25, -0.25]
+    assert mean_difference_interval(scores) == pytest.approx((-0.030704, 0.161852), abs=OFF)
+    assert mean_difference_interval([0.0] * 20) == pytest.approx((-0.074023, 0.074023), abs=OFF)
+    assert mean_difference_interval([0.5]) is None
+    assert mean_difference_interval([0.5] * 4, ["x"] * 4) is None
+
+
+def test_the_test_decides_about_0_and_the_interval_follows() -> None:
+    low, high = agreeing(paired_shares_interval(7, 2, 52), is_real=True, apart=0.1)
+    assert low == 0.0 < high
+    assert agreeing(paired_shares_interval(12, 1, 52), is_real=False, apart=0.2)[0] == 0.0
+    assert agreeing(paired_shares_interval(2, 7, 52), is_real=True, apart=-0.1)[1] == 0.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 from itertools import count
 
@@ -11,11 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.analysis.cells import column, columns, ran
+from tests.effort import examples
 from workbench.analysis.comparison import Cell, cell_of
 from workbench.analysis.paired import MOST_MORE_CASES, Paired, all_paired, paired
 from workbench.analysis.significance import LEVEL, mcnemar, p_text
 from workbench.grading.argument_counts import ToolArguments
 from workbench.grading.grade import GRADED, Status
+from workbench.suite.model import ComparedBy
+from workbench.suite.settings import Grading
 
 STATUSES: tuple[Status, ...] = ("passed", "warned", "failed", "error", "skipped", "stopped")
 COLUMNS = st.lists(st.tuples(*[st.sampled_from(STATUSES)] * 2), max_size=20)
@@ -99,22 +103,38 @@ def test_cases_alike_in_pass_and_fail_may_have_another_score() -> None:
     [
         (
             compared(7, 2, both_good=30, both_bad=13),
-            "B better on 7, worse on 2, p = 0.18: not enough to tell; needs about 34 more cases like these",
+            "B +9.6 points (95 %: -2.0 to +22.3), better on 7, worse on 2 of 52, p = 0.18: not enough to tell; "
+            "needs about 34 more cases like these",
         ),
-        (compared(12, 1, 20), "B better on 12, worse on 1, p = 0.0034: a real difference at the 5 % level"),
-        (compared(0, 9), "B better on 0, worse on 9, p = 0.0039: a real difference at the 5 % level"),
-        (compared(3, 3, 10), "B better on 3, worse on 3, p = 1: not enough to tell"),
+        (
+            compared(12, 1, 20, 19),
+            "B +21.2 points (95 %: +9.1 to +34.7), better on 12, worse on 1 of 52, p = 0.0034: "
+            "a real difference at the 5 % level",
+        ),
+        (
+            compared(0, 9),
+            "B -100.0 points (95 %: -100.0 to -40.2), better on 0, worse on 9 of 9, p = 0.0039: "
+            "a real difference at the 5 % level",
+        ),
+        (
+            compared(3, 3, 10),
+            "B +0.0 points (95 %: -31.0 to +31.0), better on 3, worse on 3 of 16, p = 1: not enough to tell; "
+            "so many cases can show about 49 points",
+        ),
         (
             compared(5, 0),
-            "B better on 5, worse on 0, p = 0.063: not enough to tell; needs about one more case like these",
+            "B +100.0 points (95 %: +0.0 to +100.0), better on 5, worse on 0 of 5, p = 0.063: not enough to tell; "
+            "needs about one more case like these",
         ),
         (
             compared(501, 500),
-            "B better on 501, worse on 500, p = 1: not enough to tell; "
+            "B +0.1 points (95 %: -6.1 to +6.3), better on 501, worse on 500 of 1,001, p = 1: not enough to tell; "
             "10,000 more cases like these would not be enough either",
         ),
-        (compared(0, 0, 10, 3), "A and B agree on 13 cases: nothing tells them apart"),
-        (compared(0, 0, 1), "A and B agree on one case: nothing tells them apart"),
+        (
+            compared(0, 0, 10, 3),
+            "A and B agree on 13 cases, +0.0 points (95 %: -22.8 to +22.8): nothing tells them apart",
+        ),
     ],
 )
 def test_one_plain_sentence_says_what_the_test_on_pass_and_fail_found(found: Paired, sentence: str) -> None:
@@ -123,14 +143,14 @@ def test_one_plain_sentence_says_what_the_test_on_pass_and_fail_found(found: Pai
 
 def test_the_sentence_says_how_many_cases_were_left_out() -> None:
     first, second = column("a", "error", "skipped", "failed"), column("b", "passed", "passed", "passed")
-    told = "B better on 1, worse on 0, p = 1: not enough to tell; needs about 5 more cases like these"
-    assert paired(first, second).sentence("A", "B") == f"{told} (2 cases without a verdict from both left out)"
+    told = "better on 1, worse on 0 of 1, p = 1: not enough to tell; needs about 5 more cases like these"
+    assert paired(first, second).sentence("A", "B").endswith(f"{told} (2 cases without a verdict from both left out)")
 
 
 def test_another_says_what_the_test_on_scores_found() -> None:
     alike, apart = column("a", "passed", "passed"), column("b", "passed", "passed", scores=[0.9, 0.95])
-    assert paired(alike, alike).score_sentence("A", "B") == "A and B score the same on 2 cases"
-    told = "B scores -0.075 on the mean of 2 cases, p = 0.5: not enough to tell"
+    assert paired(alike, alike).score_sentence("A", "B").startswith("A and B score the same on 2 cases (95 %: ")
+    told = "B scores -0.075 (95 %: -1.000 to +1.000) on the mean of 2 cases, p = 0.5: not enough to tell"
     assert paired(alike, apart).score_sentence("A", "B") == told
 
 
@@ -164,25 +184,26 @@ def against_a_model_that_always_fails(**good: int) -> dict[str, Paired]:
 def test_several_comparisons_are_adjusted_for() -> None:
     found = against_a_model_that_always_fails(b=8, c=6, d=0)
     assert [pair.p_status for pair in found.values()] == [2 / 256, 2 / 64, 1.0]
-    assert [pair.holm_status for pair in found.values()] == [6 / 256, 4 / 64, 1.0]
-    assert [pair.holm_score for pair in found.values()] == [6 / 256, 4 / 64, 1.0]
+    assert [pair.adjusted_status for pair in found.values()] == [6 / 256, 6 / 64, 1.0]
+    assert [pair.adjusted_score for pair in found.values()] == [6 / 256, 6 / 64, 1.0]
 
 
 def test_what_only_a_single_comparison_would_tell_is_said_to_be_not_enough() -> None:
     found = against_a_model_that_always_fails(b=8, c=6, d=0)
     assert found["b"].sentence("A", "B") == (
-        "B better on 8, worse on 0, p = 0.0078 (p = 0.023 for 3 comparisons): a real difference at the 5 % level"
+        "B +100.0 points (95 % for all 3: +16.5 to +100.0), better on 8, worse on 0 of 8, p = 0.0078 (p = 0.023 for 3 "
+        "comparisons): a real difference at the 5 % level"
     )
     assert found["c"].sentence("A", "C") == (
-        "C better on 6, worse on 0, p = 0.031 (p = 0.063 for 3 comparisons): not enough to tell among this many "
-        "comparisons; needs about one more case like these"
+        "C +75.0 points (95 % for all 3: +0.0 to +94.4), better on 6, worse on 0 of 8, p = 0.031 (p = 0.094 for 3 "
+        "comparisons): not enough to tell among this many comparisons; needs about one more case like these"
     )
 
 
 def test_a_single_comparison_is_adjusted_for_nothing() -> None:
     alone = paired(*columns(better=8))
     (found,) = against_a_model_that_always_fails(b=8).values()
-    assert (found.holm_status, found.holm_score) == (alone.p_status, alone.p_score)
+    assert (found.adjusted_status, found.adjusted_score) == (alone.p_status, alone.p_score)
     assert found.sentence("A", "B") == alone.sentence("A", "B")
 
 
@@ -194,12 +215,15 @@ def test_a_model_without_a_verdict_does_not_count_among_the_comparisons() -> Non
 
 def test_an_adjusted_p_that_is_the_same_is_not_said_twice() -> None:
     found = against_a_model_that_always_fails(b=1, c=1)
-    assert found["b"].sentence("A", "B").startswith("B better on 1, worse on 0, p = 1: not enough to tell")
+    assert found["b"].sentence("A", "B").startswith("B +12.5 points (95 % for all 2: ")
+    assert "worse on 0 of 8, p = 1: not enough to tell" in found["b"].sentence("A", "B")
 
 
 def test_a_difference_that_rounds_to_nothing_has_no_sign() -> None:
     apart = paired(column("a", "failed", scores=(0.5,)), column("b", "failed", scores=(0.5004,)))
-    assert apart.score_sentence("A", "B").startswith("B scores about the same on the mean of one case, p = 1")
+    assert (
+        apart.score_sentence("A", "B") == "B scores about the same on the mean of one case, p = 1: not enough to tell"
+    )
 
 
 @pytest.mark.parametrize(
@@ -230,10 +254,53 @@ def test_valid_arguments_are_compared_by_case_as_scores_are() -> None:
     assert found.sentences("a", "b")[-1] == sentence
     assert found.in_numbers.arguments_sentence("a", "b") == sentence
     several = all_paired(calling("a", *[1] * 8), {"b": calling("b", *[2] * 8), "c": calling("c", *[2] * 8)})
-    assert several["b"].holm_arguments == pytest.approx(2 * 2 / 2**8)
+    assert several["b"].adjusted_arguments == pytest.approx(2 * 2 / 2**8)
 
 
 def test_nothing_is_said_of_valid_arguments_that_do_not_differ() -> None:
     assert paired(calling("a", 2, 1), calling("b", 2, 1)).arguments_sentence("a", "b") is None
     without = paired(calling("a", None), calling("b", 2))
     assert (without.arguments_difference, without.p_arguments) == (None, None)
+
+
+Outcomes = tuple[tuple[bool, float], ...]
+"""Whether a case is good with each model, and its score."""
+
+OUTCOMES = st.tuples(st.booleans(), st.sampled_from((0.0, 0.3, 1.0)))
+CASES = st.lists(st.tuples(st.tuples(OUTCOMES, OUTCOMES, OUTCOMES), st.integers(0, 9)), min_size=1, max_size=30)
+LEADS = st.sampled_from([(0, 0, 0), (9, 0, 4), (3, 12, 0)])
+BOUNDS = re.compile(r"\(95 %[^:]*: (.+?) to (.+?)\)")
+
+
+def _columns_of(cases: list[tuple[Outcomes, int]], clustered: bool, by: ComparedBy) -> list[list[Cell]]:
+    columns: list[list[Cell]] = [[], [], []]
+    for case, (outcomes, cluster) in enumerate(cases):
+        grading = Grading(compare_by=by, cluster=str(cluster) if clustered else None)
+        for cells, model, (good, score) in zip(columns, "abc", outcomes, strict=True):
+            run = ran("passed" if good else "failed", score, case=str(case), model=model)
+            cells.append(cell_of([replace(run, grading=grading)]))
+    return columns
+
+
+@settings(max_examples=examples(300))
+@given(CASES, st.booleans(), st.sampled_from(["status", "score"]), LEADS)
+def test_no_sentence_contradicts_itself(
+    drawn: list[tuple[Outcomes, int]], clustered: bool, by: ComparedBy, led: tuple[int, int, int]
+) -> None:
+    """A real difference, 0 outside and no more cases come together or not at all; `led` more cases are good with one
+    model alone."""
+    for model, times in enumerate(led):
+        lead = tuple((at == model, float(at == model)) for at in range(3))
+        drawn = drawn + [(lead, 100 + place) for place in range(times)]
+    first, *others = _columns_of(drawn, clustered, by)
+    for found in all_paired(first, dict(zip("bc", others, strict=True))).values():
+        said = found.sentences("A", "B")
+        assert sum("more case" in sentence or "can show" in sentence for sentence in said) <= 1
+        for sentence in said:
+            is_real = "a real difference" in sentence or "a hint" in sentence
+            for low, high in BOUNDS.findall(sentence):
+                outside = "above 0" in low or "below 0" in high or float(low) > 0 or float(high) < 0
+                assert outside == is_real, sentence
+            assert not (is_real and ("more case" in sentence or "can show" in sentence)), sentence
+        decides = said[0]
+        assert ("a real difference" in decides) == any("a real difference" in each for each in said)

@@ -5,11 +5,19 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable
-from fractions import Fraction
+from itertools import repeat
 
 import pytest
 
-from workbench.analysis.sequential import ENOUGH, MOST_LOOKS, e_value, level_of_look, looks_after, sprt
+from workbench.analysis.sequential import (
+    ENOUGH,
+    MOST_LOOKS,
+    GateEvidence,
+    e_value,
+    fewest_that_reach,
+    level_of_look,
+    looks_after,
+)
 from workbench.analysis.significance import LEVEL, mcnemar
 
 CASES = 200
@@ -87,24 +95,66 @@ def test_the_levels_of_looks_are_those_of_the_source() -> None:
         level_of_look(1, MOST_LOOKS + 1)
 
 
-@pytest.mark.parametrize(("rate", "right"), [(0.95, "reached"), (0.98, "reached"), (0.85, "missed"), (0.7, "missed")])
-def test_a_gate_is_decided_rightly_with_few_runs(rate: float, right: str) -> None:
-    wrong = runs = 0
-    for seed in range(TRIALS):
-        drawn, good, bad = random.Random(seed), 0, 0
-        while (decided := sprt(good, bad, 0.95, 0.85)) is None:
-            passed = drawn.random() < rate
-            good, bad = good + passed, bad + (not passed)
-        wrong, runs = wrong + (decided != right), runs + good + bad
-    assert wrong / TRIALS <= LEVEL + 3 * math.sqrt(LEVEL * (1 - LEVEL) / TRIALS)
-    assert runs / TRIALS < 75
+GATE, WORSE = 0.95, 0.85
 
 
-def test_the_bounds_of_a_gate_are_walds() -> None:
-    """19 to 1: the smallest number of good runs, and of bad ones, whose ratio of probabilities is beyond it."""
-    good = next(count for count in range(1000) if sprt(count, 0, 0.95, 0.85) is not None)
-    assert Fraction(95, 85) ** (good - 1) < 19 <= Fraction(95, 85) ** good
-    bad = next(count for count in range(1000) if sprt(0, count, 0.95, 0.85) is not None)
-    assert 3 ** (bad - 1) < 19 <= 3**bad
+def evidence_of(*units: float | tuple[float, float]) -> GateEvidence:
+    evidence = GateEvidence(GATE, WORSE)
+    for unit in units:
+        evidence.take(*unit) if isinstance(unit, tuple) else evidence.take(unit)
+    return evidence
+
+
+@pytest.mark.parametrize(
+    ("units", "up", "down", "verdict"),
+    [
+        ((1.0,) * 20, 17.785269, 0.114031, None),
+        ((1.0,) * 21, 20.615590, 0.106256, "reached"),
+        ((0.0, 0.0), 0.040404, 29.75, "missed"),
+        ((0.8,) * 5, 0.773802, 19.239624, None),
+        (((1.0, 1.0), (0.5, 0.5), (1.0, 0.25), (0.75, 1.0)), 0.884947, 2.483034, None),
+    ],
+)
+def test_the_evidence_about_a_gate_has_known_values(
+    units: tuple[float | tuple[float, float], ...], up: float, down: float, verdict: str | None
+) -> None:
+    found = evidence_of(*units)
+    assert (found.up, found.down) == pytest.approx((up, down), abs=5e-7)
+    assert found.verdict == verdict
+
+
+def test_what_is_decided_stays_decided() -> None:
+    found = evidence_of(0.0, 0.0, *[1.0] * 200)
+    assert found.verdict == "missed"
+    assert found.down == pytest.approx(29.75)
+
+
+@pytest.mark.parametrize(
+    ("gate", "worse", "fewest"), [(0.95, 0.85, 21), (0.9, 0.8, 16), (0.99, 0.9, 31), (0.8, 0.7, 10)]
+)
+def test_it_takes_so_many_units_to_reach_a_gate(gate: float, worse: float, fewest: int) -> None:
+    assert fewest_that_reach(gate, worse, repeat(1.0)) == fewest
+    assert fewest_that_reach(gate, worse, repeat(1.0, fewest - 1)) is None
+
+
+def test_a_gate_that_cannot_be_told_apart_is_refused() -> None:
     with pytest.raises(ValueError, match="worse is less"):
-        sprt(1, 1, 0.8, 0.9)
+        GateEvidence(0.8, 0.9)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.25, 0.5, 1.0])
+@pytest.mark.parametrize("size", [0.125, 1.0])
+def test_the_evidence_is_a_fair_game_at_its_rate_however_the_runs_of_a_case_depend(share: float, size: float) -> None:
+    """Units whose mean is the rate, whatever else they are: what is expected of the next one changes nothing."""
+    for rate, worth in ((WORSE, "up"), (GATE, "down")):
+        before = evidence_of(1.0, 0.5)
+        likely = (1 - rate) / (1 - share) if share < 1 else 0.0
+        if not 0 <= likely <= 1:
+            continue
+        expected = 0.0
+        for next_share, chance in ((share, likely), (1.0, 1 - likely)):
+            after = evidence_of(1.0, 0.5)
+            after.take(next_share, size)
+            expected += chance * getattr(after, worth)
+        if likely:
+            assert expected == pytest.approx(getattr(before, worth))

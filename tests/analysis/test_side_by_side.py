@@ -51,3 +51,15 @@ def test_few_models_are_compared_with_each_other_and_many_with_the_first(models:
     assert len(found) == pairs
     assert all(len(pair.found.among) == pairs for pair in found)
     assert models <= 3 or {pair.first for pair in found} == {"m0"}
+
+
+def test_models_are_held_against_each_other_on_the_cases_that_all_of_them_have() -> None:
+    """One is cheap for it ran on one easy case alone; one that did not run at all takes no case away."""
+    whole = [ran(case="oslo"), ran("failed", case="rome"), ran("failed", case="bergen")]
+    runs = [*whole, ran(case="oslo", model="b"), ran("error", case="rome", model="b")]
+    comparison = compared(cells_of(runs), ("a", "b", "c"), {})
+    assert [(each.cases, each.graded, each.mean_score) for each in comparison.totals[:2]] == [
+        (3, 3, 1 / 3),
+        (2, 1, 1.0),
+    ]
+    assert [(each.graded, each.mean_score) for each in comparison.on_same_cases] == [(1, 1.0), (1, 1.0), (0, None)]

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.analysis import significance
-from workbench.analysis.significance import LEVEL, holm, mcnemar, p_text, permutation
+from workbench.analysis.significance import LEVEL, bonferroni, mcnemar, p_text, permutation
 
 COUNTS = st.tuples(st.integers(0, 80), st.integers(0, 80))
 TWELFTHS = st.integers(-12, 12).map(lambda twelfths: twelfths / 12)
@@ -147,21 +147,9 @@ def test_a_difference_that_is_there_is_mostly_found() -> None:
     assert sum(found) > 30
 
 
-@given(st.lists(st.floats(0, 1), max_size=8))
-def test_holm_takes_every_p_times_the_tests_that_are_left(p_values: list[float]) -> None:
-    adjusted = holm(p_values)
-    ranked = sorted(p_values)
-    for p, found in zip(p_values, adjusted, strict=True):
-        last = len(ranked) - ranked[::-1].index(p)
-        assert found == max(min(1.0, ranked[rank] * (len(ranked) - rank)) for rank in range(last))
-
-
-def test_holm_of_one_test_changes_nothing() -> None:
-    assert holm([0.03]) == [0.03]
-
-
-def test_holm_as_in_a_worked_example() -> None:
-    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+def test_one_of_several_tests_is_adjusted_for_their_number() -> None:
+    assert bonferroni(0.01, 3) == pytest.approx(0.03)
+    assert (bonferroni(0.4, 3), bonferroni(0.03, 1), bonferroni(0.03, 0)) == (1.0, 0.03, 0.03)
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from workbench.analysis.sequential import e_value
 from workbench.analysis.stopping import Place, Watch
 from workbench.analysis.watched import Until
 from workbench.grading.run_summary import NOT_NEEDED, RunSummary
+from workbench.reports.gates import watched_text
 from workbench.trajectory.messages import JsonValue
 
 TRIALS = 120
@@ -153,3 +154,66 @@ def test_it_is_stored_as_it_was() -> None:
         assert Until.of({"until": damaged}) is None
     assert Until("gate", 0).worse_than(0.95) == pytest.approx(0.85)
     assert Until("gate", 0).worse_than(0.1) == pytest.approx(0.05)
+
+
+GATE = Until("gate", 0, gate=0.95, worse=0.85)
+
+
+def gated(shares: Sequence[int], repeats: int, clusters: int | None = None) -> Watch:
+    """A gate on cases with so many good runs each, taken in their order; with `clusters`, that many in a row are one
+    unit."""
+    places = {
+        case * repeats + nth: Place("s", f"c{case}", "m", (clusters and f"k{case // clusters}") or None)
+        for case in range(len(shares))
+        for nth in range(repeats)
+    }
+    watch = Watch(GATE, places)
+    for number, place in places.items():
+        good = number % repeats < shares[number // repeats]
+        why = watch.why_not(number)
+        watch.take(number, replace(run(place, good), status="skipped", reason=why) if why else run(place, good))
+    return watch
+
+
+def test_a_gate_counts_a_case_with_all_of_its_repeats_once() -> None:
+    """Twenty-one cases, not runs: of the repeats of one case, nothing is spared."""
+    (found,) = gated([5] * 40, 5).gates
+    assert (found.verdict, found.cases, found.runs, found.saved) == ("reached", 21, 105, 95)
+    (missed,) = gated([0] * 40, 5).gates
+    assert (missed.verdict, missed.cases, missed.runs) == ("missed", 2, 10)
+    assert found.interval is None and missed.interval is None
+
+
+def test_a_gate_that_stays_open_has_a_rate_with_its_interval() -> None:
+    (found,) = gated([5] * 18 + [3] * 2, 5).gates
+    assert (found.verdict, found.cases, found.saved) == (None, 20, 0)
+    assert found.rate == pytest.approx(0.96)
+    assert found.interval == pytest.approx((0.818, 0.993), abs=5e-4)
+    said = watched_text(found)
+    assert said.startswith("not decided against 0.85 after 20 cases, 100 runs: 96.0 % (95 %: 81.8 to 99.3); ")
+
+
+def test_a_cluster_is_one_unit_that_counts_by_its_cases() -> None:
+    (found,) = gated([1] * 60, 1, clusters=6).gates
+    assert (found.verdict, found.cases, found.clusters) == (None, 60, 10)
+    (found,) = gated([1] * 150, 1, clusters=6).gates
+    assert (found.verdict, found.cases, found.clusters) == ("reached", 21 * 6, 21)
+
+
+def test_a_case_without_a_graded_run_is_left_out_of_a_gate() -> None:
+    places = {number: Place("s", f"c{number}", "m") for number in range(22)}
+    watch = Watch(GATE, places)
+    for number, place in places.items():
+        watch.take(number, replace(run(place, True), status="error" if number == 3 else "passed"))
+    (found,) = watch.gates
+    assert (found.verdict, found.cases, found.of_cases) == ("reached", 21, 22)
+
+
+def test_a_gate_that_so_few_cases_cannot_reach_is_known_before() -> None:
+    (few,) = gated([5] * 20, 5).out_of_reach
+    assert few.sentence.startswith(
+        "20 cases cannot reach a gate of 0.95 against 0.85 early: that takes at least 21 cases"
+    )
+    (clusters,) = gated([1] * 60, 1, clusters=6).out_of_reach
+    assert "10 clusters cannot reach a gate" in clusters.sentence
+    assert gated([5] * 21, 5).out_of_reach == ()

@@ -80,7 +80,8 @@ def test_two_models_stand_side_by_side_and_exit_with_0_whatever_fails(program: P
     assert (rows["No call"][0], rows["No call"][4]) == ("✓", "✓")
     assert "pass rate        100.0%          50.0%" in lines
     assert "cost             $0.2430         $0.1620" in lines
-    assert lines[lines.index("lazy against right") + 1].startswith("  lazy better on 0, worse on 1, p = 1: not enough")
+    told = lines[lines.index("lazy against right") + 1]
+    assert told.startswith("  lazy -50.0 points (95 %: -90.5 to +48.6), better on 0, worse on 1 of 2, p = 1: not")
     assert lines[-1] == "batch 1 in the history"
 
 
@@ -269,5 +270,5 @@ def test_in_a_terminal_the_app_opens_on_the_comparison_and_leaves_its_sum_behind
         assert terminal.end() == 0
     left = bytes(terminal.output).rsplit(LEAVES, 1)[1].decode()
     assert "pass rate        100.0%" in left
-    assert "lazy better on 0, worse on 1" in left
+    assert "better on 0, worse on 1" in left
     assert "--resume" not in left

@@ -190,7 +190,7 @@ def test_a_gate_is_decided_early_and_decides_the_exit_code(
     assert gate["watched"]["runs"] + gate["watched"]["saved"] <= CASES
     assert gate["watched"]["saved"] == report["totals"]["skipped"] > 0
     text = program.run("history", "show", "1").stdout
-    assert f"decided after {gate['watched']['runs']} of {CASES} runs: " in text
+    assert f"decided after {gate['watched']['cases']} of {CASES} cases: " in text
 
 
 def test_a_gate_that_stays_open_is_decided_by_all_runs(program: Program) -> None:
@@ -199,7 +199,7 @@ def test_a_gate_that_stays_open_is_decided_by_all_runs(program: Program) -> None
     options = ("--gate", "0.95", "--worse", "0.9", "--model", "offline:careless")
     done = program.run("run", "light.toml", "--until", "decided", *options, "--quiet")
     assert done.returncode == 1
-    assert f"not decided against 0.9 after {CASES} of {CASES} runs: the rate itself counts" in done.stdout
+    assert f"not decided against 0.9 after {CASES} cases: 93.3 % (95 %: 84.7 to 97.8); the rate " in done.stdout
     # Some are missing, the first one among them: nothing behind it decides, in no report.
     (file,) = program.folder.rglob("*.sqlite3")
     with closing(sqlite3.connect(file)) as connection, connection:
@@ -208,7 +208,34 @@ def test_a_gate_that_stays_open_is_decided_by_all_runs(program: Program) -> None
     assert program.run("history", "export", "1", "exported", "--format", "json").returncode == 0
     (exported,) = (json.loads(each.read_text()) for each in (program.folder / "exported").iterdir())
     watched_gates = [report["gates"][0]["watched"] for report in (shown, exported)]
-    assert watched_gates[0] == watched_gates[1] == {"verdict": None, "worse": 0.9, "runs": 0, "of": CASES, "saved": 0}
+    assert (
+        watched_gates[0]
+        == watched_gates[1]
+        == {
+            "verdict": None,
+            "worse": 0.9,
+            "runs": 0,
+            "of": CASES,
+            "saved": 0,
+            "cases": 0,
+            "of_cases": CASES,
+            "clusters": None,
+            "rate": None,
+            "interval": None,
+        }
+    )
+
+
+def test_repeats_of_a_case_are_made_together_and_a_gate_out_of_reach_is_said_before(program: Program) -> None:
+    text = suite(("red",)).split("[[cases]]")
+    program.write("light.toml", "[[cases]]".join(text[:21]))
+    options = ("--gate", "0.95", "--repeats", "3", "--model", "offline")
+    done = program.run("run", "light.toml", "--until", "decided", *options)
+    assert "20 cases cannot reach a gate of 0.95 against 0.85 early: that takes at least 21 cases" in done.stderr
+    assert "not decided against 0.85 after 20 cases, 60 runs: 100.0 % (95 %: " in done.stdout
+    assert done.returncode == 0
+    order = [row.case_name for row in stored(program, 1)]
+    assert [(name, len([*of_case])) for name, of_case in groupby(order)] == [(name, 3) for name in dict.fromkeys(order)]
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -209,11 +210,11 @@ def test_only_differences_leaves_out_what_came_to_the_same_and_says_how_much() -
 def test_the_sentence_stands_over_the_cases_on_which_two_models_differ() -> None:
     lines = text(*OSLO, *ROME)
     place = lines.index("b against a")
-    assert lines[place + 1].startswith("  b better on 0, worse on 1, p = 1: not enough to tell")
-    assert lines[place + 2].startswith("  b scores -0.250 on the mean of 2 cases")
-    assert lines[place + 3].startswith("  pass rate -50.0 points (95 %: -100.0 to ")
-    assert lines[place + 4].startswith("  mean score -0.250 (95 %: ")
-    assert lines[place + 5 : place + 7] == ["  ✓ → ✗  oslo", ""]
+    assert lines[place + 1].startswith(
+        "  b -50.0 points (95 %: -90.5 to +48.6), better on 0, worse on 1 of 2, p = 1: not"
+    )
+    assert lines[place + 3].startswith("  b scores -0.250 (95 %: -1.000 to +1.000) on the mean of 2 cases, p = 1: not")
+    assert lines[place + 4 : place + 6] == ["  ✓ → ✗  oslo", ""]
 
 
 def test_of_many_discordant_cases_the_first_are_listed_and_the_others_counted() -> None:
@@ -311,7 +312,7 @@ def test_markdown_has_the_matrix_the_totals_and_the_sentences() -> None:
         ["rome", "✓ 1.00 · 100 ms", "✓ 1.00 · 100 ms"],
     ]
     assert ["pass rate", "100.0%", "50.0%"] in totals
-    assert "**`b` against `a`:** `b` better on 0, worse on 1, p = 1: not enough to tell" in markdown
+    assert "**`b` against `a`:** `b` -50.0 points (95 %: " in markdown
     assert "- ✓ → ✗ oslo" in markdown
 
 
@@ -385,3 +386,17 @@ def test_json_of_only_differences_leaves_out_cases_and_no_number() -> None:
 def test_any_name_and_any_score_can_be_written(name: str, score: float | None) -> None:
     report = written(side_by_side(replace(OSLO[0], case_name=name, score=score), OSLO[1]))
     assert report["cases"][0]["case_name"] == name
+
+
+def test_a_value_that_does_not_rest_on_all_cases_says_on_how_many() -> None:
+    """As after a variant ran on one case: what costs less for fewer cases is on no front for that."""
+    runs = [ran(case="oslo"), ran("failed", case="rome"), ran("failed", case="bergen")]
+    runs = [replace(run, latency_ms=900.0, cost_usd=0.5) for run in runs]
+    lines = text(*runs, ran(case="oslo", model="b"), width=200)
+    values = {name: found for name, *found in (re.split(r"\s{2,}", line.strip()) for line in lines)}
+    assert values["graded cases"] == ["3 of 3", "1 of 3"]
+    assert values["pass rate"] == ["33.3%", "100.0% of 1"]
+    assert values["mean score"] == ["0.333", "1.000 (1 case)"]
+    assert values["latency p50"] == ["900 ms", "100 ms (1 case)"]
+    assert values["input tokens"] == ["30", "10 (1 case)"]
+    assert values["cost"] == ["$1.50", "$0.2500 (1 case)"]

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from types import MappingProxyType
 
-from workbench.analysis.intervals import Interval, design_effect, mean_interval, student, wilson
+from workbench.analysis.intervals import Interval, bounded_interval
 from workbench.analysis.passing import Passing, passing
 from workbench.analysis.quality import GateResult, gates_of
 from workbench.analysis.totals import Latency, cost_of_runs, latency_of
@@ -136,12 +136,12 @@ class ModelTotals:
     runs: int
     runs_in_error: int
     interval: Interval | None
-    """Of the pass rate, 95 % (Wilson), over cases, wider where these depend on each other; `None` where runs were
-    stopped early, for which it does not hold."""
+    """Of the pass rate, 95 %, over cases, wider where these depend on each other; `None` where runs were stopped early,
+    for which it does not hold."""
     mean_score: float | None
     """Over the cases that have a score, 0..1."""
     score_interval: Interval | None
-    """Of the mean score, 95 % (Student); `None` where all cases score the same."""
+    """Of the mean score, 95 %; `None` where a score is above 1, too."""
     latency: Latency | None
     """Of the graded runs."""
     first_token: Latency | None
@@ -291,25 +291,12 @@ def clusters_of(cells: Iterable[Cell]) -> list[tuple[str, str | None, str]] | No
 
 
 def _rate_interval(graded: Sequence[Cell]) -> Interval | None:
-    if not graded:
-        return None
-    good = sum(cell.is_good for cell in graded)
-    clusters = clusters_of(graded)
-    if clusters is None:
-        return wilson(good, len(graded))
-    effect = design_effect([float(cell.is_good) for cell in graded], clusters)
-    return wilson(good, len(graded), student(max(len(set(clusters)) - 1, 1)), effect=effect)
+    return bounded_interval([float(cell.is_good) for cell in graded], clusters_of(graded))
 
 
 def _score_interval(cells: Iterable[Cell]) -> Interval | None:
     scored = [(cell, cell.score) for cell in cells if cell.score is not None]
-    scores = [score for _, score in scored]
-    if not all(map(math.isfinite, scores)):
-        return None
-    found = mean_interval(scores, clusters_of(cell for cell, _ in scored))
-    if found is None or min(scores) < 0 or max(scores) > 1:
-        return found
-    return Interval(max(found.low, 0.0), min(found.high, 1.0))
+    return bounded_interval([score for _, score in scored], clusters_of(cell for cell, _ in scored))
 
 
 def _metrics(runs: Iterable[RunSummary]) -> dict[str, float]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from itertools import groupby, pairwise
 
 from workbench.analysis.comparison import GOOD
-from workbench.analysis.intervals import Interval, wilson
+from workbench.analysis.intervals import Interval, share_interval
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import GRADED, Status
 
@@ -29,7 +29,7 @@ class StoredStatus:
 @dataclass(frozen=True, slots=True)
 class FlakyCase:
     """A case with a model that is flaky since a batch. `good` of its `runs` passed or were warned; `interval` is that
-    of the share, 95 % (Wilson). `course` has its batches, the oldest first, each with how many runs were good, and of
+    of the share, 95 %. `course` has its batches, the oldest first, each with how many runs were good, and of
     how many.
     """
 
@@ -84,6 +84,6 @@ def _flaky(runs: list[StoredStatus]) -> FlakyCase | None:
         since=batches[first][0].started_at,
         good=good,
         runs=of,
-        interval=wilson(good, of),
+        interval=share_interval(good, of),
         course=course,
     )

@@ -1,18 +1,20 @@
-"""Confidence intervals of shares, of means, and of differences between pairs; the last two also of clusters, whose
-members are no independent observations."""
+"""Confidence intervals of means in 0..1, and of differences between pairs; also of clusters, whose members are no
+independent observations."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
-from functools import cache
+from collections.abc import Callable, Collection, Hashable, Sequence
+from functools import cache, lru_cache
 from statistics import NormalDist
 from typing import NamedTuple
 
-from workbench.grading.scoring import mean
+from workbench.grading.scoring import ROUNDING_SLACK, mean
 
-Z_95 = 1.959963984540054
-"""Between minus and plus this lie 95 % of a standard normal distribution."""
+BEYOND = 0.05
+"""An interval of 95 % lacks the true value so often."""
+
+_BISECTIONS = 50
 
 _NORMAL_FROM = 2_000
 """With so many degrees of freedom, Student's t is a normal distribution to three digits."""
@@ -25,21 +27,93 @@ class Interval(NamedTuple):
     high: float
 
 
-def wilson(good: int, of: int, z: float = Z_95, *, effect: float = 1.0) -> Interval:
-    """Returns Wilson's score interval for the share behind `good` of `of` independent trials; 95 % unless `z` says
-    otherwise.
+def bounded_interval(values: Sequence[float], clusters: Sequence[Hashable] | None = None) -> Interval | None:
+    """Returns the 95 % interval of the mean behind values in 0..1; `None` without values, or with one beyond.
 
-    It contains the shares p from which the observed one is at most z standard errors away, with standard errors under
-    p: so it stays within 0..1, and has a width at 0 and at 1 too (Wilson 1927). Trials that depend on each other tell
-    as much as `of / effect` that do not. Raises ValueError unless 0 <= good <= of and of > 0.
+    It is that of Clopper and Pearson (1934), by mid-p (Lancaster 1961), for scores: the values and one more, 0 or 1,
+    are weighed at random (Dirichlet), the mean and variance of their weighted mean are those of a beta distribution,
+    and the bounds are quantiles of the two distributions' mean. For values of 0 and 1 alone, it is exactly theirs. It
+    always has a width. Of values that depend on each other, n count as n / d: d is the design effect, times how much
+    wider Student's distribution is than a normal one.
     """
+    if not values or not all(0 <= value <= 1 + ROUNDING_SLACK for value in values):
+        return None
+    inside = [min(value, 1.0) for value in values]
+    return _beta_mid(len(inside) / _effect_of(inside, clusters), mean(inside), mean([value**2 for value in inside]))
+
+
+def share_interval(good: int, of: int) -> Interval:
+    """Returns the same for the share behind `good` of `of` independent trials. Raises ValueError unless 0 <= good <= of
+    and of > 0."""
     if not 0 <= good <= of or not of:
         raise ValueError(f"{good} of {of} is no share")
-    trials = of / effect
-    share, weight = good / of, z * z / trials
-    middle = (share + weight / 2) / (1 + weight)
-    reach = z / (1 + weight) * math.sqrt(share * (1 - share) / trials + weight / (4 * trials))
-    return Interval(max(middle - reach, 0.0) if good else 0.0, min(middle + reach, 1.0) if good < of else 1.0)
+    return _beta_mid(float(of), good / of, good / of)
+
+
+def _effect_of(values: Sequence[float], clusters: Sequence[Hashable] | None) -> float:
+    if clusters is None:
+        return 1.0
+    return design_effect(values, clusters) * (student(max(len(set(clusters)) - 1, 1)) / z_of(BEYOND)) ** 2
+
+
+@lru_cache(maxsize=4096)
+def _beta_mid(count: float, middle: float, square: float) -> Interval:
+    low, high = (_beta_with(count, middle, square, extra) for extra in (0, 1))
+
+    def below(at: float) -> float:
+        """The mean of both distribution functions. Without a beta distribution all is at 0, or at 1."""
+        of_low = 1.0 if low is None else _beta_below(at, *low)
+        of_high = 0.0 if high is None else _beta_below(at, *high)
+        return (of_low + of_high) / 2
+
+    return Interval(
+        0.0 if low is None else _falls(lambda at: BEYOND / 2 - below(at), 0.0, 1.0),
+        1.0 if high is None else _falls(lambda at: 1 - BEYOND / 2 - below(at), 0.0, 1.0),
+    )
+
+
+def _beta_with(count: float, middle: float, square: float, extra: int) -> tuple[float, float] | None:
+    """Returns the parameters of the beta distribution with one more value; `None` where all values are that one."""
+    mean_of = (count * middle + extra) / (count + 1)
+    if not 1e-12 < mean_of < 1 - 1e-12:
+        return None
+    spread = (count * square + extra) / (count + 1) - mean_of**2
+    weight = mean_of * (1 - mean_of) * (count + 2) / spread - 1
+    return mean_of * weight, (1 - mean_of) * weight
+
+
+def _beta_below(at: float, a: float, b: float) -> float:
+    """Returns the regularised incomplete beta function, by its continued fraction (Abramowitz and Stegun 1964, 26.5.8;
+    Lentz 1976)."""
+    if not 0 < at < 1:
+        return float(at >= 1)
+    if at > (a + 1) / (a + b + 2):
+        return 1 - _beta_below(1 - at, b, a)
+    scale = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(at) + b * math.log1p(-at)
+    above, found = 1.0, 1 / _away_from_0(1 - (a + b) * at / (a + 1))
+    below = found
+    for step in range(1, 10_000):
+        even = step * (b - step) * at / ((a + 2 * step - 1) * (a + 2 * step))
+        odd = -(a + step) * (a + b + step) * at / ((a + 2 * step) * (a + 2 * step + 1))
+        for part in (even, odd):
+            below = 1 / _away_from_0(1 + part * below)
+            above = _away_from_0(1 + part / above)
+            found *= above * below
+        if abs(above * below - 1) < 1e-14:
+            break
+    return math.exp(scale) / a * found
+
+
+def _away_from_0(number: float) -> float:
+    return number if abs(number) > 1e-300 else 1e-300
+
+
+def _falls(function: Callable[[float], float], low: float, high: float) -> float:
+    """Returns where a falling function between two places is 0."""
+    for _ in range(_BISECTIONS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if function(middle) > 0 else (low, middle)
+    return (low + high) / 2
 
 
 def standard_error(values: Sequence[float], clusters: Sequence[Hashable] | None = None) -> float | None:
@@ -48,26 +122,21 @@ def standard_error(values: Sequence[float], clusters: Sequence[Hashable] | None 
     The deviations from the mean are added up in each of G clusters: se² = G / (G - 1) · Σ sums² / n² (Liang and Zeger
     1986). Where each value is a cluster of its own, this is the usual one.
     """
-    middle = mean(values) if values else 0.0
+    sums = _sums(values, clusters, mean(values) if values else 0.0)
+    count = len(sums)
+    if count < 2:
+        return None
+    found = math.sqrt(count / (count - 1) * math.fsum(each * each for each in sums)) / len(values)
+    return found if found > 1e-12 else 0.0  # what sums of equal numbers are off by
+
+
+def _sums(values: Sequence[float], clusters: Sequence[Hashable] | None, middle: float) -> Collection[float]:
+    """Returns the deviations from the middle, added up in each cluster."""
     sums: dict[Hashable, float] = {}
     for place, value in enumerate(values):
         cluster = place if clusters is None else clusters[place]
         sums[cluster] = sums.get(cluster, 0.0) + value - middle
-    count = len(sums)
-    if count < 2:
-        return None
-    found = math.sqrt(count / (count - 1) * math.fsum(each * each for each in sums.values())) / len(values)
-    return found if found > 1e-12 else 0.0  # what sums of equal numbers are off by
-
-
-def mean_interval(values: Sequence[float], clusters: Sequence[Hashable] | None = None) -> Interval | None:
-    """Returns Student's 95 % interval of the mean behind finite values; `None` where it would have no width, because
-    all values are the same, or there are fewer than two clusters."""
-    error = standard_error(values, clusters)
-    if not error:
-        return None
-    reach = student(len(values if clusters is None else set(clusters)) - 1) * error
-    return Interval(mean(values) - reach, mean(values) + reach)
+    return sums.values()
 
 
 def design_effect(values: Sequence[float], clusters: Sequence[Hashable] | None) -> float:
@@ -82,19 +151,50 @@ def design_effect(values: Sequence[float], clusters: Sequence[Hashable] | None) 
     return sum(size * size for size in sizes) / len(values)
 
 
-def paired_shares_interval(better: int, worse: int, pairs: int, effect: float = 1.0, z: float = Z_95) -> Interval:
-    """Returns the 95 % interval of the difference of two shares of the same cases (Bonett and Price 2012), from the
-    pairs that are good on one side alone. `effect` as in `wilson`."""
-    apart, spread = _adjusted(better, worse, pairs, effect)
-    reach = z * math.sqrt(spread)
-    return Interval(max(apart - reach, -1.0), min(apart + reach, 1.0))
+def paired_shares_interval(
+    better: int, worse: int, pairs: int, effect: float = 1.0, z: float | None = None
+) -> Interval:
+    """Returns the interval of the difference of two shares of the same cases, from the pairs that are good on one side
+    alone: Tango's score interval (1998). It contains the differences from which the observed one is at most `z`
+    standard errors away, with standard errors under that difference; 95 % unless `z` says otherwise. Pairs that depend
+    on each other tell as much as `pairs / effect` that do not."""
+    b, c, n = better / effect, worse / effect, pairs / effect
+    reach = z_of(BEYOND) if z is None else z
+
+    def away(apart: float) -> float:
+        linear = -b - c + (2 * n - b + c) * apart
+        root = max(linear**2 + 8 * n * c * apart * (1 - apart), 0.0)
+        worse_share = (math.sqrt(root) - linear) / (4 * n)
+        return (b - c - n * apart) / math.sqrt(max(n * (2 * worse_share + apart * (1 - apart)), 1e-300))
+
+    found = (better - worse) / pairs
+    low, high = _falls(lambda at: away(at) - reach, -1.0, found), _falls(lambda at: away(at) + reach, found, 1.0)
+    return Interval(low, high)
 
 
-def _adjusted(better: int, worse: int, pairs: int, effect: float) -> tuple[float, float]:
-    """Returns the difference and its variance with one more pair on each side."""
-    trials = pairs / effect
-    more, less = ((count / effect + 1) / (trials + 2) for count in (better, worse))
-    return more - less, (more + less - (more - less) ** 2) / (trials + 2)
+def mean_difference_interval(
+    differences: Sequence[float], clusters: Sequence[Hashable] | None = None, level: float = BEYOND
+) -> Interval | None:
+    """Returns the interval of the mean behind finite differences of scores: Student's, by cluster, with a quarter of a
+    case at each end of what is possible, so that it always has a width. `None` with fewer than two clusters."""
+    freedom = len(differences if clusters is None else set(clusters)) - 1
+    if freedom < 1:
+        return None
+    most = max(1.0, max(map(abs, differences)))
+    cases, groups = len(differences) + 0.5, freedom + 1.5
+    middle = math.fsum(differences) / cases
+    squares = math.fsum(total * total for total in _sums(differences, clusters, middle))
+    squares += ((most - middle) ** 2 + (most + middle) ** 2) / 4
+    reach = student(freedom, level) * math.sqrt(groups / (groups - 1) * squares) / cases
+    return Interval(max(middle - reach, -most), min(middle + reach, most))
+
+
+def agreeing(found: Interval, *, is_real: bool, apart: float) -> Interval:
+    """Returns an interval that agrees with the test of the same difference, which decides about 0. Where the test
+    calls the difference real, a bound of 0 is outside."""
+    if not is_real:
+        return Interval(min(found.low, 0.0), max(found.high, 0.0))
+    return Interval(max(found.low, 0.0), found.high) if apart > 0 else Interval(found.low, min(found.high, 0.0))
 
 
 POWER = 0.8
@@ -121,20 +221,24 @@ def detectable_mean(error: float | None, clusters: int, level: float) -> float |
 
 
 def _z_sum(level: float) -> float:
-    return NormalDist().inv_cdf(1 - level / 2) + NormalDist().inv_cdf(POWER)
+    return z_of(level) + NormalDist().inv_cdf(POWER)
+
+
+def z_of(level: float) -> float:
+    """Returns between minus and plus which value all but `level` of a standard normal distribution lies."""
+    return NormalDist().inv_cdf(1 - level / 2)
 
 
 @cache
-def student(freedom: int) -> float:
-    """Returns between minus and plus which value 95 % of Student's distribution lie, with so many degrees of freedom, 1
-    or more."""
+def student(freedom: int, level: float = BEYOND) -> float:
+    """Returns between minus and plus which value all but `level` of Student's distribution lies, with so many degrees
+    of freedom, 1 or more."""
     if freedom >= _NORMAL_FROM:
-        return Z_95
-    low, high = 0.0, 16.0
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if _within(middle, freedom) < 0.95 else (low, middle)
-    return high
+        return z_of(level)
+    high = 16.0
+    while _within(high, freedom) < 1 - level:
+        high *= 2
+    return _falls(lambda at: 1 - level - _within(at, freedom), 0.0, high)
 
 
 def _within(t: float, freedom: int) -> float:

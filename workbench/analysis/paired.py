@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import cached_property
-from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 from workbench.analysis.comparison import Cell, scores_differ
 from workbench.analysis.intervals import (
     LEAST_CLUSTERS,
-    Z_95,
     Interval,
+    agreeing,
     design_effect,
     detectable_mean,
     detectable_share,
-    mean_interval,
+    mean_difference_interval,
     paired_shares_interval,
     standard_error,
     student,
+    z_of,
 )
-from workbench.analysis.significance import LEVEL, holm, mcnemar, p_text, permutation
+from workbench.analysis.significance import LEVEL, bonferroni, mcnemar, p_text, permutation
 from workbench.dataclasses import dataclass
 from workbench.grading.scoring import mean
 from workbench.suite.model import ComparedBy
@@ -160,32 +160,34 @@ class Paired:
         """B's pass rate on the pairs minus A's."""
         return (self.better - self.worse) / self.count if self.count else None
 
-    @cached_property
+    @property
     def rate_interval(self) -> Interval | None:
-        """The 95 % interval of `rate_difference`; `None` without pairs, with a single cluster, or where runs may have
-        stopped early, for which it does not hold. So for the others."""
-        if not self.count or self.clusters == 1 or self.watched is not None:
+        """The interval of `rate_difference` at 95 % for all comparisons `among` which this is one, which agrees with
+        the test about 0; `None` without pairs, with a single cluster, or where runs may have stopped early, for which
+        it does not hold. So for the others."""
+        if self.rate_difference is None or self.clusters == 1 or self.watched is not None:
             return None
-        z = Z_95 if self.clusters is None else student(self.clusters - 1)
-        return paired_shares_interval(self.better, self.worse, self.count, self._effect, z)
+        level = _level(self._all_status)
+        z = z_of(level) if self.clusters is None else student(self.clusters - 1, level)
+        found = paired_shares_interval(self.better, self.worse, self.count, self._effect, z)
+        return agreeing(found, is_real=_is_real(self.adjusted_status), apart=self.rate_difference)
 
-    @cached_property
+    @property
     def score_interval(self) -> Interval | None:
-        """The 95 % interval of `mean_difference`; `None` where all differences are the same."""
-        if self.watched is not None:
+        """The interval of `mean_difference`, likewise."""
+        if self.mean_difference is None or self.watched is not None:
             return None
-        found = mean_interval(self.differences, self._clusters_scored)
-        if found is None or max(map(abs, self.differences)) > 1:
-            return found
-        return Interval(max(found.low, -1.0), min(found.high, 1.0))
+        found = mean_difference_interval(self.differences, self._clusters_scored, _level(self._all_score))
+        if found is None:
+            return None
+        return agreeing(found, is_real=_is_real(self.adjusted_score), apart=self.mean_difference)
 
     @property
     def detectable_rate(self) -> float | None:
         """About the smallest difference in pass rates that as many cases show four times in five."""
-        level = LEVEL / max(1, len(self._all_status))
         if self.watched is not None or (self.clusters or self.count) < LEAST_CLUSTERS:
             return None
-        return detectable_share(self.better, self.worse, self.count, level, self._effect)
+        return detectable_share(self.better, self.worse, self.count, _level(self._all_status), self._effect)
 
     @property
     def detectable_score(self) -> float | None:
@@ -194,7 +196,7 @@ class Paired:
             return None
         clusters = self._clusters_scored
         count = len(self.differences if clusters is None else set(clusters))
-        return detectable_mean(standard_error(self.differences, clusters), count, LEVEL / max(1, len(self._all_score)))
+        return detectable_mean(standard_error(self.differences, clusters), count, _level(self._all_score))
 
     @property
     def mean_difference(self) -> float | None:
@@ -210,9 +212,9 @@ class Paired:
         return mcnemar(self.better, self.worse) if self.count else None
 
     @property
-    def holm_status(self) -> float | None:
+    def adjusted_status(self) -> float | None:
         """`p_status` adjusted for all comparisons `among` which this is one."""
-        return _adjusted(self.p_status, self._all_status)
+        return bonferroni(self.p_status, len(self._all_status)) if self.p_status is not None else None
 
     @cached_property
     def p_score(self) -> float | None:
@@ -222,9 +224,9 @@ class Paired:
         return permutation(self.differences, clusters=self._clusters_scored)
 
     @property
-    def holm_score(self) -> float | None:
+    def adjusted_score(self) -> float | None:
         """`p_score` adjusted for all comparisons `among` which this is one."""
-        return _adjusted(self.p_score, self._all_score)
+        return bonferroni(self.p_score, len(self._all_score)) if self.p_score is not None else None
 
     @property
     def arguments_difference(self) -> float | None:
@@ -240,9 +242,9 @@ class Paired:
         return permutation(self._numbers.argument_differences, clusters=self._numbers.clusters_called)
 
     @property
-    def holm_arguments(self) -> float | None:
+    def adjusted_arguments(self) -> float | None:
         """`p_arguments` adjusted for all comparisons `among` which this is one."""
-        return _adjusted(self.p_arguments, self._all_arguments)
+        return bonferroni(self.p_arguments, len(self._all_arguments)) if self.p_arguments is not None else None
 
     @property
     def _all_arguments(self) -> list[float]:
@@ -259,9 +261,9 @@ class Paired:
     def arguments_sentence(self, name_a: str, name_b: str) -> str | None:
         """The result of the test on valid arguments in one plain sentence; `None` where the two do not differ."""
         differences, apart = self._numbers.argument_differences, self.arguments_difference
-        if apart is None or self.p_arguments is None or self.holm_arguments is None or not any(differences):
+        if apart is None or self.p_arguments is None or not any(differences):
             return None
-        told = _told(self.p_arguments, self.holm_arguments, len(self._all_arguments), decides=False)
+        told = _told(self.p_arguments, len(self._all_arguments), decides=False)
         over = _cases(len(differences))
         return f"valid arguments of {name_b} against {name_a}: {_points(apart)} points on the mean of {over}, {told}"
 
@@ -275,13 +277,13 @@ class Paired:
         """
         if self.better == self.worse or self.clusters is not None or self.watched is not None:
             return None
-        pairs, level = self.count, LEVEL / max(1, len(self._all_status))
-        least = 0.97 * NormalDist().inv_cdf(1 - level / 2) ** 2
+        pairs, comparisons = self.count, len(self._all_status)
+        least = 0.97 * z_of(_level(self._all_status)) ** 2
         for more in range(MOST_MORE_CASES + 1):
             better, worse = (_rounded(count * (pairs + more), pairs) for count in (self.better, self.worse))
             # The normal approximation saves most of the work by excluding values that are far from the limit.
             near = better + worse < _ALWAYS_ASKED or (abs(better - worse) - 1) ** 2 >= least * (better + worse)
-            if near and mcnemar(better, worse) <= level:
+            if near and _is_real(bonferroni(mcnemar(better, worse), comparisons)):
                 return more
         return None
 
@@ -291,63 +293,80 @@ class Paired:
         return self._numbers.other_scores
 
     def sentences(self, name_a: str, name_b: str) -> tuple[str, ...]:
-        """The results of both tests, that of the question that decides first, and the sizes of the differences in
-        sentences; where there is nothing to compare, one sentence."""
+        """The results of both tests, that of the question that decides first; where there is nothing to compare, one
+        sentence."""
         sentence = self.sentence(name_a, name_b)
         if not self.count:
             return (sentence,)
         both = sentence, self.score_sentence(name_a, name_b)
         results = reversed(both) if self.primary == "score" and self.watched is None else both
-        return (*results, *self.sizes(), *filter(None, [self.arguments_sentence(name_a, name_b)]))
+        return (*results, *filter(None, [self.arguments_sentence(name_a, name_b)]))
 
     def sizes(self) -> Iterator[str]:
-        """Yields how large the differences are, and which ones as many cases can show, in a sentence each."""
+        """Yields how large the differences are, in a sentence each."""
         if self.rate_difference is not None and self.rate_interval is not None:
-            low, high = (_points(bound) for bound in self.rate_interval)
-            told = f"pass rate {_points(self.rate_difference)} points (95 %: {low} to {high})"
-            seen = self.detectable_rate
-            yield f"{told}; {_shows(f'{100 * seen:.0f} points' if seen is not None else None)}"
+            yield f"pass rate {_points(self.rate_difference)} points{self._rate_bounds}"
         if self.mean_difference is not None and self.score_interval is not None:
-            low, high = (_signed(bound) for bound in self.score_interval)
-            told = f"mean score {_signed(self.mean_difference)} (95 %: {low} to {high})"
-            seen = self.detectable_score
-            yield f"{told}; {_shows(decimals(seen, 3) if seen is not None else None)}"
+            yield f"mean score {_signed(self.mean_difference)}{self._score_bounds}"
+
+    @property
+    def _rate_bounds(self) -> str:
+        return _bounds(self.rate_interval, _points, self.adjusted_status, len(self._all_status))
+
+    @property
+    def _score_bounds(self) -> str:
+        return _bounds(self.score_interval, _signed, self.adjusted_score, len(self._all_score))
 
     def sentence(self, name_a: str, name_b: str) -> str:
-        """The result of the test on pass and fail in one plain sentence, with the number of cases it does not use."""
+        """What is known of pass and fail, in one plain sentence: the difference with its interval, the cases it rests
+        on, the result of the test, and how many cases the test does not use."""
         if self.watched is not None and self.count:
             return self.watched.sentence(name_a, name_b)
-        if self.p_status is None or self.holm_status is None:
+        if self.p_status is None or self.rate_difference is None:
             return f"nothing to compare: no case was graded with both {name_a} and {name_b}"
         left_out = f" ({_cases(self.left_out)} without a verdict from both left out)" if self.left_out else ""
         if not self.better + self.worse:
             alike = _cases(self.count)
-            return f"{name_a} and {name_b} agree on {alike}: nothing tells them apart{left_out}"
-        told = _told(self.p_status, self.holm_status, len(self._all_status), self.primary == "status")
-        if self.clusters is not None:
-            told = f"in {counted(self.clusters, 'cluster')}, {told}"
-        elif self.holm_status > LEVEL and self.better != self.worse:
-            more = self.more_cases
-            if more is None:
-                told += f"; {MOST_MORE_CASES:,} more cases like these would not be enough either"
-            else:
-                told += f"; needs about {'one more case' if more == 1 else f'{more:,} more cases'} like these"
-        return f"{name_b} better on {self.better}, worse on {self.worse}, {told}{left_out}"
+            apart = f"+0.0 points{self._rate_bounds}"
+            return f"{name_a} and {name_b} agree on {alike}, {apart}: nothing tells them apart{left_out}"
+        clusters = f" in {counted(self.clusters, 'cluster')}" if self.clusters is not None else ""
+        counts = f"better on {self.better:,}, worse on {self.worse:,} of {self.count:,}{clusters}"
+        decides = self.primary == "status"
+        told = _told(self.p_status, len(self._all_status), decides=decides)
+        needed = self._needed_status() if decides and not _is_real(self.adjusted_status) else ""
+        apart = f"{_points(self.rate_difference)} points{self._rate_bounds}"
+        return f"{name_b} {apart}, {counts}, {told}{needed}{left_out}"
 
     def score_sentence(self, name_a: str, name_b: str) -> str:
-        """The result of the test on scores in one plain sentence."""
+        """What is known of scores, in one plain sentence."""
         if self.watched is not None:
             return self.watched.note
-        if self.mean_difference is None or self.p_score is None or self.holm_score is None:
+        if self.mean_difference is None or self.p_score is None:
             return f"no case has a score from both {name_a} and {name_b}"
         over = _cases(len(self.differences))
         if not any(self.differences):
-            return f"{name_a} and {name_b} score the same on {over}"
-        told = _told(self.p_score, self.holm_score, len(self._all_score), self.primary == "score")
+            return f"{name_a} and {name_b} score the same on {over}{self._score_bounds}"
+        decides = self.primary == "score"
+        told = _told(self.p_score, len(self._all_score), decides=decides)
+        seen = self.detectable_score
+        needed = ""
+        if decides and not _is_real(self.adjusted_score) and seen is not None and seen > abs(self.mean_difference):
+            needed = f"; so many cases can show about {decimals(seen, 3)}"
         apart = decimals(self.mean_difference, 3)
-        if not float(apart):
-            return f"{name_b} scores about the same on the mean of {over}, {told}"
-        return f"{name_b} scores {float(apart):+.3f} on the mean of {over}, {told}"
+        size = f"{float(apart):+.3f}" if float(apart) else "about the same"
+        return f"{name_b} scores {size}{self._score_bounds} on the mean of {over}, {told}{needed}"
+
+    def _needed_status(self) -> str:
+        """How many more cases it would take, or what so many can show, where these are not enough to tell."""
+        if self.clusters is None and self.better != self.worse:
+            more = self.more_cases
+            if more is None:
+                return f"; {MOST_MORE_CASES:,} more cases like these would not be enough either"
+            return f"; needs about {'one more case' if more == 1 else f'{more:,} more cases'} like these"
+        seen = self.detectable_rate
+        if seen is None or seen <= abs(self.rate_difference or 0.0):
+            return ""
+        return f"; so many cases can show about {100 * seen:.0f} points"
 
 
 def _numbers_of(pairs: Sequence[Pair]) -> PairNumbers:
@@ -394,17 +413,34 @@ def together(comparisons: Iterable[Paired]) -> list[Paired]:
     return among
 
 
-def _adjusted(p: float | None, among: Sequence[float]) -> float | None:
-    return dict(zip(among, holm(among), strict=True))[p] if p is not None and among else p
+def _level(among: Sequence[float]) -> float:
+    """Returns the level of each of several comparisons, at which 5 % hold for all of them (Bonferroni)."""
+    return LEVEL / max(1, len(among))
 
 
-def _told(p: float, adjusted: float, comparisons: int, decides: bool) -> str:
-    shown = p_text(p)
-    if comparisons > 1 and p_text(adjusted) != shown:
+def _is_real(adjusted: float | None) -> bool:
+    return adjusted is not None and adjusted <= LEVEL
+
+
+def _told(p: float, comparisons: int, *, decides: bool) -> str:
+    shown, adjusted = p_text(p), bonferroni(p, comparisons)
+    if p_text(adjusted) != shown:
         shown += f" ({p_text(adjusted)} for {comparisons} comparisons)"
-    if adjusted <= LEVEL:
+    if _is_real(adjusted):
         return f"{shown}: {'a real difference at the 5 % level' if decides else 'a hint, which does not decide'}"
     return f"{shown}: not enough to tell" + (" among this many comparisons" if p <= LEVEL else "")
+
+
+def _bounds(found: Interval | None, text: Callable[[float], str], adjusted: float | None, comparisons: int) -> str:
+    """Returns an interval in words, for those of all comparisons; empty where there is none. A bound of a real
+    difference that looks like 0 is outside."""
+    if found is None:
+        return ""
+    low, high = map(text, found)
+    if _is_real(adjusted):
+        low = "above 0" if found.low >= 0 and not float(low) else low
+        high = "below 0" if found.high <= 0 and not float(high) else high
+    return f" (95 %{f' for all {comparisons}' if comparisons > 1 else ''}: {low} to {high})"
 
 
 def _cases(count: int) -> str:
@@ -431,10 +467,6 @@ def _points(share: float) -> str:
 
 def _signed(number: float, digits: int = 3, full: float = 1.0) -> str:
     return f"{float(decimals(number, digits, full=full)) + 0.0:+.{digits}f}"
-
-
-def _shows(least: str | None) -> str:
-    return f"so many cases can show about {least}" if least is not None else "too few cases to show any difference"
 
 
 def _rounded(some: int, of: int) -> int:

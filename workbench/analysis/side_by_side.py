@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -60,6 +60,9 @@ class Comparison:
     models: tuple[str, ...]
     rows: tuple[Row, ...]
     totals: tuple[ModelTotals, ...]
+    on_same_cases: tuple[ModelTotals, ...]
+    """The totals over the cases that were graded with each model that ran at all: only these can be held against each
+    other."""
     pairs: tuple[Pair, ...]
 
     @property
@@ -111,7 +114,18 @@ def compared(
         models,
         rows,
         tuple(model_totals(model, column, gates) for model, column in columns.items()),
+        totals_on_same_cases(columns),
         tuple(_pairs(columns, watched)),
+    )
+
+
+def totals_on_same_cases(columns: Mapping[str, Collection[Cell]]) -> tuple[ModelTotals, ...]:
+    """Returns the totals of columns over the cases that were graded with each of those that ran at all."""
+    graded = [{(cell.suite, cell.case_id) for cell in cells if cell.is_graded} for cells in columns.values() if cells]
+    same = set[tuple[str, str]]().union(*graded[:1]).intersection(*graded)
+    return tuple(
+        model_totals(model, [cell for cell in cells if (cell.suite, cell.case_id) in same])
+        for model, cells in columns.items()
     )
 
 

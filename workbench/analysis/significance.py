@@ -1,5 +1,5 @@
 """Tests whether a difference between pairs is more than chance: McNemar's on counts, a permutation test on numbers, and
-Holm's correction for several tests. No result is approximated by a normal distribution."""
+Bonferroni's correction for several tests. No result is approximated by a normal distribution."""
 
 from __future__ import annotations
 
@@ -75,16 +75,10 @@ def permutation(differences: Iterable[float], seed: int = 0, clusters: Sequence[
     return (1 + _drawn(sizes, light, random.Random(seed))) / (1 + DRAWS)
 
 
-def holm(p_values: Sequence[float]) -> list[float]:
-    """Returns the p of several tests, in their order, adjusted so that the probability of taking any chance result
-    among them for a difference stays below the level (Holm 1979): the smallest times their number m, the next times m -
-    1 and so on, none below the one before it or above 1."""
-    adjusted = [1.0] * len(p_values)
-    least = 0.0
-    for rank, index in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
-        least = max(least, min(1.0, p_values[index] * (len(p_values) - rank)))
-        adjusted[index] = least
-    return adjusted
+def bonferroni(p: float, comparisons: int) -> float:
+    """Returns the p of one of several tests, adjusted so that the probability of taking any chance result among them
+    for a difference stays below the level (Dunn 1961). Unlike Holm's, it has intervals that agree with it."""
+    return min(1.0, p * max(comparisons, 1))
 
 
 def p_text(p: float) -> str:

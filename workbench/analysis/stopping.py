@@ -7,15 +7,25 @@ on their results alone, and is the same when a stored batch is read again.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import field
 from functools import cached_property
 
 from workbench.analysis.comparison import GOOD, NO_GATES, cell_of
-from workbench.analysis.sequential import Decided, anytime_p, e_value, level_of_look, looks_after, sprt
+from workbench.analysis.intervals import Interval, bounded_interval
+from workbench.analysis.sequential import (
+    GateEvidence,
+    anytime_p,
+    e_value,
+    fewest_that_reach,
+    level_of_look,
+    looks_after,
+)
 from workbench.analysis.significance import LEVEL, mcnemar
-from workbench.analysis.watched import GateWatched, PairWatched, Until
+from workbench.analysis.watched import GateWatched, PairWatched, TooFewUnits, Until
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import GRADED
 from workbench.grading.run_summary import NOT_NEEDED, RunSummary, is_not_needed
+from workbench.grading.scoring import mean
 from workbench.history.records import BatchRow, RunRow
 from workbench.suite.model import Gate
 
@@ -188,6 +198,11 @@ class Watch:
         """What is known of each pass rate."""
         return tuple(self._gates.found(frozenset(self._spared))) if self._gates is not None else ()
 
+    @property
+    def out_of_reach(self) -> tuple[TooFewUnits, ...]:
+        """The gates that no result can reach early, because there are too few cases or clusters."""
+        return tuple(dict.fromkeys(self._gates.out_of_reach)) if self._gates is not None else ()
+
 
 def stored_watch(batch: BatchRow, runs: Iterable[RunRow], gates: Mapping[str, Gate]) -> Watch | None:
     """Return what watched a stored batch that may stop early; `None` for any other. `runs` are all of its runs, and
@@ -218,31 +233,74 @@ def _with_both(
             yield {key: planned for key, planned in unit.items() if key[:2] in cases and key[2] in (first, second)}
 
 
+_Unit = Mapping[tuple[str, str], Sequence[int]]
+"""The places of the runs of each case of a unit, by suite and case."""
+
+
 @dataclass
 class _Gate:
-    """A pass rate and the places of its runs."""
+    """A pass rate, the units that it is about, and what is known of it."""
 
     suite: str | None
     model: str | None
     gate: float
     worse: float
-    places: Sequence[int]
+    units: Sequence[_Unit]
+    evidence: GateEvidence
     seen: int = 0
     good: int = 0
     bad: int = 0
-    verdict: Decided | None = None
+    shares: list[float] = field(default_factory=list)
+    """Of each case so far, the share of its runs that are good."""
+    units_of_shares: list[int] = field(default_factory=list)
+    """Of each of these cases, which unit it is in."""
+
+    @cached_property
+    def places(self) -> tuple[int, ...]:
+        return tuple(number for unit in self.units for numbers in unit.values() for number in numbers)
+
+    @cached_property
+    def most(self) -> int:
+        """The cases of the largest unit."""
+        return max(map(len, self.units))
+
+    @property
+    def has_clusters(self) -> bool:
+        return self.most > 1
+
+    def count(self, cases: Iterable[Iterable[RunSummary]]) -> None:
+        """Count the next unit, of whose cases these are all runs. A case without a graded run is left out."""
+        shares = []
+        for runs in cases:
+            good = [run.status in GOOD for run in runs if run.status in GRADED and not run.grading.quarantined]
+            self.good += sum(good)
+            self.bad += len(good) - sum(good)
+            shares += [sum(good) / len(good)] if good else []
+        if shares:
+            self.evidence.take(mean(shares), len(shares) / self.most)
+        self.shares += shares
+        self.units_of_shares += [self.seen] * len(shares)
+        self.seen += 1
+
+    @property
+    def interval(self) -> Interval | None:
+        """Of the rate, over cases, where all runs were made: else it does not hold."""
+        if self.evidence.verdict is not None:
+            return None
+        return bounded_interval(self.shares, self.units_of_shares if self.has_clusters else None)
 
 
 class _Gates:
-    """Watches pass rates, each run by itself."""
+    """Watches pass rates, unit by unit."""
 
     def __init__(self, until: Until, places: Mapping[int, Place], gates: Mapping[str, Gate]) -> None:
         self._runs: dict[int, RunSummary] = {}
         self.gates = [
-            _Gate(suite, model, rate, until.worse_than(rate), runs)
+            _Gate(suite, model, rate, worse, units, GateEvidence(rate, worse))
             for suite, gate in ({None: Gate(min_pass_rate=until.gate)} if until.gate else gates).items()
             if (rate := gate.min_pass_rate) is not None
-            for model, runs in _runs_of(places, suite, gate).items()
+            for worse in (until.worse_than(rate),)
+            for model, units in _units_of(places, suite, gate).items()
         ]
         self._of_place: dict[int, list[_Gate]] = {}
         for gate in self.gates:
@@ -252,41 +310,50 @@ class _Gates:
     def take(self, number: int, run: RunSummary) -> None:
         self._runs[number] = run
         for gate in self._of_place.get(number, ()):
-            while gate.verdict is None and gate.seen < len(gate.places):
-                next_run = self._runs.get(gate.places[gate.seen])
-                if next_run is None:
+            while gate.evidence.verdict is None and gate.seen < len(gate.units):
+                unit = gate.units[gate.seen].values()
+                if not all(place in self._runs for numbers in unit for place in numbers):
                     break
-                gate.seen += 1
-                if next_run.status in GRADED and not next_run.grading.quarantined:
-                    gate.good += next_run.status in GOOD
-                    gate.bad += next_run.status not in GOOD
-                gate.verdict = sprt(gate.good, gate.bad, gate.gate, gate.worse)
+                gate.count([self._runs[place] for place in numbers] for numbers in unit)
 
     def why_not(self, number: int) -> str | None:
         of_it = self._of_place.get(number)
-        if not of_it or any(gate.verdict is None for gate in of_it):
+        if not of_it or any(gate.evidence.verdict is None for gate in of_it):
             return None
         return f"{NOT_NEEDED}the pass rate is decided"
 
     def found(self, saved: frozenset[int]) -> Iterator[GateWatched]:
         for gate in self.gates:
-            spared = len(saved.intersection(gate.places))
             yield GateWatched(
-                gate.suite,
-                gate.model,
-                gate.gate,
-                gate.worse,
-                gate.verdict,
-                gate.good,
-                gate.bad,
-                len(gate.places),
-                spared,
+                suite=gate.suite,
+                model=gate.model,
+                gate=gate.gate,
+                worse=gate.worse,
+                verdict=gate.evidence.verdict,
+                good=gate.good,
+                bad=gate.bad,
+                of=len(gate.places),
+                saved=len(saved.intersection(gate.places)),
+                cases=len(gate.shares),
+                of_cases=sum(map(len, gate.units)),
+                clusters=len(set(gate.units_of_shares)) if gate.has_clusters else None,
+                rate=mean(gate.shares) if gate.shares else None,
+                interval=gate.interval,
             )
 
+    @property
+    def out_of_reach(self) -> Iterator[TooFewUnits]:
+        for gate in self.gates:
+            sizes = [len(unit) / gate.most for unit in gate.units]
+            if fewest_that_reach(gate.gate, gate.worse, sizes) is None:
+                yield TooFewUnits(gate.suite, gate.gate, gate.worse, len(gate.units), gate.has_clusters)
 
-def _runs_of(places: Mapping[int, Place], suite: str | None, gate: Gate) -> dict[str | None, list[int]]:
-    found: dict[str | None, list[int]] = {}
+
+def _units_of(places: Mapping[int, Place], suite: str | None, gate: Gate) -> dict[str | None, list[_Unit]]:
+    found: dict[str | None, dict[object, dict[tuple[str, str], list[int]]]] = {}
     for number, place in places.items():
         if suite in (None, place.suite):
-            found.setdefault(place.model if gate.per == "model" else None, []).append(number)
-    return found
+            units = found.setdefault(place.model if gate.per == "model" else None, {})
+            cases = units.setdefault(place.unit, {})
+            cases.setdefault((place.suite, place.case_id), []).append(number)
+    return {model: [*units.values()] for model, units in found.items()}

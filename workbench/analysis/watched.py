@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import repeat
 from typing import Final, Literal
 
-from workbench.analysis.sequential import MOST_LOOKS, Decided
+from workbench.analysis.intervals import Interval
+from workbench.analysis.sequential import MOST_LOOKS, Decided, fewest_that_reach
 from workbench.analysis.significance import p_text
 from workbench.dataclasses import dataclass
 from workbench.suite.numerals import counted, decimals
@@ -118,8 +120,9 @@ def _e_text(value: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class GateWatched:
-    """What is known of a pass rate after `runs` graded runs, of `of` planned ones; `verdict` is `None` while it is
-    open."""
+    """What is known of a pass rate after `runs` graded runs, of `of` planned ones, and after `cases` of `of_cases`, in
+    so many `clusters` where a suite has any; `verdict` is `None` while it is open. `rate` is the mean over these cases
+    of the share of good runs, and `interval` its interval, where the batch did not stop early."""
 
     suite: str | None
     model: str | None
@@ -130,8 +133,35 @@ class GateWatched:
     bad: int
     of: int
     saved: int
+    cases: int
+    of_cases: int
+    clusters: int | None
+    rate: float | None
+    interval: Interval | None
 
     @property
     def runs(self) -> int:
         """How many graded runs it rests on."""
         return self.good + self.bad
+
+
+@dataclass(frozen=True, slots=True)
+class TooFewUnits:
+    """A gate that so many `units`, which are clusters or cases, cannot reach early, whatever comes out."""
+
+    suite: str | None
+    gate: float
+    worse: float
+    units: int
+    are_clusters: bool
+
+    @property
+    def sentence(self) -> str:
+        """What that means, and what to do."""
+        unit = "cluster" if self.are_clusters else "case"
+        fewest = fewest_that_reach(self.gate, self.worse, repeat(1.0))
+        return (
+            f"{counted(self.units, unit)} cannot reach a gate of {self.gate:.12g} against {self.worse:.12g} early: that"
+            f" takes at least {fewest:,} {unit}s, all of them good. Unless it is missed, all runs are made and their"
+            f" rate decides, without a bound on errors: add cases, or give a lower --worse"
+        )

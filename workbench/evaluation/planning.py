@@ -88,13 +88,14 @@ def plan(options: RunOptions, program: Program, search: Search | None = None) ->
     until = None
     if options.until is not None:
         # On use, like whatever the app's first screen does not need.
-        from workbench.evaluation.stopping import StopError, in_random_order, until_of
+        from workbench.evaluation.stopping import StopError, in_random_order, out_of_reach, until_of
 
         try:
             until = until_of(options.until, runs, files, compares=options.compares)
         except StopError as error:
             raise PlanError(*problems, Notice(str(error))) from error
-        runs = in_random_order(runs, until.rule, until.seed)
+        runs = in_random_order(runs, until.seed)
+        problems += [Notice(each, "warning") for each in out_of_reach(until, runs, files)]
         problems.append(Notice(f"runs are made in a random order, by --seed {until.seed}", "detail"))
     return Plan(
         runs=runs,

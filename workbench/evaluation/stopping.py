@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from operator import itemgetter
 
 from workbench.analysis.stopping import Place, Watch
-from workbench.analysis.watched import PairWatched, Rule, Until
+from workbench.analysis.watched import PairWatched, Until
 from workbench.batches.events import BatchEvent, RunDone
 from workbench.batches.plan import PlannedRun
 from workbench.evaluation.options import Stop
@@ -55,12 +55,19 @@ def _seed_of(runs: Iterable[PlannedRun]) -> int:
     return zlib.crc32("\n".join(f"{run.written.id} {run.model} {run.repeat}" for run in runs).encode())
 
 
-def in_random_order(runs: Iterable[PlannedRun], rule: Rule, seed: int) -> tuple[PlannedRun, ...]:
-    """Return runs in random order: of a gate each by itself; of a comparison case by case, in each the repeats one
-    after the other with all models."""
+def out_of_reach(until: Until, runs: Iterable[PlannedRun], files: Iterable[SuiteFile]) -> list[str]:
+    """Return which gates these runs cannot reach early, whatever comes out, each in a sentence."""
+    gates = {str(file.path): file.suite.gate for file in files if file.suite is not None}
+    found = Watch(until, dict(enumerate(map(place_of, runs))), gates).out_of_reach
+    return [f"{each.suite}: {each.sentence}" if each.suite is not None else each.sentence for each in found]
+
+
+def in_random_order(runs: Iterable[PlannedRun], seed: int) -> tuple[PlannedRun, ...]:
+    """Return runs in random order: case by case or, where cases have one, cluster by cluster, and in each case the
+    repeats one after the other with all models."""
     of_unit: dict[object, list[PlannedRun]] = {}
     for run in runs:
-        of_unit.setdefault(run.run_id if rule == "gate" else place_of(run).unit, []).append(run)
+        of_unit.setdefault(place_of(run).unit, []).append(run)
     units = list(of_unit.values())
     random.Random(seed).shuffle(units)
     return tuple(run for unit in units for run in _case_by_case(unit))

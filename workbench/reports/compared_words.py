@@ -116,11 +116,16 @@ def percent(share: float, digits: int = 1) -> str:
 
 
 def totals_rows(
-    totals: Sequence[ModelTotals], suite_names: Mapping[str, str], cases: int
+    totals: Sequence[ModelTotals],
+    suite_names: Mapping[str, str],
+    cases: int,
+    on_same_cases: Sequence[ModelTotals] | None,
 ) -> Iterator[tuple[str, list[str]]]:
     """Yields the measures, each with its value for every model. Counts that are 0 for all models are left out, and so
-    are pass@k and pass^k where no case has several runs. `cases` is how many are compared: a pass rate that rests on
-    fewer says on how many."""
+    are pass@k and pass^k where no case has several runs. `cases` is how many are compared: a value that rests on
+    fewer says on how many. The Pareto front is that of `on_same_cases`; `None` while runs go on: then the pass rate
+    alone says so, and there is no front."""
+    all_cases = cases if on_same_cases is not None else 0
     yield "graded cases", [f"{each.graded} of {max(cases, each.cases)}" for each in totals]
     for name, count in _COUNTS:
         counts = [count(each) for each in totals]
@@ -134,7 +139,13 @@ def totals_rows(
         yield "rule for repeats", [rules_text(each.repeat_rules) or NOTHING for each in totals]
     yield "pass rate", [_pass_rate(each, cases) for each in totals]
     yield "95% interval", [_interval(each) for each in totals]
-    yield "mean score", [NOTHING if each.mean_score is None else decimals(each.mean_score, 3) for each in totals]
+    yield (
+        "mean score",
+        [
+            NOTHING if each.mean_score is None else decimals(each.mean_score, 3) + _on(each.graded, all_cases)
+            for each in totals
+        ],
+    )
     if any(each.score_interval is not None for each in totals):
         bounds = [each.score_interval for each in totals]
         yield "95% of mean", [NOTHING if each is None else " – ".join(decimals(x, 3) for x in each) for each in bounds]
@@ -144,12 +155,12 @@ def totals_rows(
     yield from _arguments(totals)
     yield from _gates(totals, suite_names)
     yield from _tries(totals)
-    yield from _times("latency", [each.latency for each in totals])
-    yield from _times("first token", [each.first_token for each in totals])
-    yield "input tokens", [_tokens(each.input_tokens, each) for each in totals]
-    yield "output tokens", [_tokens(each.output_tokens, each) for each in totals]
-    yield "cost", [_cost(each) for each in totals]
-    yield from _front(totals)
+    yield from _times("latency", [(each.latency, _on(each.graded, all_cases)) for each in totals])
+    yield from _times("first token", [(each.first_token, _on(each.graded, all_cases)) for each in totals])
+    yield "input tokens", [_tokens(each.input_tokens, each, all_cases) for each in totals]
+    yield "output tokens", [_tokens(each.output_tokens, each, all_cases) for each in totals]
+    yield "cost", [_cost(each, all_cases) for each in totals]
+    yield from _front(on_same_cases or (), all_cases)
     yield (
         "cases a minute",
         [NOTHING if each.cases_a_minute is None else pace_text(each.cases_a_minute) for each in totals],
@@ -169,15 +180,16 @@ def _arguments(totals: Sequence[ModelTotals]) -> Iterator[tuple[str, list[str]]]
         yield f"· {shortened(one_line(name), _TOOL_MAX)}", rates
 
 
-def _front(totals: Sequence[ModelTotals]) -> Iterator[tuple[str, list[str]]]:
-    """Yields in what each model is beaten by none: by cost and score, by latency and score."""
+def _front(totals: Sequence[ModelTotals], cases: int) -> Iterator[tuple[str, list[str]]]:
+    """Yields in what each model is beaten by none: by cost and score, by latency and score, and on how many cases."""
     measures = {}
+    same = max((each.graded for each in totals), default=0)
     for name, (points, _) in (("cost", points_by_cost(totals)), ("latency", points_by_latency(totals))):
         if len(points) > 1 and any(point.takes for point in points):
             measures[name] = {point.name for point in front(points)}
     if measures:
         on = ([name for name, models in measures.items() if each.model in models] for each in totals)
-        yield "Pareto front", [", ".join(names) or NOTHING for names in on]
+        yield f"Pareto front{_on(same, cases)}", [", ".join(names) or NOTHING for names in on]
 
 
 _COUNTS: tuple[tuple[str, Callable[[ModelTotals], int]], ...] = (
@@ -204,9 +216,17 @@ def _pass_rate(totals: ModelTotals, cases: int) -> str:
     return f"{percent(totals.pass_rate)}{f' of {totals.graded:,}' if totals.graded < cases else ''}"
 
 
-def _times(name: str, latencies: Sequence[Latency | None]) -> Iterator[tuple[str, list[str]]]:
+def _on(rests_on: int, cases: int) -> str:
+    """Returns on how many cases a value rests, where these are not all."""
+    return f" ({counted(rests_on, 'case')})" if rests_on < cases else ""
+
+
+def _times(name: str, latencies: Sequence[tuple[Latency | None, str]]) -> Iterator[tuple[str, list[str]]]:
     for which, time in _TIMES:
-        yield f"{name} {which}", [NOTHING if each is None else milliseconds(time(each)) for each in latencies]
+        yield (
+            f"{name} {which}",
+            [NOTHING if each is None else f"{milliseconds(time(each))}{on}" for each, on in latencies],
+        )
 
 
 def _tries(totals: Sequence[ModelTotals]) -> Iterator[tuple[str, list[str]]]:
@@ -253,16 +273,16 @@ def _interval(totals: ModelTotals) -> str:
     return f"{percent(totals.interval.low)} – {percent(totals.interval.high)}"
 
 
-def _tokens(count: int | None, totals: ModelTotals) -> str:
+def _tokens(count: int | None, totals: ModelTotals, cases: int) -> str:
     """Where nothing ran, nothing is known."""
     if count is None:
         return UNKNOWN if totals.runs else NOTHING
-    return f"{count:,}"
+    return f"{count:,}{_on(totals.cases, cases)}"
 
 
-def _cost(totals: ModelTotals) -> str:
+def _cost(totals: ModelTotals, cases: int) -> str:
     """An unknown cost is never shown as 0, but as the number of runs that it concerns."""
     if totals.cost_usd is None:
         return UNKNOWN if totals.runs_of_unknown_cost else NOTHING
-    known = cost_text(totals.cost_usd)
+    known = cost_text(totals.cost_usd) + _on(totals.cases, cases)
     return f"{known} + {totals.runs_of_unknown_cost} unknown" if totals.runs_of_unknown_cost else known

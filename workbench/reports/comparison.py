@@ -113,7 +113,8 @@ def _matrix(comparison: Comparison, rows: Sequence[Row]) -> _Table:
 
 
 def _totals(comparison: Comparison) -> _Table:
-    names, texts = zip(*totals_rows(comparison.totals, comparison.suite_names, len(comparison.rows)), strict=True)
+    rows = totals_rows(comparison.totals, comparison.suite_names, len(comparison.rows), comparison.on_same_cases)
+    names, texts = zip(*rows, strict=True)
     return _Table("totals", [Title("", name) for name in names], texts, title_width_min=max(map(cell_len, names)))
 
 

@@ -15,9 +15,9 @@ from workbench.analysis.side_by_side import Comparison, Pair, Row
 from workbench.grading.grade import Status
 from workbench.reports.baseline import AgainstBaseline, BaselineReport, baseline_report
 from workbench.reports.gates import GateReport
-from workbench.reports.json_base import Finite, ReportModel, SuitePath
+from workbench.reports.json_base import Finite, IntervalReport, ReportModel, SuitePath
 from workbench.reports.measured import LatencyReport, ValidArgumentsReport
-from workbench.reports.paired_json import IntervalReport, PairedReport, paired_fields
+from workbench.reports.paired_json import PairedReport, paired_fields
 from workbench.suite.model import RepeatRule
 
 
@@ -75,10 +75,10 @@ class ModelReport(ReportModel):
     runs: int
     runs_in_error: int
     pass_rate: float | None = Field(description="passed and warned over graded cases, 0..1; null if none was graded")
-    interval: IntervalReport | None = Field(description="of the pass rate, 95 % (Wilson)")
+    interval: IntervalReport | None = Field(description="of the pass rate, 95 %; null where runs were stopped early")
     mean_score: Finite | None = Field(description="over the cases that have a score")
     score_interval: IntervalReport | None = Field(
-        description="of the mean score, 95 % (Student); null where all cases score the same"
+        description="of the mean score, 95 %; null where a score is above 1, too"
     )
     latency: LatencyReport | None
     first_token: LatencyReport | None = Field(description="time to the first token of the first answer of a run")

@@ -88,7 +88,9 @@ def markdown_of(
             ["Totals", *models],
             (
                 (name, *words)
-                for name, words in totals_rows(comparison.totals, comparison.suite_names, len(comparison.rows))
+                for name, words in totals_rows(
+                    comparison.totals, comparison.suite_names, len(comparison.rows), comparison.on_same_cases
+                )
             ),
         )
     )

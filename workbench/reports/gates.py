@@ -9,7 +9,7 @@ from pydantic import Field
 
 from workbench.analysis.aggregates import AggregateGate, AggregateResult
 from workbench.analysis.quality import GateResult
-from workbench.reports.json_base import Finite, ReportModel, SuitePath
+from workbench.reports.json_base import Finite, IntervalReport, ReportModel, SuitePath
 from workbench.reports.paint import Paint
 from workbench.reports.values import reached_text
 from workbench.reports.visible import one_line
@@ -24,12 +24,17 @@ class GateWatchedReport(ReportModel):
     """What was known of a pass rate when its runs stopped early, or when all were made."""
 
     verdict: Literal["reached", "missed"] | None = Field(
-        description="decided by Wald's sequential test, and by it `met`; null if all runs left it open"
+        description="decided by a sequential test, and by it `met`; null if all runs left it open"
     )
     worse: float = Field(description="the pass rate that the gate is told apart from")
     runs: int = Field(description="number of graded runs, in their random order, after which that was known")
     of: int = Field(description="number of runs that were planned")
     saved: int = Field(description="number of runs that were planned and not needed")
+    cases: int = Field(description="number of cases with a graded run, after which that was known")
+    of_cases: int = Field(description="number of cases that were planned")
+    clusters: int | None = Field(description="number of clusters that these cases are in; null where each is one")
+    rate: float | None = Field(description="mean over these cases of the share of good runs, 0..1")
+    interval: IntervalReport | None = Field(description="of `rate`, 95 %; null where runs were stopped early")
 
 
 class GateReport(ReportModel):
@@ -106,12 +111,22 @@ def gate_lines(
 
 def watched_text(gate: GateWatched) -> str:
     """Returns what is known of a pass rate in a batch that may stop early."""
-    of = f"{gate.runs:,} of {counted(gate.of, 'run')}"
+    clusters = f" in {counted(gate.clusters, 'cluster')}" if gate.clusters is not None else ""
+    runs = f", {counted(gate.runs, 'run')}" if gate.runs != gate.cases else ""
     if gate.verdict is None:
-        return f"not decided against {gate.worse:.12g} after {of}: the rate itself counts"
+        after = f"not decided against {gate.worse:.12g} after {counted(gate.cases, 'case')}{clusters}{runs}"
+        return f"{after}: {_rate_text(gate)}; the rate itself counts, without a bound on errors"
+    of = f"{gate.cases:,} of {counted(gate.of_cases, 'case')}{clusters}{runs}"
     why = "at least the gate" if gate.verdict == "reached" else f"no better than {gate.worse:.12g}"
     biased = "; the rate of runs that were stopped is biased" if gate.saved else ""
     return f"decided after {of}: {why} (errors of 5 % either way); {counted(gate.saved, 'run')} saved{biased}"
+
+
+def _rate_text(gate: GateWatched) -> str:
+    if gate.rate is None or gate.interval is None:
+        return "nothing was graded"
+    low, high = (decimals(100 * bound, 1) for bound in gate.interval)
+    return f"{decimals(100 * gate.rate, 1, full=100)} % (95 %: {low} to {high})"
 
 
 def aggregate_lines(

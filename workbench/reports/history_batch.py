@@ -202,7 +202,9 @@ def _model_lines(totals: ModelTotals, some: str, paint: Paint) -> Iterator[str]:
         low, high = (decimals(100 * share, 1) for share in (totals.interval.low, totals.interval.high))
         facts.append(f"pass rate {decimals(100 * totals.pass_rate, 1, full=100)}% (95 %: {low} to {high})")
     if totals.mean_score is not None:
-        facts.append(f"mean score {decimals(totals.mean_score, 3)}")
+        found = totals.score_interval
+        bounds = f" (95 %: {decimals(found.low, 3)} to {decimals(found.high, 3)})" if found is not None else ""
+        facts.append(f"mean score {decimals(totals.mean_score, 3)}{bounds}")
     if arguments := valid_arguments_text(totals.valid_arguments):
         facts.append(arguments)
     if facts:

@@ -39,3 +39,10 @@ class ReportModel(LateModel):
     because later reports may have them."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", from_attributes=True, json_schema_extra=_open)
+
+
+class IntervalReport(ReportModel):
+    """The bounds of a share, each 0..1, of a mean or of a difference."""
+
+    low: Finite
+    high: Finite

@@ -7,15 +7,8 @@ from typing import Literal
 from pydantic import Field
 
 from workbench.analysis.paired import Paired
-from workbench.reports.json_base import Finite, ReportModel
+from workbench.reports.json_base import Finite, IntervalReport, ReportModel
 from workbench.suite.model import ComparedBy
-
-
-class IntervalReport(ReportModel):
-    """The bounds of a share, each 0..1, of a mean or of a difference."""
-
-    low: Finite
-    high: Finite
 
 
 class WatchedReport(ReportModel):
@@ -51,11 +44,12 @@ class PairedReport(ReportModel):
         description="exact McNemar test on pass and fail, by cluster where there are any, two-sided; null without pairs"
     )
     holm_status: float | None = Field(
-        description="`p_status` adjusted for all comparisons of this report; `sentence` uses it"
+        description="`p_status` times the number of comparisons of this report (Bonferroni, formerly Holm); `sentence`"
+        " uses it"
     )
     p_score: float | None = Field(description="paired permutation test on the scores, two-sided")
     holm_score: float | None = Field(
-        description="`p_score` adjusted for all comparisons of this report; `score_sentence` uses it"
+        description="`p_score` times the number of comparisons (Bonferroni, formerly Holm); `score_sentence` uses it"
     )
     mean_difference: Finite | None = Field(description="of the scores, second minus first")
     more_cases: int | None = Field(
@@ -70,9 +64,12 @@ class PairedReport(ReportModel):
         description="number of groups of cases that depend on each other; null where no case has a cluster"
     )
     rate_difference: float | None = Field(description="of the pass rates on the pairs, second minus first")
-    rate_interval: IntervalReport | None = Field(description="of `rate_difference`, 95 %")
+    rate_interval: IntervalReport | None = Field(
+        description="of `rate_difference`, 95 % for all comparisons of this report together; a bound of 0 is outside"
+        " where `holm_status` is at most 0.05"
+    )
     score_interval: IntervalReport | None = Field(
-        description="of `mean_difference`, 95 %; null where all differences are the same"
+        description="of `mean_difference`, likewise by `holm_score`; null with fewer than two cases or clusters"
     )
     detectable_rate: float | None = Field(
         description="about the smallest difference in pass rates that so many cases show four times in five"
@@ -82,8 +79,8 @@ class PairedReport(ReportModel):
         None, description="of the shares of calls with valid arguments, second minus first, the mean over cases"
     )
     p_arguments: float | None = Field(None, description="paired permutation test on these shares, two-sided")
-    holm_arguments: float | None = Field(
-        None, description="`p_arguments` adjusted for all comparisons of this report; `arguments_sentence` uses it"
+    adjusted_arguments: float | None = Field(
+        None, description="`p_arguments` times the number of comparisons; `arguments_sentence` uses it"
     )
     arguments_sentence: str | None = Field(
         None, description="the result of that test in a sentence; null where the two do not differ"
@@ -103,9 +100,9 @@ def paired_fields(found: Paired, first: str, second: str) -> dict[str, object]:
         "both_bad": found.both_bad,
         "left_out": found.left_out,
         "p_status": found.p_status,
-        "holm_status": found.holm_status,
+        "holm_status": found.adjusted_status,
         "p_score": found.p_score,
-        "holm_score": found.holm_score,
+        "holm_score": found.adjusted_score,
         "mean_difference": found.mean_difference,
         "more_cases": found.more_cases,
         "watched": found.watched,
@@ -118,7 +115,7 @@ def paired_fields(found: Paired, first: str, second: str) -> dict[str, object]:
         "detectable_score": found.detectable_score,
         "arguments_difference": found.arguments_difference,
         "p_arguments": found.p_arguments,
-        "holm_arguments": found.holm_arguments,
+        "adjusted_arguments": found.adjusted_arguments,
         "arguments_sentence": found.arguments_sentence(first, second),
         "sizes": tuple(found.sizes()),
         "sentence": found.sentence(first, second),

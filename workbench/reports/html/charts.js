@@ -37,7 +37,7 @@ const ROW = 38;
 function passRates(totals) {
   const rated = totals.filter((each) => each.pass_rate !== null);
   if (!rated.length) return null;
-  return chart("Pass rate", "cases that passed or were warned, with the 95 % interval (Wilson)", (width) => {
+  return chart("Pass rate", "cases that passed or were warned, with the 95 % interval", (width) => {
     const left = Math.min(150, width * 0.3);
     const right = 62;
     const x = (share) => left + share * (width - left - right);

@@ -121,11 +121,13 @@ function reached(value, demanded) {
 function models({ head }) {
   const k = Math.max(0, ...head.totals.map((each) => each.passing.length));
   const repeats = k > 1;
-  const titles = ["model", "cases", ...["passed", "warned", "failed", "error"].map((status) => `${SIGNS[status]} ${status}`), "pass rate", "95 % interval", "valid arguments", "score", "median", "95th", "tokens", "cost", ...(repeats ? [`pass@${k}`, `pass^${k}`] : [])];
+  const titles = ["model", "cases", ...["passed", "warned", "failed", "error"].map((status) => `${SIGNS[status]} ${status}`), "pass rate", "95 % interval", "valid arguments", "score", "95 % of score", "median", "95th", "tokens", "cost", ...(repeats ? [`pass@${k}`, `pass^${k}`] : [])];
   const passing = (each, name) => {
     const found = each.passing.find((one) => one.k === k);
     return found ? percent(found[name]) : NOTHING;
   };
+  // A number that does not rest on all cases says on how many.
+  const rests = (count) => (head.models.length > 1 && count < cases.length ? ` (${counted(count, "case")})` : "");
   const row = (each) =>
     el(
       "tr",
@@ -134,18 +136,19 @@ function models({ head }) {
       [
         whole(each.cases),
         ...[each.passed, each.warned, each.failed, each.errors].map((count) => (count ? whole(count) : "0")),
-        percent(each.pass_rate),
+        `${percent(each.pass_rate)}${rests(each.graded)}`,
         each.interval ? `${percent(each.interval.low)} – ${percent(each.interval.high)}` : NOTHING,
         each.valid_arguments?.tools.length ? (each.valid_arguments.rate === null ? "unknown" : percent(each.valid_arguments.rate)) : NOTHING,
-        each.mean_score === null ? NOTHING : score(each.mean_score),
-        milliseconds(each.latency?.p50_ms),
-        milliseconds(each.latency?.p95_ms),
-        each.input_tokens === null ? NOTHING : whole(each.input_tokens + (each.output_tokens ?? 0)),
+        each.mean_score === null ? NOTHING : `${score(each.mean_score)}${rests(each.graded)}`,
+        each.score_interval ? `${score(each.score_interval.low)} – ${score(each.score_interval.high)}` : NOTHING,
+        each.latency ? `${milliseconds(each.latency.p50_ms)}${rests(each.graded)}` : NOTHING,
+        each.latency ? `${milliseconds(each.latency.p95_ms)}${rests(each.graded)}` : NOTHING,
+        each.input_tokens === null ? NOTHING : `${whole(each.input_tokens + (each.output_tokens ?? 0))}${rests(each.cases)}`,
         `${dollars(each.cost_usd)}${each.runs_of_unknown_cost && each.cost_usd !== null ? " +?" : ""}`,
         ...(repeats ? [passing(each, "at_least_one"), passing(each, "all_of_them")] : []),
       ].map((text) => el("td", null, text)),
     );
-  const tests = head.pairs.flatMap((pair) => [pair.sentence, pair.score_sentence, ...pair.sizes, pair.arguments_sentence].filter(Boolean));
+  const tests = head.pairs.flatMap((pair) => [pair.sentence, pair.score_sentence, pair.arguments_sentence].filter(Boolean));
   return section(
     "models",
     head.models.length > 1 ? "Models" : "Model",
@@ -195,7 +198,7 @@ function sinceBaseline({ head, report, cases }, openCase) {
       { class: "card" },
       !isOnly && el("p", { class: baseline.regressed ? "failed" : "passed" }, el("strong", null, baseline.regressed ? "✗ regression " : "✓ no regression "), `since ${named}: ${counted(baseline.compared, "case")} graded in both, ${whole(baseline.as_before)} as before`),
       lists,
-      [...baseline.tests.flatMap((test) => [test.sentence, test.score_sentence, ...test.sizes]), ...baseline.notes].filter(Boolean).map((note) => el("p", { class: "quiet" }, note)),
+      [...baseline.tests.flatMap((test) => [test.sentence, test.score_sentence]), ...baseline.notes].filter(Boolean).map((note) => el("p", { class: "quiet" }, note)),
     ),
   );
 }

@@ -86,7 +86,7 @@ def _page(
         facts_of(zip(summaries, report.results, strict=True), places, columns, _causes(document)),
         report.shown_runs(),
         report.secrets,
-        scatters(report.secrets.redacted(comparison.totals)) if kind != "changes" else (),
+        scatters(report.secrets.redacted(comparison.on_same_cases)) if kind != "changes" else (),
     )
 
 

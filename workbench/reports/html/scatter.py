@@ -10,6 +10,7 @@ from workbench.analysis.comparison import ModelTotals
 from workbench.analysis.front import Point, front, points_by_cost, points_by_latency
 from workbench.reports.values import cost_text, milliseconds, score_text
 from workbench.reports.visible import one_line, shortened
+from workbench.suite.numerals import counted
 
 _WIDTH, _HEIGHT = 360, 240
 _LEFT, _RIGHT, _TOP, _BOTTOM = 40, 30, 16, 46
@@ -20,13 +21,15 @@ _LABEL_CELL = 7
 
 
 def scatters(totals: Sequence[ModelTotals]) -> Iterator[str]:
-    """Yield figures of cost and of latency against the mean score, each if two models have both."""
-    yield from _figure("Cost and score", "cost of a run, mean", points_by_cost(totals), cost_text)
-    yield from _figure("Latency and score", "latency of a run, median", points_by_latency(totals), milliseconds)
+    """Yield figures of cost and of latency against the mean score, each if two models have both. The totals are those
+    over the cases that all of them have."""
+    cases = counted(max((each.graded for each in totals), default=0), "case")
+    yield from _figure("Cost and score", "cost of a run, mean", points_by_cost(totals), cost_text, cases)
+    yield from _figure("Latency and score", "latency of a run, median", points_by_latency(totals), milliseconds, cases)
 
 
 def _figure(
-    title: str, axis: str, found: tuple[tuple[Point, ...], tuple[str, ...]], text: Callable[[float], str]
+    title: str, axis: str, found: tuple[tuple[Point, ...], tuple[str, ...]], text: Callable[[float], str], cases: str
 ) -> Iterator[str]:
     points, left_out = found
     most = max((point.takes for point in points), default=0.0)
@@ -34,7 +37,8 @@ def _figure(
         return
     best = front(points)
     yield f'<figure class="card chart scatter"><figcaption><strong>{title}</strong> '
-    yield "<small>better is up and to the left; the line joins those that none beats in both</small></figcaption>\n"
+    yield "<small>better is up and to the left; the line joins those that none beats in both; "
+    yield f"over the {cases} graded with all</small></figcaption>\n"
     said = ", ".join(f"{one_line(each.name)} {score_text(each.score)} for {text(each.takes)}" for each in points)
     names = ", ".join(one_line(each.name) for each in best)
     label = escape(f"{title}: {said}. On the front: {names}")

@@ -9,6 +9,7 @@ from textual import events
 from textual.message import Message
 
 from workbench.analysis.comparison import ModelTotals, model_totals
+from workbench.analysis.side_by_side import totals_on_same_cases
 from workbench.reports.compared_words import totals_rows
 from workbench.suite.model import Gate
 from workbench.tui.comparing.lines import (
@@ -94,9 +95,13 @@ class ComparedTotals:
             return
         self._models = state.models
         names = {case.suite: case.suite_name for case in state.cases}
-        self.rows = sorted(
-            totals_rows([self._totals(model) for model in state.models], names, len(state.cases)), key=_place
-        )
+        totals = [self._totals(model) for model in state.models]
+        # On the same cases they are added up again, which takes time: once nothing runs any more.
+        same = None
+        if not state.going:
+            same = totals_on_same_cases({model: state.cells(model) for model in state.models})
+        rows = totals_rows(totals, names, len(state.cases), same)
+        self.rows = sorted(rows, key=_place)
         for model, *values in zip((None, *state.models), *((name, *values) for name, values in self.rows), strict=True):
             self.floors[model] = max(self.floors.get(model, 0), *map(len, values))
 
