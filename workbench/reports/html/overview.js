@@ -118,7 +118,7 @@ function reached(value, demanded) {
   return decimals(value, 3);
 }
 
-function models({ head }) {
+function models({ head, cases }) {
   const k = Math.max(0, ...head.totals.map((each) => each.passing.length));
   const repeats = k > 1;
   const titles = ["model", "cases", ...["passed", "warned", "failed", "error"].map((status) => `${SIGNS[status]} ${status}`), "pass rate", "95 % interval", "valid arguments", "score", "95 % of score", "median", "95th", "tokens", "cost", ...(repeats ? [`pass@${k}`, `pass^${k}`] : [])];
