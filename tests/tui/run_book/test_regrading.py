@@ -19,7 +19,7 @@ from workbench.batches.single import result_of
 from workbench.checks.evaluate import EMPTY_CONTEXT
 from workbench.evaluation.regrade import graded_anew
 from workbench.grading.grade import RunResult
-from workbench.grading.run import grade_run
+from workbench.grading.run import graded_run
 from workbench.suite.loading import parse_suite
 from workbench.trajectory.events import Event, EventPayload, RunFinished
 from workbench.trajectory.fold import fold
@@ -66,8 +66,9 @@ def trajectory_of(run: PlannedRun, happenings: Sequence[EventPayload]) -> Trajec
 
 
 def graded(run: PlannedRun, trajectory: Trajectory) -> RunResult:
-    grades, status = grade_run(run.suite, run.case, trajectory)
-    return result_of(run, status, trajectory, grades)
+    found = graded_run(run.suite, run.case, trajectory)
+    result = result_of(run, found.status, trajectory, found.grades)
+    return replace(result, valid_arguments=found.valid_arguments)
 
 
 class Bench:
