@@ -128,7 +128,8 @@ def test_what_no_packed_value_can_be_is_damage_and_nothing_else(history: Path, t
             zlib.compress("\n".join(map(json.dumps, of_events)).encode()),
             zlib.compress(json.dumps(of_outcome).encode()),
         ]
-        values = {"settings": [json.dumps(value)], "regrade": packed[1:]}.get(column, packed)
+        of_column: dict[str, list[object]] = {"settings": [json.dumps(value)], "regrade": [packed[1]]}
+        values = of_column.get(column, [*packed])
         changed = tmp_path / f"{number}.sqlite3"
         changed.write_bytes(sound)
         written(changed, statement, *values)

@@ -316,7 +316,7 @@ def test_a_bad_option_is_one_usage_error(project: Path, given: tuple[str, ...], 
 
 def test_the_desk_goes_on_when_somebody_without_the_token_asks(project: Path) -> None:
     suite = workbench.load(project / "clock.toml")
-    settings = Settings((), None, 1, False, False, False, (), "error")
+    settings = Settings((), None, None, 1, False, False, False, (), "error")
     desk = Desk()
     try:
         address, token = desk.address

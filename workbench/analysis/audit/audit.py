@@ -7,7 +7,6 @@ understanding passes asks too little; a case that fails an agent doing exactly w
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import replace
 from typing import Literal, cast
 
 from workbench.analysis.aggregates import gate_holds, statistic
@@ -88,7 +87,7 @@ def audit_case(suite: Suite, index: int, table: ToolTable) -> Iterator[AuditFind
         return
     table = table.of_cases([case])
     place: Place = ("cases", index)
-    settings = _settings(suite, case)
+    settings = settings_of(suite, case)
     found = [*audit_calls(case, place, table), *audit_case_mocks(case, place, table)]
     found += toothless_checks(case, place, table)
     if not any(finding.kind in NEVER_MET for finding in found):
@@ -98,13 +97,6 @@ def audit_case(suite: Suite, index: int, table: ToolTable) -> Iterator[AuditFind
         if not any(finding.weight == "warning" and finding.kind != "cannot fail" for finding in found):
             found += _unnoticed(case, place, settings, table)
     yield from found
-
-
-def _settings(suite: Suite, case: Case) -> CaseSettings:
-    """Returns the settings of a case, except that invalid arguments decide nothing: an imagined agent gives any value
-    that a check accepts, and a schema may refuse it."""
-    settings = settings_of(suite, case)
-    return replace(settings, grading=replace(settings.grading, invalid_arguments="ignore"))
 
 
 def unsaid(file: SuiteFile, findings: Iterable[AuditFinding]) -> tuple[AuditFinding, ...]:
@@ -230,7 +222,7 @@ def _gate(suite: Suite, table: ToolTable) -> Iterator[AuditFinding]:
     if suite.gate.min_score is None:
         return
     running = [case for case in suite.cases if case.skip is None]
-    grades = [_best(case, _settings(suite, case), table.of_cases([case])) for case in running]
+    grades = [_best(case, settings_of(suite, case), table.of_cases([case])) for case in running]
     scores = [grade.score for grade in grades if grade is not None and grade.score is not None]
     if scores and sum(scores) / len(scores) < suite.gate.min_score - 1e-9:
         message = (
@@ -260,7 +252,7 @@ def _best_values(suite: Suite, aggregate: Aggregate, table: ToolTable) -> Iterat
     for case in suite.cases:
         if case.skip is None and (not aggregate.tags or {*aggregate.tags} & {*suite.tags, *case.tags}):
             by = None if name == "score" else cast(GraderName, name)
-            grade = _best(case, _settings(suite, case), table.of_cases([case]), by)
+            grade = _best(case, settings_of(suite, case), table.of_cases([case]), by)
             value = None if grade is None else grade.numbers.get(number) if number else grade.score
             if value is not None:
                 yield value
