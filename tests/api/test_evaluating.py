@@ -128,6 +128,7 @@ def test_both_functions_take_all_that_runs_can_be_asked_for() -> None:
         "added_variants",  # by `variants`
         "shard",
         "until",
+        "history_named",  # of the command line's exit code
     }
 
 

@@ -67,12 +67,17 @@ def test_a_path_too_long_for_a_socket_leads_to_the_next_place(tmp_path: Path, mo
         assert socket_folder(folders) == Path(short) / "toolcall-workbench"
 
 
-def test_without_a_safe_place_every_reason_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    runtime = tmp_path / "r"
+def test_without_a_safe_place_every_reason_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    with tempfile.TemporaryDirectory(dir="/tmp") as short:
+        _every_reason_is_said(Path(short), monkeypatch)
+
+
+def _every_reason_is_said(short: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    runtime = short / "r"
     runtime.mkdir()
-    (runtime / "toolcall-workbench").symlink_to(tmp_path)
+    (runtime / "toolcall-workbench").symlink_to(short)
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
-    folders = folders_in(tmp_path / ("long" * 25))
+    folders = folders_in(short / ("long" * 25))
     places = socket_places(folders)[:2]
     monkeypatch.setattr("workbench.attaching.records.socket_places", lambda _: places)
     with pytest.raises(AttachError) as caught:

@@ -81,7 +81,7 @@ async def test_an_agent_lists_validates_runs_and_reads_why(project: Path) -> Non
             'missing call: get_time, expected get_time(timezone="Europe/Oslo"): no call matches it'
         ]
         assert sorted(filter(None, told)) == ["small-talk: passed", "time-in-bergen: failed"]
-        assert "→ say in the" in await call(client, "failures")
+        assert "→ this baseline matches words" in await call(client, "failures")
         resource = (await client.read_resource(run["report"])).contents[0]
         assert "Not everything passed" in getattr(resource, "text", "")
 

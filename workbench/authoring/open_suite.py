@@ -114,6 +114,11 @@ class OpenSuite:
         return self._history[self._at].document
 
     @property
+    def text(self) -> str:
+        """The current text; asking for it does not take the suite apart for editing."""
+        return self.document.text if self._history else self.disk.text
+
+    @property
     def file(self) -> SuiteFile:
         """The current state as a suite file, with its problems and hash. While some text is not TOML, the rest has its
         last valid version, and the suite cannot run."""

@@ -91,7 +91,7 @@ DOORS: tuple[Door, ...] = (
         (
             *("history/rows.py:start_batch", "history/rows.py:plan_runs", "history/rows.py:write_run"),
             *("history/rows.py:insert_suite",),
-            *("history/rows.py:_shared", "history/rows.py:write_plan"),
+            *("history/rows.py:_shared", "history/rows.py:write_plan", "history/rows.py:count_calls"),
             *(f"history/merging.py:_Merging.{name}" for name in ("_batch", "_begin", "_runs", "_run", "_shared_id")),
             *("history/merging.py:_Merging._gradings", "history/merging.py:_Merging._end"),
             *("history/rows.py:reopen_batch", "history/rows.py:end_batch", "history/editing.py:add_grading"),

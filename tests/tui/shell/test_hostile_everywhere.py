@@ -109,4 +109,4 @@ async def test_every_screen_shows_text_as_text(tmp_path: Path, text: str) -> Non
 async def test_so_does_whatever_an_action_opens(tmp_path: Path) -> None:
     async with hostile_app(tmp_path, MARKUP) as walk:
         await walk.everything()
-        assert {"audit", "call", "compare", "history", "tools"} <= walk.screens
+        assert {"audit", "compare", "history", "tools"} <= walk.screens

@@ -179,7 +179,7 @@ class Services:
     def _keep_own(self, changed: SuitesChanged) -> None:
         """Keep the tokens that the user has written into a suite, before anything of it is shown."""
         for suite in changed.suites:
-            self.program.secrets.keep(suite.document.text)
+            self.program.secrets.keep(suite.text)
 
     def _tools_listed(self, listed: Sequence[ToolsListed]) -> None:
         """Make the tools that servers have just listed known to completion, audit and form. If they changed while a
