@@ -239,7 +239,7 @@ def test_repeats_that_were_recorded_come_to_what_their_rule_says(program: Progra
         wrong.read_text(encoding="utf-8").replace('"arguments":{"city":"Oslo"}', '"arguments":{"city":"Rom"}')
     )
     done = program.run("grade", "out")
-    assert "    3 runs by majority: ✓ passed · 2/3 passed or warned · mean 0.83 ± 0.24" in done.stdout
+    assert "    3 runs by majority: ✓ passed · 2/3 passed or warned · flaky · mean 0.83 ± 0.24" in done.stdout
     assert done.returncode == 0
 
 

@@ -96,7 +96,7 @@ async def test_undo_takes_back_what_is_typed_as_toml_when_the_filter_no_longer_f
 
 
 async def test_each_key_is_in_the_journal_before_it_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with opened(suites_in(tmp_path, home=SMART_HOME)) as app:
+    async with opened(suites_in(tmp_path, home=SMART_HOME), errs=True) as app:
         main = app.app.main
 
         asked: list[str] = []

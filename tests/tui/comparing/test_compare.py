@@ -185,7 +185,7 @@ async def test_repeats_are_counted_in_the_cell_and_enter_asks_which_run(tmp_path
         app.session.end_batch()
         await app.settle()
         assert "✗ 2/3  0.67±0.47 713 ms" in app.screen
-        await app.press("enter", "up", "enter")
+        await app.press("enter", "enter")
         await app.until(lambda: isinstance(app.app.screen, TrajectoryScreen))
         assert isinstance(app.app.screen, TrajectoryScreen)
         assert app.app.screen.record.repeat == 1
