@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 
-from workbench.cli.door import write
 from workbench.evaluation.exit_codes import OK
 from workbench.version import __version__
 
@@ -15,5 +14,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Print the version."""
+    from workbench.cli.door import write  # on use: the parsers are read where nothing else is installed
+
     write(f"workbench {__version__}\n")
     return OK
