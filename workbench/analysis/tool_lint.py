@@ -139,7 +139,7 @@ def lint_suite(suite: Suite, tools: Sequence[ToolDefinition]) -> tuple[LintFindi
 
 
 def lint_task_tools(tools: Iterable[ToolName]) -> Iterator[LintFinding]:
-    """Returns the findings on tools that can only be called as tasks of MCP, and are offered to nobody."""
+    """Return the findings on tools that only tasks of MCP may call, which models are not offered."""
     for tool in tools:
         message = 'it can only be called as a task of MCP (taskSupport = "required"): models are not offered it'
         yield LintFinding("task required", "error", message, 'let it be called without one too: "optional"', (tool,))

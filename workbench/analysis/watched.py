@@ -147,7 +147,7 @@ class GateWatched:
 
 @dataclass(frozen=True, slots=True)
 class TooFewUnits:
-    """A gate that so many `units`, which are clusters or cases, cannot reach early, whatever comes out."""
+    """A gate that the number of `units` (clusters or cases) is too small to reach early, whatever the results are."""
 
     suite: str | None
     gate: float

@@ -21,7 +21,7 @@ from workbench.history.records import HistoryError
 from workbench.trajectory.recording import RecordingError
 
 MANY_RUNS = 2_000
-"""Reading so many stored runs takes a second."""
+"""Reading this many stored runs takes a second."""
 
 if TYPE_CHECKING:
     from workbench.evaluation.baseline import Baseline

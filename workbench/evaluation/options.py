@@ -148,7 +148,7 @@ class RunOptions:
     resume: Resume | None = None
     history: Path | None = None
     history_named: bool = False
-    """Whether somebody asked for that history, rather than for runs that it would keep too."""
+    """Whether the user named that history, so that failing to write it is an error."""
     """The file in which the batch is recorded; without it, none is."""
 
     def __post_init__(self) -> None:

@@ -170,7 +170,7 @@ class Plan:
     history: Path | None = None
     """The file in which an evaluation records the batch."""
     history_named: bool = False
-    """Whether somebody asked for that history."""
+    """Whether the user named that history."""
     notices: tuple[Notice, ...] = ()
     """What the caller should know before the first run."""
 

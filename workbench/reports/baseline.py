@@ -112,7 +112,9 @@ def baseline_notes(against: AgainstBaseline) -> Iterator[str]:
 def baseline_markdown(against: AgainstBaseline, redact: Callable[[str], str] = str) -> Iterator[str]:
     """Yields pieces of Markdown: the verdict, the tests, what broke and what was mended since the baseline; `redact`
     takes secrets out of its texts."""
-    sign = "✗" if against.regressed else "▲" if against.is_empty else "✓"
+    sign = "▲" if against.is_empty else "✓"
+    if against.regressed:
+        sign = "✗"
     yield f"\n### {sign} {text(redact(against.verdict))}\n\n{counts_text(against.diff, Paint(False))}\n"
     for note in baseline_notes(against):
         yield f"\n{text(redact(note))}.\n"
