@@ -169,6 +169,10 @@ class Terminal:
             total += came
         return total
 
+    def falls_silent(self, silence_s: float) -> bool:
+        """Whether nothing more comes for `silence_s`, at once or after a few late paints of a busy machine."""
+        return any(self.quiet(silence_s) == 0 for _ in range(5))
+
     def end(self) -> int:
         """Read until the program has ended; its exit code."""
         self.wait_for(lambda: self.process.poll() is not None)

@@ -48,8 +48,7 @@ def test_an_idle_screen_that_shows_last_results_of_a_history_writes_nothing(tmp_
     run_kept(tmp_path, history)
     with Terminal([str(tmp_path / "weather.toml"), "--history", str(history)], tmp_path / "state") as terminal:
         terminal.wait_for("batch #1")
-        terminal.quiet(1.0)
-        assert terminal.quiet(1.5) == 0
+        assert terminal.falls_silent(1.5)
 
 
 def test_a_history_that_cannot_be_written_is_said_once_and_the_runs_go_on(tmp_path: Path) -> None:

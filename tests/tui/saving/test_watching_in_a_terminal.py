@@ -22,8 +22,7 @@ def test_what_others_write_appears_without_a_key_and_an_idle_screen_writes_nothi
         (suites / "later.toml").write_text(SMART_HOME)
         terminal.wait_for("later.toml new on disk: opened")
         terminal.wait_for(lambda: "opened" not in terminal.screen)
-        terminal.quiet(1.5)
-        assert terminal.quiet(IDLE_S) == 0
+        assert terminal.falls_silent(IDLE_S)
         terminal.send("q")
         assert terminal.end() == 0
         assert_restored(terminal)

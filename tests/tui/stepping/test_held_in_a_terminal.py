@@ -100,8 +100,7 @@ def test_a_killed_program_leaves_no_process_and_a_recording_that_opens(tmp_path:
     folder = tmp_path / "recorded"
     with Terminal([str(SUITE), "--record", str(folder)], tmp_path, columns=80, rows=24) as terminal:
         server = held_after_a_real_call(terminal)
-        terminal.quiet(1.0)
-        assert terminal.quiet(1.2) == 0, "nothing moves while everything waits for a person"
+        assert terminal.falls_silent(1.2), "nothing moves while everything waits for a person"
         terminal.signal(signal.SIGKILL)
         assert terminal.end() == -signal.SIGKILL
         assert is_gone(server)

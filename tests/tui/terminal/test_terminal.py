@@ -209,8 +209,7 @@ def test_the_gates_of_bytes(tmp_path: Path) -> None:
         terminal.quiet(0.5)
         assert len(terminal.output) <= START_BYTES
         terminal.wait_for(GLYPHS.audit)  # the cases ask too little, which is found out once nothing else is to be done
-        terminal.quiet(1.0)
-        assert terminal.quiet(1.5) == 0, "an idle screen writes nothing"
+        assert terminal.falls_silent(1.5), "an idle screen writes nothing"
         assert COLOURS.search(terminal.output)
         assert max(_bytes_of(terminal, key) for key in [DOWN] * 5) <= KEY_BYTES
         assert max(_bytes_of(terminal, pane) for pane in "231") <= PANE_BYTES
