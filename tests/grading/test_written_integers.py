@@ -26,6 +26,7 @@ from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
         ({"type": "array", "items": {"type": "integer"}}, {"equals_text": [1, 2]}, [1, 2.0], "failed"),
         ({"type": "array", "items": {"type": "number"}}, {"equals_text": [1.0, 2.5]}, [1, 2.5], "failed"),
         ({"type": "array", "items": {"type": "number"}}, {"equals_text": [1.0, 2.5]}, [1.0, 2.5], "passed"),
+        ({"type": "array", "items": {"type": "number"}}, {"equals_text": [1, 2]}, [1, 2.0], "passed"),
         ({}, {"equals": 5, "cast": False}, 5.0, "passed"),
     ],
 )
