@@ -1,9 +1,16 @@
-"""Opens the standard streams that the caller has closed (`<&-`, `>&-`), as hooks and supervisors do."""
+"""Keeps the program going where the caller has closed a standard stream (`<&-`, `>&-`), as hooks and supervisors do, or
+where standard error cannot be written."""
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
+from io import BufferedWriter, FileIO, TextIOWrapper
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 
 def open_closed_descriptors() -> None:
@@ -28,3 +35,24 @@ def open_closed_streams() -> None:
             stream = open(os.devnull, mode, encoding="utf-8")  # noqa: PTH123, SIM115 (open to the end)
             setattr(sys, name, stream)
             setattr(sys, f"__{name}__", stream)
+
+
+class _Dispensable(FileIO):
+    """A file whose content is lost where there is no room for it. Nobody can be told: it is standard error."""
+
+    def __init__(self, stream: TextIOWrapper) -> None:
+        super().__init__(stream.fileno(), "w", closefd=False)
+        self._stream = stream  # closes the file when nothing holds it any more
+
+    def write(self, data: Buffer, /) -> int:
+        try:
+            return super().write(data)
+        except OSError as error:
+            if error.errno == errno.EPIPE:
+                raise
+            return memoryview(data).nbytes
+
+
+def dispensable(stream: TextIOWrapper) -> TextIOWrapper:
+    """Return a text stream to the same file that loses what cannot be written, unless its reader has gone."""
+    return TextIOWrapper(BufferedWriter(_Dispensable(stream)), stream.encoding)

@@ -98,3 +98,14 @@ def test_exports_that_are_not_written_are_a_failure_and_leave_nothing(program: P
         done = on_full_disk(program, *words, most=64)
         assert (done.returncode, "File too large" in done.stderr, "out" in done.stderr) == (2, True, True), words
         assert not left_in(program.folder / "out") and not [*program.folder.glob("*out*.*")]
+
+
+@pytest.mark.parametrize(("words", "code"), [(RUN, 0), (("validate", "none.toml"), 2), (("no-command",), 2)])
+def test_standard_error_that_cannot_be_written_changes_no_exit_code(
+    program: Program, words: tuple[str, ...], code: int
+) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [*COMMAND, *words], stderr=full, cwd=program.folder, env=program.environment, timeout=60, check=False
+        )
+    assert done.returncode == code

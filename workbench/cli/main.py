@@ -16,7 +16,7 @@ from workbench.cli.app import execute, parser_of_app
 from workbench.cli.parser import Parser, did_you_mean
 from workbench.evaluation.exit_codes import INTERRUPTED, READER_GONE, USAGE
 from workbench.interrupts import InterruptsRaised
-from workbench.standard_streams import open_closed_streams
+from workbench.standard_streams import dispensable, open_closed_streams
 
 COMMANDS = {
     "run": "run the cases of suites and grade them",
@@ -116,7 +116,10 @@ def _write_nothing_more() -> None:
 
 
 def _prepare_output() -> None:
-    """Every line is seen at once, in a pipe too, and a character that the terminal cannot show becomes `?`."""
+    """Show every line at once, in a pipe too, and `?` for a character that the terminal cannot show. A message that
+    standard error cannot take changes no exit code."""
+    if isinstance(sys.stderr, TextIOWrapper):
+        sys.stderr = dispensable(sys.stderr)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace", line_buffering=True)

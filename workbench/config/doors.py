@@ -25,7 +25,7 @@ DOORS: tuple[Door, ...] = (
         " redacted before they become lines, texts once more in `cli.door`; JSON by its values.",
         (
             *("cli/door.py:write", "cli/door.py:write_redacted", "cli/door.py:warn"),
-            "cli/door.py:write_json_text",
+            *("cli/door.py:write_json_text", "standard_streams.py:_Dispensable.write"),
             *(
                 "cli/github.py:InertStream.write",
                 "cli/github.py:InertStream.writelines",
