@@ -26,6 +26,7 @@ ARGUMENTS: dict[str, tuple[tuple[str, ...], ...]] = {
 NAMES = sorted(file.stem for file in (ROOT / "benchmarks").glob("*.py") if file.stem not in HELPERS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_benchmark_works(name: str, tmp_path: Path) -> None:
     for arguments in ARGUMENTS.get(name, ((),)):
