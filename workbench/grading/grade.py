@@ -131,12 +131,26 @@ class CallPairing(NamedTuple):
     parts: Mapping[str, float] = _NO_NUMBERS
 
 
+class PublishedGrade(NamedTuple):
+    """A grade by the published rule alone, where the suite's `extra_calls` frees calls that count there. The fields are
+    the first ones of `Grade`."""
+
+    grader: str
+    score: float | None
+    verdict: Verdict
+    reason: str
+    pairings: tuple[CallPairing, ...] = ()
+    issues: tuple[Issue, ...] = ()
+    numbers: Mapping[str, float] = _NO_NUMBERS
+
+
 class Grade(NamedTuple):
     """The result of one grader for one trajectory.
 
     `score` is `None` when the grader does not apply. `verdict` is the grader's own, by its rule and the score. `status`
     is that of the run when this grader decides, including requirements besides the score and failed steps of a chain.
-    `numbers` are the quantities in the grader's formula, by name.
+    `numbers` are the quantities in the grader's formula, by name. `published` is the grade that the published system
+    would give, where it differs because surplus calls are free.
     """
 
     grader: str
@@ -147,6 +161,7 @@ class Grade(NamedTuple):
     issues: tuple[Issue, ...] = ()
     numbers: Mapping[str, float] = _NO_NUMBERS
     status: Status | None = None
+    published: PublishedGrade | None = None
 
     @property
     def is_broken(self) -> bool:
@@ -302,6 +317,11 @@ class RunResult:
     def graders_disagree(self) -> bool:
         """Whether one grader would let the run pass, or warn, and another would fail it."""
         return disagree(self.grades)
+
+    @property
+    def has_free_calls(self) -> bool:
+        """Whether surplus calls are free that count under the published rule of the deciding grader."""
+        return bool(self.grades) and self.grades[0].published is not None
 
     @property
     def called(self) -> tuple[str, ...]:

@@ -113,7 +113,7 @@ class ExpectationsReport(ReportModel):
     calls: tuple[ExpectationReport, ...]
     disallowed: tuple[ExpectationReport, ...]
     no_calls: bool
-    others_forbidden: bool
+    others: str
     answer: tuple[str, ...]
 
 
@@ -152,7 +152,7 @@ def page_run(run: ShownRun) -> dict[str, Any]:
         "messages": tuple(map(_message, start.messages)) if start is not None else (),
         "tools": tuple(tool.name for tool in start.tools) if start is not None else (),
         "asked": tuple(map(_asked, result.trajectory.rounds)),
-        "expectations": expectations_of(case) if case is not None else _NOTHING_EXPECTED,
+        "expectations": expectations_of(case, result.grading) if case is not None else _NOTHING_EXPECTED,
         "explanations": tuple(_explanation(grade, result.grading) for grade in result.grades),
     }
 
