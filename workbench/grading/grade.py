@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 
 from workbench.dataclasses import dataclass
 from workbench.grading.judgements import NOBODY_ASKED, Judgement, JudgeUse
-from workbench.suite.settings import Grading
+from workbench.suite.settings import Grading, limited_ms
 from workbench.trajectory.messages import JsonValue, Usage
 from workbench.trajectory.trajectory import Trajectory
 
@@ -373,6 +373,11 @@ class RunResult:
     def loop_ms(self) -> float:
         """The whole agent loop by the wall clock."""
         return self.trajectory.loop_ms
+
+    @property
+    def limited_ms(self) -> float:
+        """The time that `max_latency_ms` limits under the deciding grader: what tables show as the run's latency."""
+        return limited_ms(self.grading, self.latency_ms, self.loop_ms)
 
     @property
     def first_token_ms(self) -> float | None:

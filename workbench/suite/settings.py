@@ -85,6 +85,12 @@ class Grading:
         return self.critics.arcade_compatible or self.dimensions.repeated_calls == "as published"
 
 
+def limited_ms(grading: Grading, model_ms: float, loop_ms: float) -> float:
+    """Returns the time of a run that `max_latency_ms` limits: the sum of the model's answers, or the whole loop."""
+    is_loop = grading.by == "dimensions" and grading.dimensions.latency == "wall"
+    return loop_ms if is_loop else model_ms
+
+
 @dataclass(frozen=True, slots=True)
 class CaseSettings:
     """All settings of the suite and the case for a run of the case."""
