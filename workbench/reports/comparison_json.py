@@ -160,7 +160,7 @@ def comparison_report(
     started_at: str,
     interrupted: bool,
     exit_code: int,
-    nothing_graded: bool,
+    nothing_graded: bool = False,
     batch: int | None,
     against: AgainstBaseline | None = None,
 ) -> ComparisonReport:
