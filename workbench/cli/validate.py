@@ -161,7 +161,9 @@ def _unfreed(files: Iterable[SuiteFile]) -> Iterator[str]:
 
     suites: dict[tuple[str, str], dict[str, int]] = {}
     for file in files:
-        for case in file.suite.cases if file.suite is not None else ():
+        if file.suite is None:
+            continue
+        for case in file.suite.cases:
             grading = settings_of(file.suite, case).grading
             if (case.ordered or case.unordered) and surplus_calls_cost(grading):
                 counts = suites.setdefault((grading.by, surplus_rule(grading)), {})

@@ -105,7 +105,7 @@ def graded_without_free_calls(
     reason = f"{found.reason}; surplus calls that extra_calls frees: {len(free)}"
     if not surplus.all_compared:
         reason += f"; {NOT_ALL_COMPARED}"
-    published = PublishedGrade(*whole[: len(PublishedGrade._fields)])
+    published = PublishedGrade._make(whole[: len(PublishedGrade._fields)])
     return found._replace(pairings=lines, reason=reason, published=published)
 
 

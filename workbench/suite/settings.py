@@ -143,7 +143,7 @@ def extra_calls_of(case: Case, grading: Grading) -> ExtraCalls | None:
 _FREE: Final = "a further call is free"
 _SURPLUS_RULES: dict[str, str] = {
     "critics": "a further call is 0 for the run",
-    "decision": "a further call is one more item that scores 0",
+    "decision": "a further call adds an item of 0",
     "accuracy": "a further call costs a penalty",
     "trajectory": _FREE,
     "dimensions": "a further call of another tool costs precision",

@@ -114,7 +114,8 @@ def surplus_default(source: FormSource) -> str:
     quantity = _in_force(source, ("grading", "critics", "fail_on_tool_call_quantity"), True)
     if by not in GRADERS or not isinstance(quantity, bool):
         return "the grader's own rule"
-    return f"not written: {surplus_rule(Grading(by=by, critics=CriticsOptions(fail_on_tool_call_quantity=quantity)))}"
+    rule = surplus_rule(Grading(by=by, critics=CriticsOptions(fail_on_tool_call_quantity=quantity)))
+    return rule.removesuffix(" for the run")
 
 
 def _in_force(source: FormSource, place: Place, default: object) -> object:
