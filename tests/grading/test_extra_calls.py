@@ -13,12 +13,13 @@ from tests.grading.cases import call
 from tests.results import result
 from tests.trajectories import CallSpec, trajectory_of
 from workbench.analysis.published.summary import published_reports
+from workbench.grading.explaining import explain
 from workbench.grading.grade import Grade
 from workbench.grading.graders import GRADERS
 from workbench.grading.result_json import outcome_from_json, outcome_of, outcome_to_json
 from workbench.grading.run import grade_run
 from workbench.suite.model import Case, GraderName, Suite
-from workbench.suite.settings import settings_of
+from workbench.suite.settings import Grading, settings_of
 from workbench.trajectory.messages import ToolDefinition
 from workbench.trajectory.trajectory import Trajectory
 
@@ -110,6 +111,14 @@ def test_what_the_published_system_reports_stays(grader: GraderName) -> None:
         return report.summary
 
     assert reported("allow") == reported(None)
+
+
+def test_a_free_call_has_a_line_and_is_explained_as_left_out() -> None:
+    for name, grade in grades_of(PAYS, run_of(SEARCH, PAYMENT), {"extra_calls": "allow_read_only"}).items():
+        (line,) = [line for line in grade.pairings if line.call == 0]
+        assert line.outcome == "extra, allowed"
+        said = " ".join(explain(grade, Grading(by=grade.grader)).more)  # type: ignore[arg-type]
+        assert ("left out before anything is compared" in said) == (name != "trajectory")
 
 
 def test_of_several_calls_of_a_free_tool_those_that_fit_best_count() -> None:
