@@ -241,6 +241,18 @@ def test_repeats_that_were_recorded_come_to_what_their_rule_says(program: Progra
     done = program.run("grade", "out")
     assert "    3 runs by majority: ✓ passed · 2/3 passed or warned · flaky · mean 0.83 ± 0.24" in done.stdout
     assert done.returncode == 0
+    every = program.run("grade", "out", "--repeat-rule", "every")
+    assert "    3 runs by every: ✗ failed · 2/3 passed or warned" in every.stdout
+    assert every.returncode == 1
+
+
+def test_a_score_that_every_batch_reaches_is_warned_of(recorded: Program) -> None:
+    done = recorded.run("grade", "out", "--min-score", "0")
+    assert done.returncode == 0
+    assert done.stderr == (
+        "--min-score 0: every batch reaches 0, so that no failed case counts; name the score to reach\n"
+    )
+    assert recorded.run("grade", RIGHT, "--min-score", "0.5").stderr == ""
 
 
 def test_a_fork_is_graded_but_speaks_for_its_case_only_where_nothing_else_does(recorded: Program) -> None:

@@ -115,3 +115,52 @@ def test_the_schema_takes_the_example_and_so_does_the_reader(tmp_path: Path) -> 
         "checkout v2",
         {"oslo": 1, "bergen": 1, "small-talk": 2},
     )
+
+
+PAYMENTS = """
+format = 1
+name = "Shop"
+[grading]
+fail_threshold = 0.8
+warn_threshold = 0.8
+
+[[tools]]
+name = "find"
+annotations = { readOnlyHint = true }
+
+[[tools]]
+name = "pay"
+parameters = { type = "object", properties = { amount = { type = "number" } } }
+
+[[cases]]
+name = "Pay"
+user = "Pay 21"
+ordered = [{ tool = "pay", args = { amount = { near = 21, value_range = [11, 31], weight = 0.5 } } }]
+"""
+
+
+def graded(program: Program, *calls: tuple[str, dict[str, int]], verbose: bool = False) -> str:
+    made = [{"tool": tool, "arguments": arguments} for tool, arguments in calls]
+    program.write("calls.json", json.dumps({"cases": {"pay": {"runs": [{"calls": made, "answer": "Done."}]}}}))
+    return program.run("grade", "--suite", "s.toml", "--calls", "calls.json", *["-v"] * verbose).stdout
+
+
+def test_a_look_up_passes_and_a_second_payment_fails_where_the_suite_says_so(program: Program) -> None:
+    find, pay = ("find", {}), ("pay", {"amount": 21})
+    program.write("s.toml", PAYMENTS)
+    unwritten = graded(program, find, pay)
+    assert 'under `critics` a further call is 0 for the run; extra_calls = "allow_read_only" frees it' in unwritten
+    program.write("s.toml", PAYMENTS.replace("[grading]", '[grading]\nextra_calls = "allow_read_only"'))
+    free = graded(program, find, pay)
+    assert "1 run: 1 passed, 0 failed" in free
+    # The published system knows no such rule.
+    assert "as Arcade evals reports it: 1 case, 0 passed, 1 failed, pass rate 0.00%" in free
+    assert "1 run: 0 passed, 1 failed" in graded(program, pay, pay)
+
+
+def test_what_earned_a_part_shows_it_and_a_run_says_why_it_passed_nevertheless(program: Program) -> None:
+    program.write("s.toml", PAYMENTS)
+    lines = graded(program, ("pay", {"amount": 27}), verbose=True).splitlines()
+    [wrong] = [line for line in lines if "wrong argument" in line]
+    assert wrong.endswith("got 27 (closeness 0.70; earns 70% of its weight)")
+    assert lines[lines.index(wrong) + 1] == "    passed: score 0.90 meets the threshold 0.8"

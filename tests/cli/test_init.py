@@ -42,7 +42,7 @@ def test_a_suite_of_a_command_has_a_case_for_each_tool_and_is_the_same_each_time
     assert [case.name for case in suite.cases][:2] == ["Get current time", "Convert time"]
     assert [case.ordered[0].tool for case in suite.cases[:2]] == ["get_current_time", "convert_time"]  # type: ignore[union-attr]
     assert suite.cases[2].expect_no_calls
-    assert suite.grading.by == "trajectory"
+    assert (suite.grading.by, suite.grading.extra_calls) == ("trajectory", "allow_read_only")
     assert text.startswith("#:schema ./suite.schema.json\n")
     assert json.loads((program.folder / "suite.schema.json").read_text()) == file_schema("suite")
     page = (Path(__file__).parents[2] / "docs" / "init.md").read_text(encoding="utf-8")

@@ -24,6 +24,7 @@ def test_a_case_in_quarantine_misses_no_gate_and_fails_no_run(program: Program, 
     assert "in quarantine, and in no gate: Wrong" in done.stdout
     assert "2 runs: 1 passed, 1 failed" in done.stdout
     gates = json.loads(program.run("history", "show", "2", "--format", "json").stdout)["gates"]
+    assert json.loads(program.run("run", "weather.toml", "--format", "json").stdout)["nothing_graded"] is False
     assert [gate["reached"] for gate in gates] == ([1.0, 1.0] if gate else [])
     assert program.run("grade", "runs").returncode == 0
 
@@ -33,6 +34,8 @@ def test_a_batch_in_quarantine_alone_is_no_success_and_its_failures_are_skipped_
     done = program.run("run", "weather.toml", "--report", "junit.xml")
     assert done.returncode == 4, done.stdout
     assert "no run that counts was graded: 2 in quarantine\n" in done.stdout
+    report = json.loads(program.run("run", "weather.toml", "--format", "json").stdout)
+    assert (report["exit_code"], report["nothing_graded"]) == (4, True)
     junit = (program.folder / "junit.xml").read_text(encoding="utf-8")
     assert 'failures="0" errors="0"' in junit
     assert '<skipped type="quarantined" message="failed, in quarantine">' in junit

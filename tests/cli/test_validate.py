@@ -11,13 +11,31 @@ from tests.cli.program import Program
 from tests.cli.suites import WEATHER
 from workbench.config.resources import bundled
 
+WITH_RULE = WEATHER.replace("format = 1", 'format = 1\ngrading.extra_calls = "allow_read_only"', 1)
+"""A suite that says which surplus calls are free."""
+
 
 def test_a_sound_suite_answers_zero(program: Program) -> None:
-    program.write("suites/weather.toml", WEATHER)
+    program.write("suites/weather.toml", WITH_RULE)
     program.write("suites/other.toml", 'title = "not a suite"')
     done = program.run("validate", "suites")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == "1 valid suite (1 case)\n"
+
+
+def test_where_the_grader_counts_surplus_calls_the_key_that_frees_them_is_named(program: Program) -> None:
+    """A note, which fails nothing: once for all suites under the same rule of a grader."""
+    program.write("a.toml", WEATHER)
+    program.write("b.toml", WEATHER)
+    program.write("c.toml", WEATHER.replace("format = 1", 'format = 1\ngrading.by = "trajectory"'))
+    done = program.run("validate", ".", "--fail-on", "note")
+    assert (done.returncode, done.stderr) == (0, "")
+    note, total = done.stdout.splitlines()
+    assert note == (
+        "note: `extra_calls` is not written for 2 cases of 2 suites: under `critics` a further call is 0 for the run, "
+        'a look-up too; extra_calls = "allow_read_only" in [grading] frees calls of read-only tools'
+    )
+    assert total == "3 valid suites (3 cases)"
 
 
 def test_all_problems_of_all_files_are_said_with_file_line_path_and_way_out(program: Program) -> None:
@@ -77,7 +95,7 @@ def test_an_audit_says_what_cases_cannot_find_out_and_what_none_covers(program: 
     done = program.run("validate", "--audit", "audited.toml")
     assert done.returncode == 0
     assert done.stderr.startswith("audited.toml:19: warning: cases[1].ordered[0].args.where: the schema of ")
-    first, *rest, total = done.stdout.splitlines()
+    first, *rest, _, total = done.stdout.splitlines()
     assert first.startswith("audited.toml:11: weak case: too-little: an agent that neither calls nor says anything")
     assert rest == [
         "Audited: 1 of 1 tools, 1 of 1 parameters, 0 of 2 enum values covered",

@@ -14,6 +14,7 @@ from tests.grading.cases import call
 from tests.trajectories import CallSpec, trajectory_of
 from workbench.grading.dimensions import SHARES
 from workbench.grading.explaining import Explanation, disagreement, explain
+from workbench.grading.extra_calls import ALLOWED
 from workbench.grading.facets import facets
 from workbench.grading.formulas import (
     Amount,
@@ -85,7 +86,7 @@ CASES = st.one_of(
         optional={
             "unordered": st.lists(EXPECTED, max_size=2),
             "disallowed": st.lists(EXPECTED, max_size=2),
-            "extra_calls": st.sampled_from(["allow", "forbid"]),
+            "extra_calls": st.sampled_from(["allow", "forbid", "allow_read_only", ["a"], ["b", "*"]]),
             "response_contains": st.lists(st.sampled_from(["done", "sorry"]), max_size=2),
         },
     ),
@@ -156,7 +157,8 @@ def test_what_the_lines_add_is_the_score(run: Run, grading: dict[str, Any]) -> N
                 # A decision not to call has no line. It earns all that it can, or nothing if it was never come to.
                 items = grade.numbers["items"]
                 without_line = grade.numbers["total"] - math.fsum(line.credit for line in grade.pairings)
-                assert -SLACK <= without_line <= items - len(grade.pairings) + SLACK
+                counted = sum(line.outcome != ALLOWED for line in grade.pairings)
+                assert -SLACK <= without_line <= items - counted + SLACK
                 total += without_line / items
             raw = explanation.formula.term if isinstance(explanation.formula, Clamped) else explanation.formula
             assert math.isclose(total, evaluate(raw), abs_tol=SLACK), grade

@@ -208,7 +208,7 @@ def test_a_run_whose_case_is_no_longer_known_is_shown(report: workbench.Report) 
         "calls": [],
         "disallowed": [],
         "no_calls": False,
-        "others_forbidden": False,
+        "others": "",
         "answer": [],
     }
 

@@ -21,7 +21,7 @@ from tests.trajectory.scripts import scripts, stamped
 from workbench.analysis.failures import failures_of
 from workbench.analysis.quality import quality_of
 from workbench.config.secrets import Secrets
-from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, Issue, RunResult
+from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, Issue, PublishedGrade, RunResult
 from workbench.grading.repeats import case_result
 from workbench.reports.json_report import (
     BatchFacts,
@@ -129,8 +129,7 @@ pairings = st.builds(
     texts,
     parts=st.dictionaries(texts, amounts, max_size=2),
 )
-grades = st.builds(
-    Grade,
+of_grade = (
     st.just("critics"),
     st.none() | amounts,
     st.sampled_from(["passed", "error"]),
@@ -139,6 +138,7 @@ grades = st.builds(
     st.lists(issues, max_size=2).map(tuple),
     st.dictionaries(texts, amounts, max_size=2),
 )
+grades = st.builds(Grade, *of_grade, st.none(), st.none() | st.builds(PublishedGrade, *of_grade))
 runs_made_up = st.builds(
     RunResult,
     *(texts, st.sampled_from(["suite.toml", "47110815.toml"]), texts, texts, texts, st.integers(0, 2)),

@@ -13,6 +13,7 @@ from workbench.grading.grade import Grade, Issue, RunResult, Status, StepGrade
 from workbench.reports.paint import Paint
 from workbench.reports.text import Amount, text_report
 from workbench.suite.model import Gate
+from workbench.suite.settings import DimensionsOptions, Grading
 from workbench.trajectory.events import (
     CallFinished,
     CallStarted,
@@ -52,6 +53,14 @@ def test_issues_stand_under_the_run_they_belong_to() -> None:
     assert lines[2].startswith("✗ Weather › B")
     assert lines[3] == '    wrong argument: call 1 get_weather.city: expected "Oslo", got "Rome" (differs)'
     assert lines[4] == "    missing call: set_tv (never called)"
+
+
+def test_the_latency_of_a_run_is_the_time_that_its_limit_is_about() -> None:
+    slow = replace(result("passed", 1.0), trajectory=replace(result("passed", 1.0).trajectory, loop_ms=1680.0))
+    by_wall = replace(slow, grading=Grading(by="dimensions"))
+    by_model = replace(slow, grading=Grading(by="dimensions", dimensions=DimensionsOptions(latency="model")))
+    shown = [lines_of([run])[1].split()[-3:-1] for run in (slow, by_wall, by_model)]
+    assert shown == [["2.0", "ms"], ["1.7", "s"], ["2.0", "ms"]]
 
 
 def test_forks_are_marked_and_count_apart_unless_all_are_forks() -> None:

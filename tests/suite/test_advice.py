@@ -18,10 +18,13 @@ CALL = 'ordered = [{ tool = "set_lights" }]\n'
 @pytest.mark.parametrize(
     ("text", "where", "says"),
     [
-        (SERVER + CASE + CALL + "extra_calls = 'allow' #!\ngrading.critics.fail_on_tool_call_quantity = true",
-         "cases[0].extra_calls", "fail_on_tool_call_quantity"),
-        (SERVER + "[grading.critics]\nfail_on_tool_call_quantity = true\n" + CASE + CALL + "extra_calls = 'allow' #!",
-         "cases[0].extra_calls", "fail_on_tool_call_quantity"),
+        (SERVER + "[grading.critics]\narcade_compatible = true\n" + CASE + CALL + "extra_calls = 'allow' #!",
+         "cases[0].extra_calls", "arcade_compatible"),
+        (SERVER + CASE + CALL + "extra_calls = 'forbid'\ngrading.extra_calls = 'allow' #!",
+         "cases[0].grading.extra_calls", "twice"),
+        (SERVER + CASE.replace('user = "Do it."', "") + "steps = [{ user = 'u' }]\ngrading.extra_calls = 'allow' #!",
+         "cases[0].grading.extra_calls", "chain"),
+        (TOOL + CASE + "extra_calls = ['fli'] #!", "cases[0].extra_calls[0]", "no such tool"),
         (SERVER + CASE + "expect_no_calls = true\nextra_calls = 'allow' #!", "cases[0].extra_calls", "expect_no_calls"),
         (SERVER + CASE + CALL + "limits.max_rounds = 1\nresponse_contains = ['x'] #!", "cases[0].response_contains",
          "no final answer"),

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from workbench.checks.describe import describe_whole
 from workbench.dataclasses import dataclass
 from workbench.suite.model import AnyOrder, Case, ExpectedCall, Step
+from workbench.suite.settings import Grading, extra_calls_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,23 +33,36 @@ class Expectation:
 @dataclass(frozen=True, slots=True)
 class Expectations:
     """Everything that a case expects. `calls` are in the order of `Case.expected_calls()`, `disallowed` in that of
-    `Case.disallowed`. `no_calls` tells that it expects none, `others` whether calls beside the expected ones are
-    forbidden; `answer` has what the final answer must be, a line each."""
+    `Case.disallowed`. `no_calls` tells that it expects none, `others` which calls beside the expected ones are
+    forbidden, in words; `answer` has what the final answer must be, a line each."""
 
     calls: tuple[Expectation, ...] = ()
     disallowed: tuple[Expectation, ...] = ()
     no_calls: bool = False
-    others_forbidden: bool = False
+    others: str = ""
     answer: tuple[str, ...] = ()
 
 
-def expectations_of(case: Case) -> Expectations:
-    """Returns what a case expects."""
+def forbidden_others(case: Case, grading: Grading) -> str:
+    """Returns in words which calls beside the expected ones fail a run; empty where none does by itself."""
+    match extra_calls_of(case, grading):
+        case None | "allow":
+            return ""
+        case "forbid" | ():
+            return "no other calls"
+        case "allow_read_only":
+            return "no other calls, except of tools that are annotated as read-only"
+        case names:
+            return f"no other calls, except of {', '.join(names)}"
+
+
+def expectations_of(case: Case, grading: Grading) -> Expectations:
+    """Returns what a case expects under its options of grading."""
     return Expectations(
         calls=tuple(_expected(case)),
         disallowed=tuple(_expectation(call, "disallowed") for call in case.disallowed),
         no_calls=case.expect_no_calls,
-        others_forbidden=case.extra_calls == "forbid",
+        others=forbidden_others(case, grading),
         answer=(
             *(f"contains {text}" for text in case.response_contains),
             *(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from workbench.cli.model_options import add_judging_options
 from workbench.cli.parser import add_report_option, add_summary_option
-from workbench.cli.run import add_by_option, add_min_score_option
+from workbench.cli.run import add_by_option, add_min_score_option, add_repeat_rule_option
 from workbench.evaluation.exit_codes import USAGE
 from workbench.reports.forms import endings_of, forms_of
 
@@ -32,6 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="grade by the current cases of this suite, not by those in the recordings",
     )
     add_by_option(parser)
+    add_repeat_rule_option(parser)
     add_min_score_option(parser)
     add_judging_options(parser)
     parser.add_argument(
@@ -75,6 +76,7 @@ def execute(arguments: argparse.Namespace) -> int:
         calls=tuple(arguments.calls),
         suite=arguments.suite,
         by=arguments.by,
+        repeat_rule=arguments.repeat_rule,
         min_score=arguments.min_score,
         judge=arguments.judge,
     )

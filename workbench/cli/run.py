@@ -207,9 +207,27 @@ def add_min_score_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--min-score",
         type=_unit,
+        action=_ScoreToReach,
         metavar="X",
         help="the mean score to reach, 0..1; decides instead of statuses and gates",
     )
+
+
+class _ScoreToReach(argparse.Action):
+    """Takes the score, and warns of one that every batch reaches."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,
+    ) -> None:
+        if values == 0:
+            from workbench.cli.door import warn  # on use: `--help` answers at once
+
+            warn("--min-score 0: every batch reaches 0, so that no failed case counts; name the score to reach")
+        setattr(namespace, self.dest, values)
 
 
 def _unit(text: str) -> float:

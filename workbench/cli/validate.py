@@ -91,7 +91,7 @@ def execute(arguments: argparse.Namespace) -> int:
     def pieces(wanted: Output) -> Iterator[str]:
         if wanted.is_text:
             lines = (line for each in audited for line in each.lines(wanted.paint))
-            return lines_redacted((*lines, ", ".join(parts)))
+            return lines_redacted((*lines, *_unfreed(files), ", ".join(parts)))
         return pieces_of(str(wanted.form), "validate", findings())
 
     def findings() -> list[StaticFinding]:
@@ -151,6 +151,30 @@ def _unjudged(files: Iterable[SuiteFile], program: Program) -> tuple[str, ...]:
 
     sound = [(file, case) for file in files if file.suite is not None for case in file.suite.cases]
     return tuple(unjudged_checks(sound, program.models))
+
+
+def _unfreed(files: Iterable[SuiteFile]) -> Iterator[str]:
+    """Yield which suites leave surplus calls to the rule of their grader, a line for each such rule."""
+    from workbench.suite.numerals import counted
+    from workbench.suite.settings import settings_of, surplus_calls_cost, surplus_rule
+    from workbench.suite.tables import NEW_SUITES_FREE
+
+    suites: dict[tuple[str, str], dict[str, int]] = {}
+    for file in files:
+        if file.suite is None:
+            continue
+        for case in file.suite.cases:
+            grading = settings_of(file.suite, case).grading
+            if (case.ordered or case.unordered) and surplus_calls_cost(grading):
+                counts = suites.setdefault((grading.by, surplus_rule(grading)), {})
+                counts[file.path.name] = counts.get(file.path.name, 0) + 1
+    for (by, rule), counts in suites.items():
+        where = next(iter(counts)) if len(counts) == 1 else f"{len(counts)} suites"
+        cases = counted(sum(counts.values()), "case")
+        yield (
+            f"note: `extra_calls` is not written for {cases} of {where}: under `{by}` {rule}, a look-up too;"
+            f' extra_calls = "{NEW_SUITES_FREE}" in [grading] frees calls of read-only tools'
+        )
 
 
 def _settings_problems(paths: Iterable[Path], program: Program) -> tuple[str, ...]:

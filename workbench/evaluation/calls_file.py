@@ -19,7 +19,7 @@ from workbench.engine.told_json import Made, RunDocument, ToldError, document, t
 from workbench.evaluation.repeated_keys import repeated_keys
 from workbench.grading.grade import RunResult
 from workbench.suite.loading import SuiteFile
-from workbench.suite.model import Case, GraderName
+from workbench.suite.model import Case, GraderName, RepeatRule
 from workbench.suite.numerals import counted
 from workbench.suite.tables import Frozen, Items, NonEmpty
 from workbench.tools.listings import definitions_for
@@ -182,7 +182,11 @@ class GivenRun:
 
 
 def runs_given(
-    given: GivenCalls, file: SuiteFile, path: Path, by: GraderName | None = None
+    given: GivenCalls,
+    file: SuiteFile,
+    path: Path,
+    by: GraderName | None = None,
+    repeat_rule: RepeatRule | None = None,
 ) -> tuple[list[GivenRun], list[str]]:
     """Return the runs of a file of calls at `path`, by the cases of a valid suite, and what is wrong with it: cases
     that the suite does not have, and cases of the suite that the file does not have."""
@@ -194,7 +198,7 @@ def runs_given(
         way_out = '"ID": [] says that no call was made, and "ID": null that the case was left out'
         problems.append(f"there are no calls for {counted(len(missing), 'case')}: {', '.join(missing)} ({way_out})")
     return [
-        run_given(run, file, with_grader(cases[case], by), path, given.agent, repeat)
+        run_given(run, file, with_grader(cases[case], by, repeat_rule), path, given.agent, repeat)
         for case in cases
         for repeat, run in enumerate(given.runs.get(case, ()))
     ], problems

@@ -95,6 +95,7 @@ class ModelComparison:
             started_at=self.outcome.started_at,
             interrupted=self.outcome.interrupted,
             exit_code=self.exit_code,
+            nothing_graded=self.nothing_graded is not None,
             batch=self.outcome.batch,
             against=self.against,
         )

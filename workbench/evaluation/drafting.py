@@ -32,6 +32,7 @@ from workbench.suite.model import ANY_TOOL, GraderName, Suite
 from workbench.suite.numerals import counted
 from workbench.suite.problems import did_you_mean
 from workbench.suite.render import Table, suite_text
+from workbench.suite.tables import NEW_SUITES_FREE
 from workbench.trajectory.messages import JsonValue, ToolDefinition
 from workbench.trajectory.typed_json import json_text
 
@@ -247,7 +248,9 @@ def checking_suite(
     cases = [{**draft.table(), "id": f"draft-{number}"} for number, draft in enumerate(drafts, 1)]
     system = {"system": like.system} if like is not None and like.system is not None else {}
     grader = by or (like.grading.by if like is not None else None)
-    grading = {"grading": {"by": grader}} if grader is not None else {}
+    extra_calls = NEW_SUITES_FREE if like is None else like.grading.extra_calls
+    written = {"by": grader, "extra_calls": list(extra_calls) if isinstance(extra_calls, tuple) else extra_calls}
+    grading = {"grading": {key: value for key, value in written.items() if value is not None}}
     return _suite({**system, **grading, "tools": [*map(_written, tools.values())], "cases": cases}, path)
 
 

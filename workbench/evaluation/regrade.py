@@ -37,7 +37,7 @@ from workbench.providers.model import Model, ModelError
 from workbench.reports.moves import Regraded
 from workbench.suite.lines import lines_of
 from workbench.suite.loading import SuiteFile, load_suite
-from workbench.suite.model import Case, GraderName, Suite
+from workbench.suite.model import Case, GraderName, RepeatRule, Suite
 from workbench.suite.problems import Problem
 from workbench.tools.python_reference import PythonFunctions
 from workbench.trajectory.recording import SUFFIX, Recording, RecordingError, read_recording, recordings_in
@@ -154,13 +154,14 @@ def _not_graded(result: RunResult, error: str) -> RunResult:
 @dataclass(frozen=True, kw_only=True)
 class GradeOptions:
     """Which recordings are regraded, and by what: `suite` replaces the suites in them, `by` is the grader that
-    decides, `judge` the model that judges what was not judged before; without it no model is asked. `calls` are files
-    of calls, which are graded by the cases of `suite`."""
+    decides, `repeat_rule` the rule that joins repeats, `judge` the model that judges what was not judged before;
+    without it no model is asked. `calls` are files of calls, which are graded by the cases of `suite`."""
 
     paths: tuple[Path, ...] = ()
     calls: tuple[Path, ...] = ()
     suite: Path | None = None
     by: GraderName | None = None
+    repeat_rule: RepeatRule | None = None
     min_score: float | None = None
     judge: str | None = None
 
@@ -210,7 +211,7 @@ def plan_grading(options: GradeOptions, program: Program) -> RegradePlan:
             recording = read_recording(path)
             recorded = result_of_recording(recording)
             file = now or _valid(suite_of_recording(recording))
-            case = with_grader(case_of_recording(recording, file), options.by)
+            case = with_grader(case_of_recording(recording, file), options.by, options.repeat_rule)
             runs.append(RunToGrade(recording, recorded, file, case))
         except BrokenSuiteError as error:
             problems += [*(Notice(str(each), "warning") for each in error.problems), Notice(str(error))]
@@ -221,7 +222,7 @@ def plan_grading(options: GradeOptions, program: Program) -> RegradePlan:
 
         assert now is not None
         try:
-            made, wrong = runs_given(read_calls(path), now, path, options.by)
+            made, wrong = runs_given(read_calls(path), now, path, options.by, options.repeat_rule)
         except RecordingError as error:
             problems.append(Notice(str(error)))
             continue

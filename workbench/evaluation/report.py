@@ -339,6 +339,7 @@ class Report:
             started_at=self.started_at,
             interrupted=self.interrupted,
             exit_code=self.exit_code,
+            nothing_graded=self.nothing_graded is not None,
             batch=self.batch,
             baseline=self.against,
             timing=self.timing,

@@ -15,6 +15,7 @@ from workbench.late_patterns import late_pattern
 from workbench.reports.visible import one_line, shortened
 from workbench.suite.model import ANY_TOOL, GraderName, derived_id
 from workbench.suite.render import Table, block_text, suite_text
+from workbench.suite.tables import NEW_SUITES_FREE
 from workbench.trajectory.json_schema import Schema, properties_of, resolved
 from workbench.trajectory.json_types import allowed_values, suggested_values, type_words, types_of, with_definitions
 from workbench.trajectory.messages import ToolDefinition
@@ -79,8 +80,7 @@ def starter_suite(
     groups = _groups(tools)
     names = _Names()
     head: Table = {"format": 1, "name": name}
-    if by is not None:
-        head["grading"] = {"by": by}
+    head["grading"] = {**({} if by is None else {"by": by}), "extra_calls": NEW_SUITES_FREE}
     drafted = frozenset(draft.about for draft in drafts)
     introduction = _introduction(servers, drafted=bool(drafted), whole=drafted.issuperset(by_name))
     parts = [f"#:schema ./{SCHEMA_NAME}", ""] if schema else []

@@ -39,6 +39,9 @@ def explain(grade: Grade, grading: Grading) -> Explanation:
     """Returns the explanation of a grade that was made under `grading`, with or without a score."""
     reading = READINGS[grade.grader](grade, grading)
     scored = grade.score is not None
+    more = reading.more
+    if grade.published is not None:
+        more = (*more, "Surplus calls that extra_calls frees are left out before anything is compared.")
     formula = reading.formula if scored and not reading.shortcut else None
     return Explanation(
         SYSTEMS[grade.grader],
@@ -47,7 +50,7 @@ def explain(grade: Grade, grading: Grading) -> Explanation:
         reading.shortcut if scored else "",
         reading.verdict if scored else "",
         tuple(issue for issue in grade.issues if issue.decides),
-        reading.more,
+        more,
         reading.accounts if formula is not None else (None,) * len(grade.pairings),
     )
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from workbench.checks.describe import cut, describe, describe_value
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Issue, IssueKind
-from workbench.grading.scoring import ROUNDING_SLACK
+from workbench.grading.scoring import ROUNDING_SLACK, part_earned
 from workbench.suite.by_identity import ByIdentity
 from workbench.suite.model import ExpectedCall
 from workbench.suite.numerals import decimals
@@ -90,6 +90,8 @@ def argument_issue(expected: ExpectedCall, record: CallRecord, pairing: CallPair
         kind, why = "partial credit", f"holds, but earns {decimals(verdict.score)} of {decimals(verdict.weight)}"
     else:
         kind, why = "wrong argument" if shown else "missing argument", verdict.why
+        if verdict.counted and (part := part_earned(verdict.score, verdict.weight)):
+            why += f"; earns {part} of its weight"
     return Issue(
         kind,
         why,

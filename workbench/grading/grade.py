@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 
 from workbench.dataclasses import dataclass
 from workbench.grading.judgements import NOBODY_ASKED, Judgement, JudgeUse
-from workbench.suite.settings import Grading
+from workbench.suite.settings import Grading, limited_ms
 from workbench.trajectory.messages import JsonValue, Usage
 from workbench.trajectory.trajectory import Trajectory
 
@@ -131,12 +131,26 @@ class CallPairing(NamedTuple):
     parts: Mapping[str, float] = _NO_NUMBERS
 
 
+class PublishedGrade(NamedTuple):
+    """A grade by the published rule alone, where the suite's `extra_calls` frees calls that count there. The fields are
+    the first ones of `Grade`."""
+
+    grader: str
+    score: float | None
+    verdict: Verdict
+    reason: str
+    pairings: tuple[CallPairing, ...] = ()
+    issues: tuple[Issue, ...] = ()
+    numbers: Mapping[str, float] = _NO_NUMBERS
+
+
 class Grade(NamedTuple):
     """The result of one grader for one trajectory.
 
     `score` is `None` when the grader does not apply. `verdict` is the grader's own, by its rule and the score. `status`
     is that of the run when this grader decides, including requirements besides the score and failed steps of a chain.
-    `numbers` are the quantities in the grader's formula, by name.
+    `numbers` are the quantities in the grader's formula, by name. `published` is the grade that the published system
+    would give, where it differs because surplus calls are free.
     """
 
     grader: str
@@ -147,6 +161,7 @@ class Grade(NamedTuple):
     issues: tuple[Issue, ...] = ()
     numbers: Mapping[str, float] = _NO_NUMBERS
     status: Status | None = None
+    published: PublishedGrade | None = None
 
     @property
     def is_broken(self) -> bool:
@@ -304,6 +319,11 @@ class RunResult:
         return disagree(self.grades)
 
     @property
+    def has_free_calls(self) -> bool:
+        """Whether surplus calls are free that count under the published rule of the deciding grader."""
+        return bool(self.grades) and self.grades[0].published is not None
+
+    @property
     def called(self) -> tuple[str, ...]:
         """The tools that were called, in order."""
         return tuple([call.tool for call in self.trajectory.calls])
@@ -353,6 +373,11 @@ class RunResult:
     def loop_ms(self) -> float:
         """The whole agent loop by the wall clock."""
         return self.trajectory.loop_ms
+
+    @property
+    def limited_ms(self) -> float:
+        """The time that `max_latency_ms` limits under the deciding grader: what tables show as the run's latency."""
+        return limited_ms(self.grading, self.latency_ms, self.loop_ms)
 
     @property
     def first_token_ms(self) -> float | None:

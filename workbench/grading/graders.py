@@ -13,6 +13,7 @@ from workbench.grading.casting import by_casting
 from workbench.grading.critics import grade_critics
 from workbench.grading.decision import grade_decision
 from workbench.grading.dimensions import grade_dimensions, latency_of
+from workbench.grading.extra_calls import graded_without_free_calls, rule_of, with_way_out
 from workbench.grading.grade import FIRST_KINDS, Grade, Issue, Status
 from workbench.grading.required import with_required
 from workbench.grading.requirements import latency_issue, requirement_issues
@@ -76,7 +77,13 @@ def graded_whole(
     """Returns the grade of one grader, with the issues of the requirements and the status. For a chain it covers the
     whole, not its steps. `of_any_grader` is that of `requirement_issues`. Raises as `grade_run` does."""
     grader = GRADERS[name]
-    grade = grader.grade(case, settings, trajectory, context)
+    grade = graded_without_free_calls(
+        *(name, case, settings.grading, trajectory),
+        lambda run: grader.grade(case, settings, run, context),
+        equal=grader.equal,
+        context=context,
+    )
+    grade = grade._replace(issues=with_way_out(grade, case, settings.grading, trajectory))
     demands = requirement_issues(
         case,
         settings.limits,
@@ -87,6 +94,7 @@ def graded_whole(
         scored=grader.scored,
         of_any_grader=of_any_grader,
         invalid_arguments=settings.grading.invalid_arguments,
+        extra_calls=rule_of(case, settings.grading, trajectory),
     )
     latency_ms = grader.latency(settings.grading, trajectory)
     if latency_ms > settings.limits.max_latency_ms:
@@ -101,6 +109,7 @@ def graded_whole(
         _merged(issues, demands) if demands else issues,
         grade.numbers,
         _status(grade, (*issues, *demands)),
+        grade.published,
     )
 
 

@@ -40,6 +40,7 @@ class _Facts(NamedTuple):
     grader: str | None
     verdict: Verdict | None
     graders_disagree: bool
+    has_free_calls: bool
     called: tuple[str, ...]
     executions: int
     retries: int

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from workbench.dataclasses import dataclass
 from workbench.grading.decision import EXTRA_COST
 from workbench.grading.dimensions import SHARES
+from workbench.grading.extra_calls import ALLOWED
 from workbench.grading.formulas import Amount, Clamped, Difference, Product, Quotient, Rounded, Sum, Term
 from workbench.grading.grade import CallPairing, Grade
 from workbench.grading.scoring import PASS_SCORE, ROUNDING_SLACK
@@ -59,7 +60,7 @@ def _thresholds(grade: Grade, grading: Grading) -> str:
 
 
 def _made(grade: Grade) -> int:
-    return len({line.call for line in grade.pairings if line.call is not None})
+    return len({line.call for line in grade.pairings if line.call is not None and line.outcome != ALLOWED})
 
 
 def _expected(grade: Grade) -> int:
@@ -155,12 +156,17 @@ def _decision(grade: Grade, grading: Grading) -> Reading:
         "" if items else f"there is nothing to score, so the score is {figure(grade.score or 0.0)}",
         _thresholds(grade, grading),
         tuple(more),
-        tuple(
-            Account(_mean_of_parts(line), line.credit / items, 1 / items, _less_unlisted(line)) if items else None
-            for line in grade.pairings
-        ),
+        tuple(_decision_account(line, items) for line in grade.pairings),
         f"mean of {what} over all {'steps' if chain else 'calls'}",
     )
+
+
+def _decision_account(line: CallPairing, items: float) -> Account | None:
+    if not items:
+        return None
+    if line.outcome == ALLOWED:
+        return Account(None, 0.0, 0.0)
+    return Account(_mean_of_parts(line), line.credit / items, 1 / items, _less_unlisted(line))
 
 
 def _less_unlisted(line: CallPairing) -> Term | None:

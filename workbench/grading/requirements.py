@@ -11,6 +11,7 @@ from workbench.checks.describe import CheckError, describe, describe_value
 from workbench.checks.equality import EqualsRule, by_json
 from workbench.checks.evaluate import EMPTY_CONTEXT, CheckContext, CheckVerdict, all_hold, evaluate
 from workbench.grading.endpoint_faults import endpoint_faults
+from workbench.grading.extra_calls import ExtraCallRule, rule_of
 from workbench.grading.findings import describe_call, describe_expected, extra_call
 from workbench.grading.grade import CallPairing, Issue, Metric
 from workbench.grading.seen_run import seen_run
@@ -24,7 +25,7 @@ from workbench.suite.by_identity import ByIdentity
 from workbench.suite.checks import Check, Equals, Judged, asks_for_run
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall
 from workbench.suite.numerals import counted
-from workbench.suite.settings import Limits
+from workbench.suite.settings import Grading, Limits
 from workbench.suite.tables import InvalidArguments, WholeNumbers
 from workbench.trajectory.trajectory import CallRecord, Trajectory
 
@@ -43,6 +44,7 @@ def requirement_issues(
     scored: Container[str] = (),
     of_any_grader: Sequence[Issue] | None = None,
     invalid_arguments: InvalidArguments = "fail",
+    extra_calls: ExtraCallRule | None = None,
 ) -> tuple[Issue, ...]:
     """Returns everything that is wrong apart from the score. Issues with `decides` make the status failed.
 
@@ -50,13 +52,15 @@ def requirement_issues(
     for plain values in prohibitions. `scored` names keys of the case that are part of its score (`response_contains`,
     `forbidden_args`): a violation is an issue, but decides nothing by itself. With `disallowed` or `extra_calls` among
     them, the grader has already reported the calls that violate those. `of_any_grader` are the issues that are the same
-    under every grader, where they are known.
+    under every grader, where they are known. `extra_calls` is the rule about surplus calls, else the case's own is.
 
     Raises CheckError when a check cannot be evaluated.
     """
     if of_any_grader is None:
         of_any_grader = issues_of_any_grader(case, limits, trajectory, context, invalid_arguments=invalid_arguments)
-    if not _makes_demands(case):
+    rule = extra_calls or rule_of(case, Grading(), trajectory)
+    why = "no calls are expected" if case.expect_no_calls else rule.why_wrong
+    if why is None and not _makes_demands(case):
         return tuple(of_any_grader)
     issues: list[Issue] = []
     forbidden: set[int | None] = set()
@@ -67,9 +71,9 @@ def requirement_issues(
     if any(call.limits_args for call in expected):
         decides = "forbidden_args" not in scored
         issues += _forbidden_arguments(expected, trajectory.calls, pairings, decides=decides)
-    why = why_unexpected(case)
     if why is not None and "extra_calls" not in scored:
-        issues += _extra_calls(why, () if case.expect_no_calls else expected, trajectory.calls, pairings, forbidden)
+        wanted = () if case.expect_no_calls else expected
+        issues += _extra_calls(why, wanted, trajectory.calls, pairings, forbidden, rule)
     for index in calls_of_silent_steps(case, trajectory) if case.steps else ():
         issues.append(extra_call(trajectory.calls, index, NO_CALL_OF_STEP, decides=True))
     if case.response_contains:
@@ -81,7 +85,6 @@ _makes_demands: ByIdentity[Case, bool] = ByIdentity(
     lambda case: bool(
         case.disallowed
         or case.response_contains
-        or why_unexpected(case) is not None
         or any(step.tool is None for step in case.steps)
         or any(call.limits_args for call in case.expected_calls())
     )
@@ -199,6 +202,7 @@ def _extra_calls(
     calls: Sequence[CallRecord],
     pairings: Sequence[CallPairing],
     forbidden: Container[int | None],
+    rule: ExtraCallRule,
 ) -> Iterator[Issue]:
     """Returns the issues of calls that no expectation accounts for, where those are wrong; a forbidden call is not also
     an extra one.
@@ -214,20 +218,13 @@ def _extra_calls(
             met.add(pairing.expected_call)
     elsewhere = Counter([call.tool for row, call in enumerate(expected) if row not in met])
     for index, record in enumerate(calls):
-        if index in accounted or index in forbidden:
+        if index in accounted or index in forbidden or rule.frees(record.tool):
             continue
         named = record.tool if elsewhere[record.tool] else ANY_TOOL
         if elsewhere[named]:
             elsewhere[named] -= 1
         else:
             yield extra_call(calls, index, why, decides=True)
-
-
-def why_unexpected(case: Case) -> str | None:
-    """Returns why calls that no expectation accounts for are wrong in the whole run; `None` where they are not."""
-    if case.expect_no_calls:
-        return "no calls are expected"
-    return "extra calls are forbidden" if case.extra_calls == "forbid" else None
 
 
 def _keyword_issues(case: Case, trajectory: Trajectory, *, decides: bool) -> Iterator[Issue]:

@@ -16,6 +16,7 @@ from workbench.grading.grade import (
     Grade,
     Issue,
     Metric,
+    PublishedGrade,
     RedactedPlace,
     RunResult,
     Status,
@@ -101,6 +102,9 @@ def _by_names(item: Any) -> dict[str, Any]:
     found: dict[str, Any] = item._asdict()
     for name in _HOLDERS[type(item)]:
         found[name] = list(map(_by_names, found[name]))
+    if type(item) is Grade:
+        published = found.pop("published")
+        found |= {} if published is None else {"published": _by_names(published)}
     return found
 
 
@@ -110,7 +114,9 @@ def outcome_from_json(data: Mapping[str, JsonValue]) -> Outcome:
     for grade in outcome.grades:
         if grade.grader not in GRADERS:
             raise ValueError(f"a grade is by {grade.grader!r}, which is not one of {', '.join(GRADERS)}")
-        for quantities in (grade.numbers, *(pairing.parts for pairing in grade.pairings)):
+        both: list[Grade | PublishedGrade] = [grade] if grade.published is None else [grade, grade.published]
+        parts = (pairing.parts for each in both for pairing in each.pairings)
+        for quantities in (*(each.numbers for each in both), *parts):
             for name, value in quantities.items():
                 try:
                     _NUMBER(value)
@@ -140,10 +146,13 @@ def _infinite(score: float | None) -> float | None:
     return math.copysign(math.inf, score) if score is not None and _is_infinite(score) else score
 
 
-_NAMED = frozenset({Grade, CallPairing, ArgumentVerdict, Issue, Metric, StepGrade, RedactedPlace})
-_HOLDERS = {Grade: ("pairings", "issues"), CallPairing: ("arguments",), StepGrade: ("issues",)} | dict.fromkeys(
-    (ArgumentVerdict, Issue, Metric, RedactedPlace), ()
-)
+_NAMED = frozenset({Grade, PublishedGrade, CallPairing, ArgumentVerdict, Issue, Metric, StepGrade, RedactedPlace})
+_HOLDERS = {
+    Grade: ("pairings", "issues"),
+    PublishedGrade: ("pairings", "issues"),
+    CallPairing: ("arguments",),
+    StepGrade: ("issues",),
+} | dict.fromkeys((ArgumentVerdict, Issue, Metric, RedactedPlace), ())
 """The fields of named tuples that hold others."""
 
 _NUMBER = reader_of(float)
@@ -159,6 +168,7 @@ def _plain(value: Any) -> JsonValue:
         return {
             name: item if type(item) in _AS_IT_IS else _plain(item)
             for name, item in zip(value._fields, value, strict=True)
+            if name != "published" or item is not None
         }
     if isinstance(value, list | tuple):
         return list(map(_plain, value))

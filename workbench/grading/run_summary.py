@@ -7,7 +7,7 @@ from typing import Final
 from workbench.dataclasses import dataclass
 from workbench.grading.argument_counts import ToolArguments, valid_arguments_of
 from workbench.grading.grade import ENDPOINT_FAULT, RunResult, Status
-from workbench.suite.settings import Grading
+from workbench.suite.settings import Grading, limited_ms
 
 _DEFAULTS = Grading()
 
@@ -47,6 +47,11 @@ class RunSummary:
     """The names and values (0..1) of the named checks of the answer."""
     tool_arguments: tuple[ToolArguments, ...] = ()
     """How many calls of each tool have valid arguments."""
+
+    @property
+    def limited_ms(self) -> float:
+        """The time that `max_latency_ms` limits under the deciding grader, the model's where the loop's is unknown."""
+        return limited_ms(self.grading, self.latency_ms, self.latency_ms if self.loop_ms is None else self.loop_ms)
 
 
 def summary_of(

@@ -49,6 +49,15 @@ ROUNDING_SLACK = 1e-9
 """How far a score may miss a threshold and still count as having reached it: sums of shares such as 0.2 are inexact in
 binary."""
 
+
+def part_earned(score: float, weight: float) -> str:
+    """Returns which part of its weight an argument earned that is not fully right, such as `70%`: never 0% or 100%;
+    empty where it earned nothing or everything."""
+    if not 0 < score < weight - ROUNDING_SLACK:
+        return ""
+    return f"{min(max(round(100 * score / weight), 1), 99)}%"
+
+
 PASS_SCORE = 0.8
 """The score that `dimensions` requires to pass, whatever the suite's thresholds are."""
 

@@ -18,10 +18,11 @@ from workbench.checks.evaluate import EMPTY_CONTEXT, CheckContext, CheckVerdict,
 from workbench.grading.arguments import unlisted_arguments
 from workbench.grading.assignment import MOST_PAIRS, best_pairing, pairs_in_turn
 from workbench.grading.candidates import NOT_ALL_COMPARED, Candidates
+from workbench.grading.extra_calls import ALLOWED, ExtraCallRule, rule_of
 from workbench.grading.findings import describe_call, describe_expected, extra_call, findings
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, GradingError, Issue
 from workbench.grading.matching import paired_in_turn
-from workbench.grading.requirements import NO_CALL_OF_STEP, forbidden_call, why_unexpected
+from workbench.grading.requirements import NO_CALL_OF_STEP, forbidden_call
 from workbench.grading.step_rounds import calls_of_silent_steps
 from workbench.suite.by_identity import ByIdentity
 from workbench.suite.checks import Check, Judged, PythonCheck, asks
@@ -35,26 +36,27 @@ from workbench.trajectory.trajectory import CallRecord, Trajectory
 def grade_trajectory(
     case: Case, grading: Grading, trajectory: Trajectory, *, context: CheckContext = EMPTY_CONTEXT
 ) -> Grade:
-    """Grade a run by its trajectory; `grading` has no option for it. Prohibitions, forbidden arguments and extra calls
-    are judged here, by this system's rules, with their issues.
+    """Grade a run by its trajectory; `grading` only says which extra calls are free. Prohibitions, forbidden arguments
+    and extra calls are judged here, by this system's rules, with their issues.
 
     The line of an unmet expectation shows the nearest call of its tool that is left, if any; the line of a violated
     prohibition shows the violating call, one line for each. Not applicable to a case that has no expectation of calls.
 
     Raises GradingError for a run without any answer of the model, and CheckError when a check cannot be evaluated.
     """
-    if not (case.expects_calls_or_none or case.disallowed or case.extra_calls is not None):
+    rule = rule_of(case, grading, trajectory)
+    if not (case.expects_calls_or_none or case.disallowed or rule.written is not None):
         return Grade("trajectory", None, "not applicable", case.why_no_expected_calls)
     if not trajectory.rounds:
         raise GradingError("trajectory: the model gave no answer, so there is nothing to grade")
-    return _Reading(case, trajectory, context).grade()
+    return _Reading(case, trajectory, rule, context).grade()
 
 
 class _Reading:
     """Compares one case's expectations with the calls of one run. Expected calls count as in `Case.expected_calls()`;
     whether a call fits one is evaluated on demand, once."""
 
-    def __init__(self, case: Case, trajectory: Trajectory, context: CheckContext) -> None:
+    def __init__(self, case: Case, trajectory: Trajectory, rule: ExtraCallRule, context: CheckContext) -> None:
         calls = trajectory.calls
         self._disallowed = case.disallowed
         self._expected = case.expected_calls()
@@ -79,8 +81,10 @@ class _Reading:
             [call for call, record in enumerate(calls) if _meets(prohibition, record, context)]
             for prohibition in case.disallowed
         ]
-        self._why_unexpected = why_unexpected(case)
-        suspects: Sequence[int] = () if self._why_unexpected is None else range(len(calls))
+        self._why_unexpected = "no calls are expected" if case.expect_no_calls else rule.why_wrong
+        suspects: Sequence[int] = ()
+        if self._why_unexpected is not None:
+            suspects = [index for index, record in enumerate(calls) if not rule.frees(record.tool)]
         if case.steps:
             self._why_unexpected, suspects = NO_CALL_OF_STEP, calls_of_silent_steps(case, trajectory)
         self._unexpected: dict[int, None] = {}
@@ -274,7 +278,7 @@ class _Reading:
             if call in self._unexpected:
                 yield CallPairing(None, call, False, 0.0, 0.0, outcome="unexpected")
             elif call not in shown:
-                yield CallPairing(None, call, False, 0.0, 0.0, outcome="extra, allowed")
+                yield CallPairing(None, call, False, 0.0, 0.0, outcome=ALLOWED)
 
     def _issues(self, lines: Sequence[CallPairing]) -> Iterator[Issue]:
         in_place = [line for line in lines if line.outcome != _WRONG_ORDER]

@@ -17,6 +17,10 @@ from workbench.suite.loading import SuiteFile, parse_suite
 from workbench.suite.model import derived_id
 from workbench.suite.render import Table, block_text, suite_text
 from workbench.suite.sameness import same
+from workbench.suite.tables import NEW_SUITES_FREE
+
+RULE_OF_NEW_SUITES: Table = {"grading": {"extra_calls": NEW_SUITES_FREE}}
+"""What stands at the top of a suite of recorded conversations beside its name."""
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from workbench.dataclasses import dataclass
 from workbench.importing.bounds import RefusedError
 from workbench.importing.imported import Imported, Note
 from workbench.importing.importing import learn_keys, must_be_free, written
-from workbench.importing.suite_making import made_suite
+from workbench.importing.suite_making import RULE_OF_NEW_SUITES, made_suite
 from workbench.observing.conversations import ConversationEnded, Observer
 from workbench.observing.keeping import SUFFIX
 from workbench.observing.merging import Merger, ServerLog
@@ -74,7 +74,7 @@ def save_observed(
     name = destination.suite.stem if destination.suite is not None else _NAME
     path = destination.suite or Path(f"{_NAME}.toml")
     try:
-        made = made_suite(Imported(cases), name, path, secrets)
+        made = made_suite(Imported(cases, suite=RULE_OF_NEW_SUITES), name, path, secrets)
     except RefusedError as error:
         return Saved(0, 0, (*_refused(ended), f"· {error}", *lines, "nothing is written"))
     runs = written(made, destination.suite, destination.recordings, secrets, force=destination.force)

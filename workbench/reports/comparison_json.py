@@ -138,6 +138,7 @@ class ComparisonReport(ReportModel):
     started_at: str = Field(description="ISO 8601, UTC: the original start of the batch, also if it was resumed")
     interrupted: bool
     exit_code: int
+    nothing_graded: bool = Field(False, description="whether no run was graded")
     batch: int | None = Field(description="its number in the history; null if it is not stored")
     models: tuple[str, ...] = Field(description="the columns; each model is compared at least with the first")
     only_differences: bool = Field(
@@ -159,6 +160,7 @@ def comparison_report(
     started_at: str,
     interrupted: bool,
     exit_code: int,
+    nothing_graded: bool = False,
     batch: int | None,
     against: AgainstBaseline | None = None,
 ) -> ComparisonReport:
@@ -168,6 +170,7 @@ def comparison_report(
         started_at=started_at,
         interrupted=interrupted,
         exit_code=exit_code,
+        nothing_graded=nothing_graded,
         batch=batch,
         models=comparison.models,
         only_differences=only_differences,

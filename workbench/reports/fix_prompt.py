@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from shlex import quote
 
 from workbench.analysis.causes import ADVICE, advice_about
+from workbench.analysis.expectations import forbidden_others
 from workbench.analysis.failures import failures_of
 from workbench.grading.grade import RunResult
 from workbench.grading.tool_names import same_tool
@@ -121,8 +122,7 @@ def _expected(case: Case, result: RunResult) -> list[str]:
     lines += [f"not allowed: {_disallowed(call)}" for call in case.disallowed]
     if case.expect_no_calls:
         lines.append("no calls")
-    if case.extra_calls == "forbid":
-        lines.append("no other calls")
+    lines += filter(None, [forbidden_others(case, result.grading)])
     lines += [f"the answer contains {text!r}" for text in case.response_contains]
     if case.response is not None:
         named = case.response if isinstance(case.response, dict) else {"": case.response}

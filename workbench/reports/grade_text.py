@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from workbench.grading.grade import Issue, Metric, RunResult, StepGrade
+from workbench.grading.grade import Issue, IssueKind, Metric, RunResult, StepGrade
 from workbench.grading.judgements import Judgement, JudgeUse
+from workbench.grading.scoring import PASS_SCORE
 from workbench.reports.paint import Paint
 from workbench.reports.signs import STATUS_SIGNS
 from workbench.reports.values import cost_text, score_text, tokens_text
@@ -54,6 +55,35 @@ def result_text(result: RunResult) -> str:
     score = f" {score_text(result.score)}" if result.grades else ""
     why = f": {one_line(result.error)}" if result.error is not None else ""
     return f"{STATUS_SIGNS[result.status]} {result.status}{score}{why}"
+
+
+_AGAINST_SCORE: frozenset[IssueKind] = frozenset(
+    {
+        "wrong tool",
+        "missing call",
+        "extra call",
+        "wrong argument",
+        "missing argument",
+        "invalid argument",
+        "wrong order",
+    }
+)
+
+
+def why_passed(result: RunResult) -> str:
+    """Returns why a run passed, or was warned, in which something is wrong: its score and the threshold that it meets.
+    Empty for other runs."""
+    grade = result.grade
+    if grade is None or grade.score is None or not result.passed:
+        return ""
+    if not any(issue.kind in _AGAINST_SCORE for issue in grade.issues):
+        return ""
+    low, high = sorted((result.grading.fail_threshold, result.grading.warn_threshold))
+    if grade.grader == "dimensions":
+        low = high = PASS_SCORE
+    met = high if grade.verdict == "passed" else low
+    short = f", not {high:g}" if met != high else ""
+    return f"{result.status}: score {decimals(grade.score)} meets the threshold {met:g}{short}"
 
 
 NOT_REACHED = "–"

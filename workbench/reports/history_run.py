@@ -14,7 +14,7 @@ from workbench.grading.grade import RunResult
 from workbench.grading.run_summary import RunSummary
 from workbench.history.records import BatchRow, RunRow
 from workbench.reports.forms import LINES_MAX
-from workbench.reports.grade_text import issue_text, result_text, step_lines
+from workbench.reports.grade_text import issue_text, result_text, step_lines, why_passed
 from workbench.reports.history_batch import run_title
 from workbench.reports.history_list import called
 from workbench.reports.move_kinds import Move, MovesFold, graded_text
@@ -31,7 +31,9 @@ _MODEL_MAX = 24
 
 
 def told_lines(events: Sequence[Event], result: RunResult, width: int, paint: Paint, *, verbose: bool) -> Iterator[str]:
-    """Yields the steps of a run, as they were shown when it ran, and its result."""
+    """Yields the result of a run, its steps as they were shown when it ran, and the result with all that is wrong."""
+    head = result_text(result) if result.reason is None or result.error else f"{result_text(result)}: {result.reason}"
+    yield paint(one_line(head), result.status)
     steps = StepLines(paint, verbose=verbose, width=width)
     for event in events:
         yield from steps.lines(event)
@@ -42,6 +44,8 @@ def told_lines(events: Sequence[Event], result: RunResult, width: int, paint: Pa
             yield f"  by {one_line(grade.grader)}: {score_text(grade.score)} {grade.verdict}: {one_line(grade.reason)}"
         for issue in grade.issues:
             yield f"    {issue_text(issue)}"
+    if why := why_passed(result):
+        yield f"    {why}"
 
 
 def over_time(runs: Sequence[RunRow]) -> dict[str, dict[int, Cell]]:

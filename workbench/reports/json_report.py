@@ -281,6 +281,7 @@ class ReportDocument(ReportModel):
     started_at: str = Field(description="ISO 8601, UTC: the original start of the batch, also if it was resumed")
     interrupted: bool
     exit_code: int
+    nothing_graded: bool = Field(False, description="whether no run that counts was graded, or nothing was compared")
     forks: int = Field(description="number of forks; they count in nothing else here unless all runs are forks")
     totals: TotalsReport
     totals_per_model: dict[str, TotalsReport] = Field(default_factory=dict, description="the same for each model")
@@ -306,6 +307,7 @@ class BatchFacts:
     started_at: str
     interrupted: bool
     exit_code: int
+    nothing_graded: bool = False
     batch: int | None = None
     baseline: AgainstBaseline | None = None
     timing: Timing | None = None
@@ -336,6 +338,7 @@ def report_without_records(
         started_at=facts.started_at,
         interrupted=facts.interrupted,
         exit_code=facts.exit_code,
+        nothing_graded=facts.nothing_graded,
         forks=sum(result.is_fork for result in results),
         totals=TotalsReport.model_validate(whole),
         totals_per_model={model: TotalsReport.model_validate(each) for model, each in of_models.items()},

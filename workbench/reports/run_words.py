@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from workbench.grading.grade import Grade, RunResult
 from workbench.grading.unfinished_answers import cut_off_where
 from workbench.reports.deviations import deviation_lines
-from workbench.reports.grade_text import issue_text
+from workbench.reports.grade_text import issue_text, why_passed
 from workbench.reports.values import call_text, milliseconds, result_text, shown_json
 from workbench.reports.visible import one_line
 from workbench.suite.checks import Check, Equals
@@ -27,7 +27,8 @@ def issue_lines(run: RunResult) -> list[str]:
     grade = run.grade
     if grade is None:
         return [one_line(run.error)] if run.error is not None else []
-    return [issue_text(issue) for issue in grade.issues] or [one_line(run.reason or grade.reason)]
+    lines = [*map(issue_text, grade.issues), *filter(None, [why_passed(run)])]
+    return lines or [one_line(run.reason or grade.reason)]
 
 
 def expected_lines(case: Case, grade: Grade | None) -> list[str]:

@@ -23,7 +23,7 @@ from workbench.reports.cases import DISAGREE, deciders_line, grades_line, parts_
 from workbench.reports.deviations import repaired_line
 from workbench.reports.forms import LINES_MAX
 from workbench.reports.gates import aggregate_lines, gate_lines
-from workbench.reports.grade_text import issue_text, judgement_text, judging_text, metric_text, step_lines
+from workbench.reports.grade_text import issue_text, judgement_text, judging_text, metric_text, step_lines, why_passed
 from workbench.reports.paint import Paint, Tone
 from workbench.reports.published import published_lines
 from workbench.reports.server_output import ToldOutputs
@@ -189,7 +189,7 @@ def runs_table(
         model = fit(one_line(result.model), model_width)
         score = score_text(result.score) if result.grades else "–"
         differing = DISAGREE if disagree(result.grades) else " "
-        latency = milliseconds(result.latency_ms) if result.latency_ms else "–"
+        latency = milliseconds(result.limited_ms) if result.limited_ms else "–"
         sign = paint(STATUS_SIGNS[result.status], result.status)
         calls = len(result.trajectory.calls)
         cost = _cost(result) if with_cost else ""
@@ -239,6 +239,8 @@ def _details(result: RunResult, paint: Paint, outputs: ToldOutputs, in_full: boo
         issues = _of_the_whole(result, result.grade, told)
         in_short = result.status == "passed" and not in_full
         yield from (_issue_line(issue, indent=4) for issue in issues if not in_short or _is_of_server(issue, result))
+        if not in_short and (why := why_passed(result)):
+            yield paint(f"    {why}", "quiet")
     for metric in result.metrics if in_full or result.status != "passed" else ():
         sign = paint(STATUS_SIGNS["passed" if metric.holds else "failed"], "passed" if metric.holds else "failed")
         yield f"    {sign} response.{shortened(metric_text(metric), ISSUE_WIDTH_MAX)}"

@@ -135,15 +135,10 @@ def _contradictions(
     if case.steps and case.limits.max_rounds is not None:
         message = "`max_rounds` does not limit a chain: each of its steps is one request"
         yield warning((*place, "limits", "max_rounds"), message, "remove it")
-    if case.extra_calls == "allow" and _written(suite, case, "fail_on_tool_call_quantity") and calls:
-        message = 'extra_calls = "allow" conflicts with fail_on_tool_call_quantity = true, which fails any extra call'
-        yield warning((*place, "extra_calls"), message, "leave one of them out")
     if case.expect_nothing_yet and not case.expects_nothing_yet:
         message = "`expect_nothing_yet` has no effect: the case expects something"
         yield warning((*place, "expect_nothing_yet"), message, "remove it")
-    if case.extra_calls == "allow" and case.expect_no_calls:
-        message = 'extra_calls = "allow" conflicts with expect_no_calls = true'
-        yield warning((*place, "extra_calls"), message, "leave one of them out")
+    yield from _extra_calls(suite, case, place)
     max_rounds = case.limits.max_rounds or suite.limits.max_rounds
     if max_rounds == 1 and calls and not case.steps:
         for key in ("response", "response_contains"):
@@ -163,6 +158,24 @@ def _contradictions(
             if name in (call.args or {}):
                 message = f"the argument {quoted(name)} is expected and forbidden in the same call"
                 yield warning((*at, "forbidden_args", index), message)
+
+
+def _extra_calls(suite: Suite, case: Case, place: Place) -> Iterator[Finding]:
+    """Finds rules about surplus calls that are written and cannot hold."""
+    own, of_table = case.extra_calls, case.grading.extra_calls
+    at: Place = (*place, "extra_calls") if own is not None else (*place, "grading", "extra_calls")
+    rule = of_table if own is None else own
+    if own is not None and of_table is not None:
+        message = "`extra_calls` is written twice: that of the case counts"
+        yield warning((*place, "grading", "extra_calls"), message, "remove one of them")
+    if rule not in (None, "forbid") and case.expect_no_calls:
+        yield warning(at, "`extra_calls` conflicts with expect_no_calls = true", "leave one of them out")
+    if of_table is not None and case.steps:
+        yield warning(at, "`extra_calls` has no effect on a chain: each step is graded with its own calls", "remove it")
+    grading = settings_of(suite, case).grading
+    if rule not in (None, "forbid") and grading.by == "critics" and grading.critics.arcade_compatible:
+        message = "with arcade_compatible, `extra_calls` frees no call: the score is computed as published"
+        yield warning(at, message, "leave one of them out")
 
 
 def _aggregate_advice(suite: Suite) -> Iterator[Finding]:

@@ -30,6 +30,7 @@ from workbench.suite.tables import (
     NonEmpty,
     RepeatRule,
     Statistic,
+    WrittenExtraCalls,
 )
 
 __all__ = [
@@ -278,7 +279,7 @@ class Case(Frozen):
     ordered: Items[OrderedItem] = ()
     unordered: Items[ExpectedCall] = ()
     disallowed: Items[ExpectedCall] = ()
-    extra_calls: Literal["allow", "forbid"] | None = None
+    extra_calls: WrittenExtraCalls | None = None
     expect_no_calls: bool = False
     expect_nothing_yet: bool = False
     response_contains: Items[str] = ()
@@ -365,7 +366,7 @@ class Case(Frozen):
     @property
     def why_no_expected_calls(self) -> str:
         """The reason of graders that need expected calls, for a case without any."""
-        says_more = self.disallowed or self.response_contains or self.response is not None or self.extra_calls
+        says_more = self.disallowed or self.checks_answer or self.extra_calls is not None
         return "this case has no expected calls" if says_more else "this case expects nothing yet"
 
 

@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from pydantic import BaseModel
 
@@ -15,7 +15,7 @@ from workbench.model_base import values_of
 from workbench.suite.by_identity import ByIdentity
 from workbench.suite.checks import Judged, with_parts
 from workbench.suite.model import Case, ComparedBy, GraderName, RepeatRule, Suite
-from workbench.suite.tables import InvalidArguments, WholeNumbers
+from workbench.suite.tables import ExtraCalls, InvalidArguments, WholeNumbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +67,8 @@ class Grading:
     invalid_arguments: InvalidArguments = "fail"
     whole_numbers: WholeNumbers = "as JSON"
     """Whether 5.0 is the integer 5, as in JSON, or another type, as in the leaderboard's checker."""
+    extra_calls: ExtraCalls | None = None
+    """Which surplus calls are free; `None` where the grader's own rule counts."""
     quarantined: bool = False
     """Whether the run decides nothing: no gate, no aggregate, no exit code."""
     compare_by: ComparedBy = "status"
@@ -81,6 +83,12 @@ class Grading:
     def is_compatible(self) -> bool:
         """Whether a published system is reproduced exactly, so that its defaults hold in place of Workbench's."""
         return self.critics.arcade_compatible or self.dimensions.repeated_calls == "as published"
+
+
+def limited_ms(grading: Grading, model_ms: float, loop_ms: float) -> float:
+    """Returns the time of a run that `max_latency_ms` limits: the sum of the model's answers, or the whole loop."""
+    is_loop = grading.by == "dimensions" and grading.dimensions.latency == "wall"
+    return loop_ms if is_loop else model_ms
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +111,9 @@ def _merged_settings(held: weakref.ref[Suite], case: Case) -> CaseSettings:
     suite = held()
     assert suite is not None
     grading = _grading_of(suite.grading, case.grading) if case.grading.model_fields_set else _grading(suite)
+    extra_calls = _extra_calls_in(suite, case)
+    if grading.extra_calls != extra_calls:
+        grading = replace(grading, extra_calls=extra_calls)
     return CaseSettings(
         system=case.system if case.system is not None else suite.system,
         models=models_of(suite, case),
@@ -112,6 +123,44 @@ def _merged_settings(held: weakref.ref[Suite], case: Case) -> CaseSettings:
             suite, case, grading if case.cluster is None else replace(grading, cluster=case.cluster)
         ),
     )
+
+
+def _extra_calls_in(suite: Suite, case: Case) -> ExtraCalls | None:
+    own = case.grading.extra_calls if case.extra_calls is None else case.extra_calls
+    if own is None and (case.ordered or case.unordered):
+        own = suite.grading.extra_calls
+    return None if case.steps or case.expect_no_calls else own
+
+
+def extra_calls_of(case: Case, grading: Grading) -> ExtraCalls | None:
+    """Returns the rule about surplus calls that holds in a case under its grading. A chain has none, nor has a case in
+    which every call is wrong."""
+    if case.steps or case.expect_no_calls:
+        return None
+    return grading.extra_calls if case.extra_calls is None else case.extra_calls
+
+
+_FREE: Final = "a further call is free"
+_SURPLUS_RULES: dict[str, str] = {
+    "critics": "a further call is 0 for the run",
+    "decision": "a further call adds an item of 0",
+    "accuracy": "a further call costs a penalty",
+    "trajectory": _FREE,
+    "dimensions": "a further call of another tool costs precision",
+}
+
+
+def surplus_rule(grading: Grading, grader: str | None = None) -> str:
+    """Returns in words a grader's own rule about surplus calls; the deciding one's unless another is named."""
+    by = grader or grading.by
+    if by == "critics" and not grading.critics.fail_on_tool_call_quantity:
+        return _FREE
+    return _SURPLUS_RULES[by]
+
+
+def surplus_calls_cost(grading: Grading) -> bool:
+    """Returns whether surplus calls cost something that a suite could free, and nothing says whether it means to."""
+    return grading.extra_calls is None and not grading.is_compatible and surplus_rule(grading) != _FREE
 
 
 def models_of(suite: Suite, case: Case | None = None) -> tuple[str, ...]:

@@ -31,6 +31,8 @@ from workbench.suite.model import (
 )
 from workbench.suite.problems import Finding, Place, code, described, did_you_mean, keys_of
 from workbench.suite.tables import (
+    EXTRA_RULE,
+    EXTRA_TOOLS,
     AccuracyTable,
     Aggregate,
     CriticsTable,
@@ -244,6 +246,8 @@ def _is_tag(previous: tuple[int | str, ...], part: int | str) -> bool:
         return len(previous) > 1 and previous[-2] == "ordered" and isinstance(previous[-1], int)
     if part in (ONE_CHECK, NAMED_CHECKS):
         return previous[-1:] == ("response",)
+    if part in (EXTRA_RULE, EXTRA_TOOLS):
+        return previous[-1:] == ("extra_calls",)
     if part in CHECK_CLASSES:
         in_list = len(previous) > 1 and isinstance(previous[-1], int) and previous[-2] in ("all_of", "any_of")
         is_named = len(previous) > 1 and previous[-2] in ("args", "when", NAMED_CHECKS)
@@ -328,6 +332,8 @@ def _not_allowed(place: Place, value: object, expected: str) -> Finding:
         return Finding(place, f"`{place[-1]}` takes only true, not {described(value)}", hint)
     allowed = expected.replace(" or ", ", ").replace("'", "").split(", ")
     hint = did_you_mean(value, allowed) if isinstance(value, str) else ""
+    if place[-1] == "extra_calls":
+        hint = hint or 'or list the tools whose calls are free: ["search"]'
     return Finding(place, f"must be {code(allowed[:-1])} or `{allowed[-1]}`, not {described(value)}", hint)
 
 

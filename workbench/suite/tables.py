@@ -5,9 +5,9 @@ What they come to for a case, with the suite's defaults merged in, is computed b
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypeVar, get_args
+from typing import Annotated, Any, Final, Literal, TypeVar, get_args
 
-from pydantic import ConfigDict, Field, Strict
+from pydantic import ConfigDict, Discriminator, Field, Strict, Tag
 
 from workbench.model_base import LateModel
 from workbench.suite.checks import Unit
@@ -38,6 +38,28 @@ class Frozen(LateModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
     # A whole suite is validated by one validator. Defaults are constructed, which needs none of their own.
+
+
+ExtraCallsRule = Literal["allow_read_only", "allow", "forbid"]
+EXTRA_CALLS_RULES: tuple[ExtraCallsRule, ...] = get_args(ExtraCallsRule)
+ExtraCalls = ExtraCallsRule | tuple[str, ...]
+"""Which calls beside the expected ones are free: those of read-only tools, all, none, or those of the listed tools."""
+
+NEW_SUITES_FREE: Final[ExtraCallsRule] = "allow_read_only"
+"""The rule that is written into new suites: a look-up passes, a second payment fails."""
+
+EXTRA_RULE: Final = "rule of extra calls"
+EXTRA_TOOLS: Final = "tools of extra calls"
+
+
+def _rule_or_tools(value: Any) -> str:
+    return EXTRA_TOOLS if isinstance(value, list | tuple) else EXTRA_RULE
+
+
+WrittenExtraCalls = Annotated[
+    Annotated[ExtraCallsRule, Tag(EXTRA_RULE)] | Annotated[Items[NonEmpty], Tag(EXTRA_TOOLS)],
+    Discriminator(_rule_or_tools),
+]
 
 
 class LimitsTable(Frozen):
@@ -83,6 +105,7 @@ class GradingTable(Frozen):
     repeat_rule: RepeatRule | None = None
     invalid_arguments: InvalidArguments | None = None
     whole_numbers: WholeNumbers | None = None
+    extra_calls: WrittenExtraCalls | None = None
     compare_by: ComparedBy | None = None
     critics: CriticsTable = CriticsTable.model_construct()
     accuracy: AccuracyTable = AccuracyTable.model_construct()

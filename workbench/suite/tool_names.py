@@ -9,6 +9,7 @@ from workbench.dataclasses import dataclass
 from workbench.suite.by_identity import ByIdentity
 from workbench.suite.model import ANY_TOOL, Case, Mock, Suite, written_tools
 from workbench.suite.problems import Finding, Place, warning
+from workbench.suite.tables import ExtraCalls
 
 _MOST_LISTED = 8
 _ON_PURPOSE = "write unlisted = true if this is intended"
@@ -51,6 +52,11 @@ def unknown_names(suite: Suite, case: Case, known: KnownNames) -> Iterator[Findi
     for index, name in enumerate(case.offer or ()):
         if not known.has(name):
             yield warning(("offer", index), f"offers {name!r}, but there is no such tool", known.hint(name))
+    for rule_place, rule in (
+        (("extra_calls",), case.extra_calls),
+        (("grading", "extra_calls"), case.grading.extra_calls),
+    ):
+        yield from _unknown_free(rule, rule_place, known)
     offered = known if case.offer is None else KnownNames(case.offer)
     by = case.grading.by or suite.grading.by or "critics"
     for at, call in case.written_calls():
@@ -72,6 +78,13 @@ def unknown_names(suite: Suite, case: Case, known: KnownNames) -> Iterator[Findi
             else:
                 yield warning(place, message, offered.hint(call.tool))
     yield from unknown_mocks(case.mocks, known)
+
+
+def _unknown_free(rule: ExtraCalls | None, place: Place, known: KnownNames) -> Iterator[Finding]:
+    """Finds the tools that `extra_calls` lists although there is none of that name."""
+    for index, name in enumerate(rule if isinstance(rule, tuple) else ()):
+        if name != ANY_TOOL and not known.has(name, loosely=True):
+            yield warning((*place, index), f"frees calls of {name!r}, but there is no such tool", known.hint(name))
 
 
 def unknown_mocks(mocks: Iterable[Mock], known: KnownNames) -> Iterator[Finding]:
@@ -99,7 +112,9 @@ def unknown_in_suite(
 ) -> Iterator[Finding]:
     """Returns all findings on tool names in a suite. `case_indices` are its cases' places in the file, `listed` the
     tools that servers are known to have, and `prefixes` those of the servers whose tools are not known."""
-    yield from unknown_mocks(suite.mocks, names_for_all(suite, listed, prefixes))
+    known = names_for_all(suite, listed, prefixes)
+    yield from unknown_mocks(suite.mocks, known)
+    yield from _unknown_free(suite.grading.extra_calls, ("grading", "extra_calls"), known)
     for index, case in zip(case_indices, suite.cases, strict=True):
         written = [tool.name for tool in written_tools(suite, case)]
         for found in unknown_names(suite, case, KnownNames((*written, *listed), tuple(prefixes))):

@@ -23,6 +23,7 @@ from workbench.suite.model import (
     ToolChange,
     Variant,
 )
+from workbench.suite.tables import ExtraCalls, GradingTable
 
 SEPARATOR: Final = " × "
 """Stands between the names of a model and a variant in what a run is run as: `offline × terse`."""
@@ -123,6 +124,7 @@ def _varied_suite(held: weakref.ref[Variant], suite: Suite) -> Suite:
         "servers": _replaced(suite.servers, variant.servers),
         "tools": _replaced(suite.tools, variant.tools),
         "mocks": tuple(map(names.mock, suite.mocks)),
+        "grading": names.grading(suite.grading),
         "variants": (),
     }
     if variant.system is not None:
@@ -150,6 +152,8 @@ def _varied_case(held: weakref.ref[Variant], case: Case) -> Case:
         ),
         "mocks": (*variant.mocks, *map(names.mock, case.mocks)),
         "offer": None if offer is None else tuple(map(names.tool, offer)),
+        "extra_calls": names.extra_calls(case.extra_calls),
+        "grading": names.grading(case.grading),
     }
     if variant.system is not None:
         update["system"] = variant.system
@@ -184,6 +188,14 @@ class _Names:
 
     def tool(self, name: str) -> str:
         return name if name == ANY_TOOL else self.tools.get(name, name)
+
+    def extra_calls(self, rule: ExtraCalls | None) -> ExtraCalls | None:
+        return tuple(map(self.tool, rule)) if isinstance(rule, tuple) else rule
+
+    def grading(self, written: GradingTable) -> GradingTable:
+        if not isinstance(written.extra_calls, tuple):
+            return written
+        return written.model_copy(update={"extra_calls": self.extra_calls(written.extra_calls)})
 
     def args(self, tool: str, args: Mapping[str, object] | None) -> dict[str, object] | None:
         if args is None:

@@ -70,6 +70,7 @@ def test_a_new_case_in_a_new_suite_has_no_errors_and_expects_nothing_until_somet
     assert file.errors == ()
     assert file.suite is not None
     assert [case.name for case in file.suite.cases] == ["By night"]
+    assert file.suite.grading.extra_calls == "allow_read_only"
     assert file.suite.cases[0].expects_nothing_yet == (kind != "negative")
 
 

@@ -414,6 +414,19 @@ def test_an_argument_that_holds_but_earns_less_is_no_plain_yes() -> None:
     assert screen_of(view, 60).splitlines()[2] == "      n  19      ! 50% expected near 21"
 
 
+def test_an_argument_that_does_not_hold_shows_the_part_that_it_earned_and_the_run_why_it_passed() -> None:
+    view = view_of(
+        stamped([RequestStarted(1), CallStarted(1, "a", "t"), CallFinished("a", {"n": 27}), RunFinished("answered")])
+    )
+    verdict = ArgumentVerdict("n", False, 0.35, 0.5, "near 21", 27, True, "far")
+    issue = Issue("wrong argument", "far; earns 70% of its weight", call=0, argument="n")
+    grade = Grade("critics", 0.85, "warned", "", (pair(0, 0, verdict),), (issue,))
+    view.grade(result("warned", 0.85, grade=grade))
+    lines = screen_of(view, 80).splitlines()
+    assert lines[2] == "      n  27      ✗ 70% expected near 21"
+    assert "   warned: score 0.85 meets the threshold 0.8, not 0.9" in lines
+
+
 def test_where_it_is_narrow_the_expectation_moves_below() -> None:
     view = view_of(stamped([RequestStarted(1), CallStarted(1, "a", "t"), CallFinished("a", {"city": "Paris"})]))
     verdict = ArgumentVerdict("city", False, 0.0, 1.0, 'similar to "The city of light"', "Paris", True, "no")

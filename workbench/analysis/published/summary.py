@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 
 from workbench.analysis.published.system import Summary, System
 from workbench.dataclasses import dataclass
-from workbench.grading.grade import RunResult, Status
+from workbench.grading.grade import Grade, RunResult, Status
 from workbench.grading.graders import SYSTEMS as NAMES
 from workbench.suite.model import Case
 
@@ -30,6 +31,15 @@ def _by_its_grader(run: RunResult, verdict: Status) -> RunResult:
     return run if run.status == verdict else run.with_status(verdict)
 
 
+def _as_published(run: RunResult) -> RunResult:
+    """Returns the run with the grade that the system gives where the suite frees surplus calls."""
+    if not run.has_free_calls:
+        return run
+    grade = run.grade
+    assert grade is not None and grade.published is not None
+    return replace(run, grades=(Grade(*grade.published), *run.grades[1:]))
+
+
 RUNS_MAX = 200_000
 """The systems list each case: of more runs there is no report."""
 
@@ -43,7 +53,7 @@ def published_reports(results: Sequence[RunResult], cases: Mapping[str, Case] = 
     if len(results) > RUNS_MAX:
         return
     groups: dict[tuple[str, str], list[RunResult]] = {}
-    for run in results:
+    for run in map(_as_published, results):
         grader, verdict = run.grader, run.verdict
         if grader is not None and (verdict == "passed" or verdict == "warned" or verdict == "failed"):
             groups.setdefault((run.suite, grader), []).append(_by_its_grader(run, verdict))

@@ -143,6 +143,8 @@ def _read(source: FormSource, cell: Cell, text: str) -> object:
     match cell.kind:
         case "choice":
             of_answer = cell.place[-1] == "of" and text.strip().startswith(NAMED_MEASURE)  # the cases have the names
+            if cell.place[-1] == "extra_calls" and text.strip().startswith("["):
+                return read_value(text)
             if text.strip() not in cell.choices and not of_answer:
                 raise CellError(f"write one of {', '.join(cell.choices)}")
             return text.strip()

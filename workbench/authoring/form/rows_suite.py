@@ -20,7 +20,7 @@ from workbench.authoring.form.rows_calls import (
     tool_marks,
     unknown_rows,
 )
-from workbench.authoring.form.settings import GATE_PER, default_text, settings_rows
+from workbench.authoring.form.settings import GATE_PER, default_text, settings_rows, surplus_default
 from workbench.authoring.form.tables import ABSENT, items_at
 from workbench.authoring.form.typed import shown_name
 from workbench.suite.checks import are_named_checks
@@ -28,6 +28,7 @@ from workbench.suite.model import MOST_REPEATS, Aggregate, Case, Subject, Suite,
 from workbench.suite.problems import Place
 from workbench.suite.render import Table
 from workbench.suite.rules import MEASURES, STATISTICS
+from workbench.suite.tables import EXTRA_CALLS_RULES
 from workbench.trajectory.json_types import TEXT
 
 _EXCLUDED_BY_STEPS = ("user", "ordered", "unordered", "disallowed", "extra_calls", "expect_no_calls")
@@ -92,7 +93,7 @@ def _steps(source: FormSource) -> Iterator[FormRow]:
 def _rest(source: FormSource, written: list[str]) -> Iterator[FormRow]:
     table = source.table
     if "extra_calls" in written:
-        yield field_row(table, (), Field("extra_calls", "choice", "allow", choices=("allow", "forbid")))
+        yield field_row(table, (), Field("extra_calls", "choice", surplus_default(source), choices=EXTRA_CALLS_RULES))
     if "expect_no_calls" in written:
         yield field_row(table, (), Field("expect_no_calls", "yes_no", "no"))
     if "expect_nothing_yet" in table:

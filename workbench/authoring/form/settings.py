@@ -11,9 +11,9 @@ from workbench.authoring.form.tables import ABSENT, value_at
 from workbench.suite.model import GRADERS, REPEAT_RULES, ComparedBy, Gate, GatePer
 from workbench.suite.problems import Place
 from workbench.suite.render import Table
-from workbench.suite.settings import Grading
+from workbench.suite.settings import CriticsOptions, Grading, surplus_rule
 from workbench.suite.settings import Limits as LimitsInForce
-from workbench.suite.tables import InvalidArguments, WholeNumbers
+from workbench.suite.tables import EXTRA_CALLS_RULES, InvalidArguments, WholeNumbers
 
 UNIT = Limits(0, 1)
 GATE_PER: tuple[str, ...] = get_args(GatePer)
@@ -35,6 +35,7 @@ _TABLES: dict[Place, tuple[Field, ...]] = {
         Field("repeat_rule", "choice", choices=REPEAT_RULES),
         Field("invalid_arguments", "choice", choices=INVALID_ARGUMENTS),
         Field("whole_numbers", "choice", choices=WHOLE_NUMBERS),
+        Field("extra_calls", "choice", choices=EXTRA_CALLS_RULES),
         Field("compare_by", "choice", choices=COMPARED_BY),
     ),
     ("grading", "critics"): (
@@ -81,7 +82,11 @@ def _table_rows(source: FormSource, place: Place, rare: bool) -> Iterator[FormRo
     table: Table = written if isinstance(written, dict) else {}
     below = {inner[-1] for inner in _TABLES if inner[:-1] == place}
     yield FormRow("section", place, 0, " ".join(map(str, place)), absent=not table, rare=rare)
-    rows = [field_row(table, place, _with_default(source, place, field, rare), 1 + DETAIL) for field in _TABLES[place]]
+    # A case has its rule about surplus calls beside what it expects.
+    fields = [
+        each for each in _TABLES[place] if each.key in table or not (source.is_case and each.key == "extra_calls")
+    ]
+    rows = [field_row(table, place, _with_default(source, place, field, rare), 1 + DETAIL) for field in fields]
     known = (*(field.key for field in _TABLES[place]), *map(str, below))
     yield from [*rows, *unknown_rows(table, place, 1 + DETAIL, known)]
 
@@ -94,9 +99,30 @@ def _with_default(source: FormSource, place: Place, field: Field, rare: bool) ->
         value = _DEFAULTS[str(place[0])]
         for part in at[1:]:
             value = getattr(value, str(part))
-    return Field(
-        field.key, field.kind, default_text(value, inherited is not ABSENT), rare, field.choices, limits=field.limits
-    )
+    text = default_text(value, inherited is not ABSENT)
+    if field.key == "extra_calls" and inherited is ABSENT:
+        text = surplus_default(source)
+    return Field(field.key, field.kind, text, rare, field.choices, limits=field.limits)
+
+
+def surplus_default(source: FormSource) -> str:
+    """Return the default of `extra_calls`: that of the suite, else the rule of the grader in force."""
+    of_suite = value_at(source.header, ("grading", "extra_calls")) if source.is_case else ABSENT
+    if of_suite is not ABSENT:
+        return default_text(of_suite, True)
+    by = _in_force(source, ("grading", "by"), "critics")
+    quantity = _in_force(source, ("grading", "critics", "fail_on_tool_call_quantity"), True)
+    if by not in GRADERS or not isinstance(quantity, bool):
+        return "the grader's own rule"
+    rule = surplus_rule(Grading(by=by, critics=CriticsOptions(fail_on_tool_call_quantity=quantity)))
+    return rule.removesuffix(" for the run")
+
+
+def _in_force(source: FormSource, place: Place, default: object) -> object:
+    """Return an option as the case or else the suite writes it."""
+    own = value_at(source.table, place)
+    value = value_at(source.header, place) if own is ABSENT else own
+    return default if value is ABSENT else value
 
 
 def default_text(value: object, of_suite: bool) -> str:

@@ -6,6 +6,7 @@ from typing import Literal
 
 from workbench.authoring.form.argument_schemas import arguments_of
 from workbench.suite.render import Table, suite_text
+from workbench.suite.tables import NEW_SUITES_FREE
 from workbench.trajectory.messages import ToolDefinition
 
 CaseKind = Literal["positive", "negative", "chain"]
@@ -51,4 +52,5 @@ def new_step(tool: ToolDefinition | str | None = None, user: str | None = None) 
 
 def new_suite(name: str) -> str:
     """Return the text of a suite without cases on the offline model."""
-    return suite_text({"format": 1, "name": name, "models": ["offline"]})
+    grading = {"extra_calls": NEW_SUITES_FREE}
+    return suite_text({"format": 1, "name": name, "models": ["offline"], "grading": grading})

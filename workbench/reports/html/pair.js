@@ -62,7 +62,7 @@ function pairView(run, other) {
     const [left, right] = pair;
     return [el("div", { class: equal(pair) ? "side" : "side differs" }, left ? left.draw(right) : el("p", { class: "quiet" }, NOTHING)), el("div", { class: equal(pair) ? "side" : "side differs" }, right ? right.draw(left) : el("p", { class: "quiet" }, NOTHING))];
   });
-  const head = [run, other].map((each) => el("div", { class: "side head" }, el("strong", null, each.model, each.repeat ? ` #${Number(each.repeat) + 1}` : ""), " ", badge(each.status, each.score === null ? null : el("b", null, ` ${score(each.score)}`)), el("p", { class: "quiet" }, each.error ?? decidingReason(each)), el("p", { class: "quiet" }, `${milliseconds(Number(each.latency_ms) || null)} · ${dollars(each.cost_usd)}`)));
+  const head = [run, other].map((each) => el("div", { class: "side head" }, el("strong", null, each.model, each.repeat ? ` #${Number(each.repeat) + 1}` : ""), " ", badge(each.status, each.score === null ? null : el("b", null, ` ${score(each.score)}`)), el("p", { class: "quiet" }, each.error ?? decidingReason(each)), el("p", { class: "quiet" }, `${milliseconds(Number(each.limited_ms) || null)} · ${dollars(each.cost_usd)}`)));
   return el(
     "div",
     { class: "pair" },

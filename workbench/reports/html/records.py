@@ -113,7 +113,7 @@ class ExpectationsReport(ReportModel):
     calls: tuple[ExpectationReport, ...]
     disallowed: tuple[ExpectationReport, ...]
     no_calls: bool
-    others_forbidden: bool
+    others: str
     answer: tuple[str, ...]
 
 
@@ -131,6 +131,7 @@ class ExplanationReport(ReportModel):
 class PageRun(RunReport):
     """A run as it is unfolded: that of the JSON report, what was asked, and what was expected."""
 
+    limited_ms: float = Field(description="the time that max_latency_ms limits")
     system: str | None
     messages: tuple[MessageReport, ...]
     tools: tuple[str, ...] = Field(description="names of the tools that were offered")
@@ -148,11 +149,12 @@ def page_run(run: ShownRun) -> dict[str, Any]:
     start = result.trajectory.start
     return {
         **run_fields(result, run.line),
+        "limited_ms": result.limited_ms,
         "system": start.system if start is not None else None,
         "messages": tuple(map(_message, start.messages)) if start is not None else (),
         "tools": tuple(tool.name for tool in start.tools) if start is not None else (),
         "asked": tuple(map(_asked, result.trajectory.rounds)),
-        "expectations": expectations_of(case) if case is not None else _NOTHING_EXPECTED,
+        "expectations": expectations_of(case, result.grading) if case is not None else _NOTHING_EXPECTED,
         "explanations": tuple(_explanation(grade, result.grading) for grade in result.grades),
     }
 

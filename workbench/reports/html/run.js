@@ -132,16 +132,16 @@ function expectedCall(call, sign = "") {
 }
 
 function expectedView(run) {
-  const { calls, disallowed, no_calls, others_forbidden, answer } = run.expectations;
+  const { calls, disallowed, no_calls, others, answer } = run.expectations;
   const lines = [
     no_calls && el("p", null, "no calls at all"),
     calls.map((call) => expectedCall(call)),
-    others_forbidden && el("p", null, "no other calls"),
+    others && el("p", null, others),
     disallowed.length > 0 && el("p", null, "disallowed:"),
     disallowed.map((call) => expectedCall(call)),
     answer.map((text) => el("p", null, "the answer: ", el("code", null, text))),
   ];
-  const isEmpty = !no_calls && !calls.length && !others_forbidden && !disallowed.length && !answer.length;
+  const isEmpty = !no_calls && !calls.length && !others && !disallowed.length && !answer.length;
   return fold("expected", isEmpty ? "Expects nothing" : "Expected", isEmpty ? el("p", { class: "quiet" }, "The case expects nothing yet.") : lines, true);
 }
 

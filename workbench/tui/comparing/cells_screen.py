@@ -41,7 +41,7 @@ class RepeatChoiceScreen(Dialog[int]):
         options = {
             run.repeat: Option(
                 f"{run.repeat + 1:>3}  {STATUS_SIGNS[run.status][0]} {run.status:<8} {score(run.score):>4}",
-                f"{duration(run.latency_ms) if run.latency_ms else '–':>8}  {one_line(run.reason or '')}",
+                f"{duration(run.limited_ms) if run.limited_ms else '–':>8}  {one_line(run.reason or '')}",
             )
             for run in cell.runs
         }

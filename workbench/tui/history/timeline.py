@@ -21,7 +21,7 @@ from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
 from workbench.tui.lines.prose import Message, paragraph
 from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, cut_line, cut_middle, padded, spread
 from workbench.tui.lines.words import duration, model_label, score, unless_read_only
-from workbench.tui.trajectory.headline import model_time
+from workbench.tui.trajectory.headline import limited_time, model_time
 
 TREND_MAX = 32
 """The number of latest scores of each model in the head."""
@@ -130,7 +130,7 @@ def _came_to(run: RunRow, *, timed: bool) -> Line:
     if figures is None:
         return (Span(f"{GLYPHS.missing} missing ", "warned"),)
     sign, role = STATUS_SIGNS[figures.status]
-    took = f"{model_time(figures):>9} " if timed else ""
+    took = f"{limited_time(figures):>9} " if timed else ""
     return (Span(f"{sign} ", role), Span(f"{score(figures.score):>4}"), Span(f" {took}", "muted"))
 
 
@@ -214,7 +214,7 @@ def timeline_text(state: Timeline) -> str:
             state.which(run) + (" (fork)" if run.is_fork else ""),
             run.figures.status if run.figures is not None else "missing",
             score(run.figures.score) if run.figures is not None else "",
-            model_time(run.figures) if run.figures is not None else "",
+            limited_time(run.figures) if run.figures is not None else "",
         ]
         for run in state.rows
     ]

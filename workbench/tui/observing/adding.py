@@ -15,7 +15,7 @@ from workbench.importing.conversations import case_of
 from workbench.importing.imported import Imported
 from workbench.importing.importing import learn_keys
 from workbench.importing.run_making import run_of
-from workbench.importing.suite_making import MadeSuite, fitted, made_suite
+from workbench.importing.suite_making import RULE_OF_NEW_SUITES, MadeSuite, fitted, made_suite
 from workbench.reports.visible import one_line
 from workbench.suite.loading import parse_suite
 from workbench.suite.numerals import counted
@@ -113,7 +113,7 @@ class CaseMaker:
         case = case_of(seen.conversation)
         said = [text for run in case.runs for each in run.rounds for text in (each.text, each.reasoning)]
         learn_keys([cast("JsonValue", case.table), *said], f"RECORDED_KEY_{seen.number}", self._secrets)
-        return made_suite(Imported((case,)), suite_name(path), path, self._secrets)
+        return made_suite(Imported((case,), suite=RULE_OF_NEW_SUITES), suite_name(path), path, self._secrets)
 
     async def _agreed(self, path: Path, before: str, after: str, made: MadeSuite) -> bool:
         """Show what changes, with what is said of the case. Returns whether that is wanted."""

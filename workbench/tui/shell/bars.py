@@ -17,6 +17,7 @@ from workbench.tui.runs.status_line import models_label, status_line, variants_l
 from workbench.tui.shell.panes import PanesScreen
 from workbench.tui.shell.registry import shown_keys
 from workbench.tui.shell.situation import situation_of
+from workbench.tui.trajectory.headline import verdict
 
 NOTICE_S = 6.0
 """How long a notice stays, unless a command comes first."""
@@ -115,9 +116,10 @@ class MainBars:
         run, row = screen.selection.run, screen.selection.row
         if run is not None and row is not None and row.open is not None and not run.is_of(row.open, row.case):
             return (Span("changed since", "warned"),)
+        came_to = verdict(run) if run is not None and run.figures is not None else EMPTY
         if run is not None and run.recorded:
-            return (Span("recorded", "muted"),)
-        return EMPTY
+            return (Span("recorded", "muted"), *((Span("  "), *came_to) if came_to else ()))
+        return came_to
 
     def _suite_models(self) -> tuple[str, ...]:
         """Return the models that the suites name, or that they were recorded on."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from rich.cells import cell_len
 
 from workbench.grading.grade import ArgumentVerdict, Issue
+from workbench.grading.scoring import part_earned
 from workbench.reports.visible import one_line
 from workbench.suite.sameness import same
 from workbench.trajectory.messages import JsonValue
@@ -129,12 +130,13 @@ def _mark(verdict: ArgumentVerdict | None, fault: Issue | None) -> _Mark:
     if fault is not None and fault.kind == "schema violation" and (verdict is None or verdict.holds is not False):
         return f"{GLYPHS.failed} refused by the schema", "failed" if fault.decides else "warned"
     if verdict is not None and verdict.holds is not None:
+        part = part_earned(verdict.score, verdict.weight) if verdict.counted else ""
+        earned = f" {part}" if part else ""
         if verdict.holds and fault is not None and fault.kind == "partial credit":
-            earned = verdict.score / verdict.weight if verdict.weight else 0.0
-            return f"{GLYPHS.warned} {earned:.0%}{_EXPECTED}{one_line(verdict.expected)}", "warned"
+            return f"{GLYPHS.warned}{earned}{_EXPECTED}{one_line(verdict.expected)}", "warned"
         if verdict.holds:
             return GLYPHS.passed, "passed"
-        return f"{GLYPHS.failed}{_EXPECTED}{one_line(verdict.expected)}", "failed"
+        return f"{GLYPHS.failed}{earned}{_EXPECTED}{one_line(verdict.expected)}", "failed"
     if fault is not None and verdict is None and fault.kind == "unexpected argument":
         return f"{GLYPHS.dot} not expected, costs nothing", "muted"
     if fault is not None:

@@ -8,7 +8,7 @@ from datetime import datetime
 from workbench.grading.grade import RunResult, disagree
 from workbench.grading.run_summary import RunSummary
 from workbench.reports.by_hand import changes_by_hand, unread_text
-from workbench.reports.grade_text import issue_text, metric_text
+from workbench.reports.grade_text import issue_text, metric_text, why_passed
 from workbench.reports.move_kinds import Move, graded_text
 from workbench.reports.values import cost_text, tokens_text
 from workbench.suite.numerals import counted
@@ -52,11 +52,11 @@ def verdict(run: RunRecord) -> Line:
 
 
 def facts(run: RunRecord) -> list[str]:
-    """Return the usage of a finished run, the most important part first: the model's time, tokens in and out, cost."""
+    """Return the usage of a finished run, the most important part first: its time, tokens in and out, cost."""
     figures = run.figures
     if figures is None or not figures.asked:
         return []
-    parts = [took] if (took := model_time(figures)) else []
+    parts = [took] if (took := limited_time(figures)) else []
     if figures.input_tokens is not None and figures.output_tokens is not None:
         parts.append(f"{short_count(figures.input_tokens)} in, {short_count(figures.output_tokens)} out")
     if figures.cost_usd:
@@ -67,6 +67,11 @@ def facts(run: RunRecord) -> list[str]:
 def model_time(figures: RunSummary) -> str:
     """Return how long the model took to answer, empty if it never did, or nobody knows."""
     return duration(figures.latency_ms) if figures.asked and figures.latency_ms else ""
+
+
+def limited_time(figures: RunSummary) -> str:
+    """Return the time that the limit of the run's case is about, empty if the model never answered, or nobody knows."""
+    return duration(figures.limited_ms) if figures.asked and figures.limited_ms else ""
 
 
 def headline(name: str, run: RunRecord, width: int) -> Line:
@@ -106,6 +111,8 @@ def outcome_lines(item: OutcomeItem, width: int, expanded: bool) -> list[Line]:
         return [(Span(f" {GLYPHS.running} grading", "running"),)]
     result = item.result
     lines = [cut_line(_verdict(result), width)]
+    if why := why_passed(result):
+        lines += signed(" ", why, "muted", width, 1)
     if item.former is not None and Move(item.former, result).moved:
         lines += signed(" ", f"regraded; was {graded_text(item.former)} when it ran", "muted", width, 1)
     if result.not_regraded is not None:
@@ -169,6 +176,8 @@ def _facts(result: RunResult) -> str:
     parts = [counted(len(trajectory.rounds), "round"), counted(len(trajectory.calls), "call")]
     if trajectory.model_latency_ms:
         parts.append(f"model {duration(trajectory.model_latency_ms)}")
+    if result.limited_ms not in (0, trajectory.model_latency_ms):
+        parts.append(f"whole loop {duration(result.limited_ms)}")
     if trajectory.held_ms:
         parts.append(f"held {duration(trajectory.held_ms)}")
     if trajectory.usage is not None:
