@@ -9,12 +9,13 @@ planned with a model that the other batch lacks are left out: none of their case
 - `moved`: graded both times and on the same side of failing, but with a different status, or a score (or counted score)
   that differs by more than 0.005 or exists only once;
 - `new`: only in the later batch; `gone`: only in the earlier one;
+- `missing`: graded before, and skipped now or without anything that is expected: nothing is known of it any more;
 - `slower`: graded both times, and the mean model latency of its graded runs is at least 1.5 times that of before and at
   least 200 ms more. A case can be slower and have one other kind; of the others it has at most one;
 - `errored`: graded before, and in error now. That is a fault of the infrastructure, and no regression.
 
-A case that was not graded before cannot have changed, whatever its status is now, and neither can one that was skipped
-or stopped now: it is `left_out`.
+A case that was not graded before cannot have changed, whatever its status is now, and neither can one that was stopped
+now, or that a decision made needless: it is `left_out`.
 """
 
 from __future__ import annotations
@@ -31,15 +32,15 @@ from workbench.analysis.deciders import CasesByDeciders, DecidedBy
 from workbench.analysis.paired import Paired, paired, together
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import Status
-from workbench.grading.run_summary import RunSummary
+from workbench.grading.run_summary import RunSummary, is_not_needed
 from workbench.grading.scoring import counted_score, counts_zero
 from workbench.history.records import SameSuites
 from workbench.suite.numerals import decimals
 from workbench.suite.settings import Grading
 
-ChangeKind = Literal["broke", "fixed", "moved", "new", "gone", "slower", "errored"]
+ChangeKind = Literal["broke", "fixed", "moved", "new", "gone", "missing", "slower", "errored"]
 
-KINDS: tuple[ChangeKind, ...] = ("broke", "fixed", "moved", "new", "gone", "slower", "errored")
+KINDS: tuple[ChangeKind, ...] = ("broke", "fixed", "moved", "new", "gone", "missing", "slower", "errored")
 """The kinds in the order of their importance to a person."""
 
 SLOWER_TIMES = 1.5
@@ -243,6 +244,8 @@ def _kinds(before: Cell, after: Cell) -> Iterable[ChangeKind]:
         return
     if after.status == "error":
         yield "errored"
+    if after.status in ("skipped", "not graded") and not any(map(is_not_needed, after.runs)):
+        yield "missing"
     if not after.is_graded:
         return
     if before.is_good != after.is_good:

@@ -18,7 +18,7 @@ from workbench.grading.run_summary import summary_of
 from workbench.history.history import History
 from workbench.history.records import BatchRow, HistoryError, Regrade, RunRow, SameSuites, SuiteRef, same_suites
 from workbench.history.run_table import RunTable
-from workbench.reports.baseline import AgainstBaseline, FailOn
+from workbench.reports.baseline import AgainstBaseline, Confirm, FailOn
 from workbench.reports.history_batch import later_runs
 from workbench.reports.visible import one_line
 from workbench.suite.loading import SuiteFile
@@ -40,6 +40,10 @@ class Baseline:
     fail_on: FailOn | None
     file: Path
     """The history."""
+    confirm: Confirm = "reruns"
+    """How it is made sure that a case broke, where that decides."""
+    confirm_writes: bool = False
+    """Whether cases that executed tools which change something are made again too."""
 
     @property
     def why_no_test(self) -> str | None:
@@ -67,7 +71,8 @@ class Baseline:
             with History(self.file) as history:
                 earlier = offered_in(history, self.runs, diff, self.same)
                 notes = tuple(map(one_line, notes_on_tools(diff, earlier, lambda key: _offered_to(now.get(key)))))
-        return AgainstBaseline(self.batch, self.grading, diff, suites, self.fail_on, notes)
+        confirm = self.confirm if self.fail_on is not None else "none"
+        return AgainstBaseline(self.batch, self.grading, diff, suites, self.fail_on, notes, confirm)
 
     def _row(self, place: int, result: RunResult) -> RunRow:
         suite = self.suites[result.suite]
@@ -121,6 +126,9 @@ def _baseline(
         batch = history.batch(which)
         if batch.number == itself:
             raise HistoryError(f"batch {batch.number} is this batch itself and cannot be its own baseline")
+        if batch.kind == "reruns":
+            which = f"batch {batch.number} has reruns of cases that broke in batch {batch.confirms}"
+            raise HistoryError(f"{which}, and cannot be a baseline")
         gradings = history.gradings(batch.number)
         grading = gradings[-1] if gradings else None
         runs = history.runs(batch.number, grading)
