@@ -40,16 +40,12 @@ def suite(cases: int, head: str = SUITE) -> str:
 
 
 @dataclass
-class ByChance:
-    """Books the right room in a share of its runs, and no room otherwise; `rooms` have shares of their own. Which runs
-    these are follows from the seed, the room and how often it was asked for before, whatever comes first."""
+class Booking:
+    """Books the right room where that is `right`, by the room and how often it was asked for, from 1; no room
+    otherwise."""
 
-    right: float
-    seed: int = 0
-    rooms: Mapping[int, float] = field(default_factory=dict)
+    right: Callable[[int, int], bool]
     asked: Counter[int] = field(default_factory=Counter)
-    before: Callable[[int], None] | None = None
-    """Called with the room before each answer."""
 
     def __call__(self, request: Request) -> Answer:
         messages = request.json["messages"]
@@ -59,9 +55,13 @@ class ByChance:
         assert found is not None
         room = int(found[0])
         self.asked[room] += 1
-        if self.before is not None:
-            self.before(room)
-        chance = Random(f"{self.seed} {room} {self.asked[room]}").random()
-        if chance < self.rooms.get(room, self.right):
+        if self.right(room, self.asked[room]):
             return said("openai", "", [Call("book", {"room": room})])
         return said("openai", "Which room do you mean?")
+
+
+def by_chance(share: float, seed: int, rooms: Mapping[int, float] | None = None) -> Booking:
+    """An agent that is right in a share of its runs; `rooms` have shares of their own. Which runs these are
+    follows from the seed, the room and how often it was asked for, whatever comes first."""
+    own = rooms or {}
+    return Booking(lambda room, asked: Random(f"{seed} {room} {asked}").random() < own.get(room, share))

@@ -21,7 +21,7 @@ now, or that a decision made needless: it is `left_out`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, fields, is_dataclass, replace
 from operator import itemgetter
 from types import MappingProxyType
@@ -137,12 +137,14 @@ def batch_diff(
     *,
     unfinished: tuple[Collection[CellKey], Collection[CellKey]] = ((), ()),
     same: SameSuites = MappingProxyType({}),
+    lost: Container[tuple[str, str]] = (),
 ) -> BatchDiff:
     """Compare two batches by the summaries of their runs; forks are left out.
 
     `unfinished` are the cases that the earlier and the later batch planned but never finished: they are neither new nor
-    gone, but left out. `same` maps suites of the earlier batch to those of the later one where their keys differ. Of
-    the runs, those of one model are in memory at a time.
+    gone, but left out. `same` maps suites of the earlier batch to those of the later one where their keys differ. Cases
+    that are `lost`, by suite and id in the later batch, expect nothing any more: whatever they came to, they were not
+    graded. Of the runs, those of one model are in memory at a time.
     """
     earlier, later = runs_of_models(before), runs_of_models(after)
     then, now = _models(earlier, unfinished[0]), _models(later, unfinished[1])
@@ -165,6 +167,7 @@ def batch_diff(
             continue
         old = {in_later(key): placed for key, placed in placed_cells(before, as_later.get(model, ())).items()}
         new = placed_cells(after, later.get(model, ()))
+        new |= {key: (place, _ungraded(cell)) for key, (place, cell) in new.items() if key[:2] in lost}
         for key in dict.fromkeys((*new, *old)):
             # Those of the earlier batch alone come behind all others.
             place = new[key][0] if key in new else len(after) + old[key][0]
@@ -202,6 +205,11 @@ def batch_diff(
         dict(zip(tests, together(tests.values()), strict=True)),
         rules,
     )
+
+
+def _ungraded(cell: Cell) -> Cell:
+    come_to = replace(cell.come_to, status="not graded", score=None, deviation=None, reason="expects nothing any more")
+    return replace(cell, come_to=come_to)
 
 
 _NO_RULES = ("by", "quarantined", "compare_by", "cluster")

@@ -72,6 +72,14 @@ class Evidence:
         return "perhaps by chance" if good + failed >= MOST_RERUNS else None
 
 
+def fewest_reruns(among: int) -> int:
+    """Return how many reruns have to fail, all of them, to confirm one of so many cases that broke."""
+    evidence = Evidence(among)
+    while evidence.decided is None:
+        evidence.take(good=False)
+    return evidence.failed
+
+
 def repeats_confirm(failed: int, graded: int, among: int) -> bool:
     """Return whether the repeats of a case, one of `among` that could break, show by themselves that it broke: so many
     of them fail with a probability of at most 0.025 / among where each passes with `TYPICAL`."""

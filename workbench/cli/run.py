@@ -75,6 +75,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_resume_options(parser)
     add_detach_option(parser)
     add_baseline_options(parser)
+    add_confirm_option(parser, reruns=True)
+    parser.add_argument(
+        "--confirm-writes", action="store_true", help="rerun cases that executed tools which are not read-only, too"
+    )
     recording = parser.add_mutually_exclusive_group()
     recording.add_argument("--record", type=folder, metavar="DIR", help="record every run into a file of its own")
     recording.add_argument(
@@ -113,7 +117,10 @@ def execute(arguments: argparse.Namespace) -> int:
         return USAGE
     if (arguments.confirm or arguments.confirm_writes) and arguments.fail_on is None:
         word = "--confirm" if arguments.confirm else "--confirm-writes"
-        warn(f"{word} says how a regression is made sure of: give --fail-on regression too, or leave it out")
+        warn(f"{word} makes sure of what --fail-on decides by: give --fail-on regression too, or leave it out")
+        return USAGE
+    if arguments.confirm_writes and baseline is not None and baseline.confirm != "reruns":
+        warn(f"--confirm {baseline.confirm} makes no reruns: leave it or --confirm-writes out")
         return USAGE
     to, only_failed = arguments.record or arguments.record_failed, arguments.record is None
     record = Record(to, only_failed) if to is not None else None
@@ -197,21 +204,18 @@ def add_baseline_options(parser: argparse.ArgumentParser) -> None:
         choices=("regression",),
         help="decide by the baseline, not by statuses: a regression is a case that broke or is missing",
     )
-    add_confirm_options(parser)
 
 
-def add_confirm_options(parser: argparse.ArgumentParser) -> None:
+def add_confirm_option(parser: argparse.ArgumentParser, *, reruns: bool) -> None:
     """How it is made sure that a case broke."""
-    parser.add_argument(
-        "--confirm",
-        choices=("reruns", "none"),
-        help="how --fail-on makes sure that a case broke: by reruns until chance is excluded, at most as many as the "
-        "batch has runs (default), or not at all",
+    ways = ("reruns", "repeats", "none") if reruns else ("repeats", "none")
+    by = (
+        "by reruns until chance is excluded, at most as many as the batch has runs (default), by its repeats alone"
+        if reruns
+        else "by its repeats (default)"
     )
     parser.add_argument(
-        "--confirm-writes",
-        action="store_true",
-        help="make cases again that executed tools which are not read-only",
+        "--confirm", choices=ways, help=f"how --fail-on makes sure that a case broke: {by}, or not at all"
     )
 
 

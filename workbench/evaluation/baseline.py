@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import field
 from pathlib import Path
 
-from workbench.analysis.batch_diff import batch_diff
+from workbench.analysis.batch_diff import BatchDiff, ChangeKind, batch_diff
 from workbench.analysis.comparison import CellKey
 from workbench.analysis.watched import Until
 from workbench.config.history_file import history_option
 from workbench.config.project import path_in, project_folder
 from workbench.dataclasses import dataclass
 from workbench.evaluation.plan import Plan
+from workbench.evaluation.suite_changes import changed_suites, lost_expectations, note_on_suite
 from workbench.evaluation.tool_changes import looked_at, notes_on_tools, offered_in
 from workbench.grading.grade import RunResult
 from workbench.grading.run_summary import summary_of
@@ -24,6 +26,8 @@ from workbench.reports.visible import one_line
 from workbench.suite.loading import SuiteFile
 from workbench.suite.model import Suite
 from workbench.trajectory.messages import ToolDefinition
+
+_WORSE: tuple[ChangeKind, ...] = ("broke", "missing", "gone")
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,8 @@ class Baseline:
     fail_on: FailOn | None
     file: Path
     """The history."""
+    definitions: Mapping[str, Suite] = field(repr=False)
+    """The suites of today as they are defined, by their paths."""
     confirm: Confirm = "reruns"
     """How it is made sure that a case broke, where that decides."""
     confirm_writes: bool = False
@@ -58,21 +64,38 @@ class Baseline:
 
     def against(self, results: Sequence[RunResult]) -> AgainstBaseline:
         """Compare what was run with it."""
+        with History(self.file) as history:
+            changed = changed_suites(history, self.batch, self.suites.values(), self.same)
+        pairs = {suite: (then, now) for suite, then in changed.items() if (now := self._definition(suite)) is not None}
+        lost = {(suite.key, case) for suite, (then, now) in pairs.items() for case in lost_expectations(then, now)}
         before, after = self.runs.figures, RunTable(map(self._row, range(len(results)), results)).figures
         not_yet = self.planned - {(run.suite, run.case_id, run.model) for run in after}
-        diff = batch_diff(before, after, unfinished=(self.runs.unfinished, not_yet), same=self.same)
+        diff = batch_diff(before, after, unfinished=(self.runs.unfinished, not_yet), same=self.same, lost=lost)
         suites = {suite.key: suite for suite in self.suites.values()}
+        worse = {(each.suite, each.case_id) for kind in _WORSE for each in diff.of(kind)}
+        notes = [
+            note
+            for suite, (then, now) in pairs.items()
+            if (note := note_on_suite(suite.path, then, now, {case for key, case in worse if key == suite.key}))
+        ]
+        notes += self._notes_on_tools(diff, results) if diff.of("broke") else ()
+        confirm = self.confirm if self.fail_on is not None else "none"
+        told = tuple(map(one_line, notes))
+        keys = {path: suite.key for path, suite in self.suites.items()}
+        return AgainstBaseline(self.batch, self.grading, diff, suites, self.fail_on, told, keys, confirm)
+
+    def _notes_on_tools(self, diff: BatchDiff, results: Iterable[RunResult]) -> list[str]:
         wanted, now = looked_at(diff), dict[CellKey, RunResult]()
-        for result in results if wanted else ():
+        for result in results:
             if (key := (self.suites[result.suite].key, result.case_id, result.model)) in wanted:
                 now.setdefault(key, result)
-        notes: tuple[str, ...] = ()
-        if diff.of("broke"):
-            with History(self.file) as history:
-                earlier = offered_in(history, self.runs, diff, self.same)
-                notes = tuple(map(one_line, notes_on_tools(diff, earlier, lambda key: _offered_to(now.get(key)))))
-        confirm = self.confirm if self.fail_on is not None else "none"
-        return AgainstBaseline(self.batch, self.grading, diff, suites, self.fail_on, notes, confirm)
+        with History(self.file) as history:
+            earlier = offered_in(history, self.runs, diff, self.same)
+            return [*notes_on_tools(diff, earlier, lambda key: _offered_to(now.get(key)))]
+
+    def _definition(self, suite: SuiteRef) -> Suite | None:
+        path = next((path for path, each in self.suites.items() if each == suite), "")
+        return self.definitions.get(path)
 
     def _row(self, place: int, result: RunResult) -> RunRow:
         suite = self.suites[result.suite]
@@ -150,7 +173,7 @@ def _baseline(
             f"batch {batch.number} cannot be the baseline: it has the models {', '.join(sorted(before))}, but the "
             f"selected models are {', '.join(sorted(models))}"
         )
-    return Baseline(batch, grading, selected, suites, same, planned, fail_on, file), notices
+    return Baseline(batch, grading, selected, suites, same, planned, fail_on, file, cases), notices
 
 
 def _selected(

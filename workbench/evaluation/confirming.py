@@ -32,6 +32,8 @@ from workbench.suite.numerals import counted
 from workbench.trajectory.recording import RecordingError
 from workbench.trajectory.trajectory import Trajectory
 
+_NO_MORE = "no more runs than the batch has are made again: --repeats N allows for more"
+
 MOST_EARLIER = 200
 """So many earlier runs of a case are looked at."""
 
@@ -77,7 +79,7 @@ class Confirming:
                 elif evidence.decided is None and place in course.writing:
                     why = _not_read_only(course.writing[place])
                 elif evidence.decided is None:
-                    why = "stopped" if interrupted else "no more runs are made again"
+                    why = "stopped" if interrupted else _NO_MORE
                 cases.append(_confirmed(change, outcome, evidence.failed, evidence.good, why))
         order = {_key(change): place for place, change in enumerate(self.against.diff.of("broke"))}
         cases.sort(key=lambda case: order[case.suite, case.case_id, case.model])
@@ -100,6 +102,7 @@ def confirming(
     if against.confirm == "none" or against.is_worse or not against.diff.of("broke"):
         return None
     changes = against.diff.of("broke")
+    plan = plan if against.confirm == "reruns" else None
     runs = _runs_of(baseline, changes, results)
     settled: list[ConfirmedCase] = []
     again: list[tuple[CaseChange, PlannedRun]] = []
@@ -223,9 +226,9 @@ def _why_not(
     if interrupted:
         return "the batch was interrupted"
     if plan is None:
-        return "runs of a stored batch are not made again, and its repeats do not decide"
+        return "its repeats are all there is, and do not decide"
     if plan.cluster is not None:
-        return "a cluster makes no reruns; --confirm none lets every case that broke decide"
+        return "a cluster makes no reruns, and its repeats do not decide"
     if planned is None:
         return "all its runs were over when the batch was resumed"
     if baseline.confirm_writes or plan.execution.exempt(planned.file):

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import field, replace
 
-from workbench.analysis.confirming import MOST_RERUNS, Evidence
+from workbench.analysis.confirming import MOST_RERUNS, Evidence, fewest_reruns
 from workbench.batches.events import BatchEvent, RunDone
 from workbench.batches.plan import PlannedRun, next_run_id
 from workbench.dataclasses import dataclass
@@ -39,14 +39,21 @@ class Reruns:
     place_of: Mapping[str, int] = field(default_factory=dict)
     """Which of the cases each planned run is of, by its id."""
 
+    @property
+    def at_once(self) -> int:
+        """How many cases are made again at the same time: no more than could all be confirmed by the runs there are."""
+        return max(1, self.most // fewest_reruns(self.among))
+
     def planned(self) -> tuple[Reruns, tuple[PlannedRun, ...]]:
-        """Return this with the runs that it may take: each case once, then each a second time, and so on."""
+        """Return this with the runs that it may take: of the cases that are made again at the same time each once, then
+        each a second time, and so on."""
         runs: list[PlannedRun] = []
         places: dict[str, int] = {}
-        for repeat in range(min(MOST_RERUNS, self.most)):
-            for place, case in enumerate(self.cases):
-                runs.append(replace(case.run, run_id=next_run_id(), repeat=repeat))
-                places[runs[-1].run_id] = place
+        for first in range(0, len(self.cases), self.at_once):
+            for repeat in range(min(MOST_RERUNS, self.most)):
+                for place, case in list(enumerate(self.cases))[first : first + self.at_once]:
+                    runs.append(replace(case.run, run_id=next_run_id(), repeat=repeat))
+                    places[runs[-1].run_id] = place
         return replace(self, place_of=places), tuple(runs)
 
     def course(self) -> RerunCourse:
@@ -97,10 +104,19 @@ class RerunCourse:
                 return f"{NOT_NEEDED}the case executed {self.writing[place]}, which is not read-only"
             if not self._left:
                 return f"{NOT_NEEDED}{self._reruns.most:,} runs are the most that are made again"
-            if planned.repeat < self.over[place] + evidence.needed:
+            if self._is_next(place) and planned.repeat < self.over[place] + evidence.needed:
                 self._left -= 1
                 return None
             await self._news.wait()
+
+    def _is_next(self, place: int) -> bool:
+        """Whether all cases are settled that come before this one and those that are made again with it."""
+        return all(map(self._is_settled, range(place - place % self._reruns.at_once)))
+
+    def _is_settled(self, place: int) -> bool:
+        if self.evidence[place].decided is not None or place in self.writing:
+            return True
+        return self.over[place] >= min(MOST_RERUNS, self._reruns.most)
 
 
 def executed_write(result: RunResult) -> str | None:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import field
+from functools import cached_property
 from typing import Literal
 
 from pydantic import Field
 
 from workbench.analysis.batch_diff import BatchDiff
+from workbench.analysis.comparison import CellKey
 from workbench.analysis.confirming import Confirmation, Confirmed, ConfirmedCase
 from workbench.analysis.paired import Paired
 from workbench.dataclasses import dataclass
+from workbench.grading.grade import RunResult
 from workbench.history.records import BatchRow, Regrade, SuiteRef
 from workbench.reports.batch_diff import change_lines, changes_table, counts_text, notes_of, test_lines
 from workbench.reports.batch_diff_json import BatchTestReport, ChangeReport, change_report, test_reports
@@ -19,14 +23,14 @@ from workbench.reports.forms import LINES_MAX
 from workbench.reports.history_list import called
 from workbench.reports.json_base import ReportModel, SuitePath
 from workbench.reports.markdown import text
-from workbench.reports.paint import Paint
+from workbench.reports.paint import Paint, Tone
 from workbench.reports.visible import one_line
 from workbench.reports.when import local_time
 from workbench.suite.numerals import counted
 
 FailOn = Literal["regression"]
-Confirm = Literal["reruns", "none"]
-"""How it is made sure that a case broke: it is made again, or it is not."""
+Confirm = Literal["reruns", "repeats", "none"]
+"""How it is made sure that a case broke: it is made again, its repeats decide, or it is not."""
 
 _CHANGES_MAX = 100
 """So many changes are listed in Markdown."""
@@ -47,6 +51,8 @@ class AgainstBaseline:
     fail_on: FailOn | None
     notes: tuple[str, ...] = ()
     """Reasons beside what broke, and what changed in the suites."""
+    keys: Mapping[str, str] = field(default_factory=dict)
+    """The keys of the suites by the paths that runs have."""
     confirm: Confirm = "none"
     confirmed: Confirmed | None = None
     """What is known of the cases that broke, where the test of all cases left them to chance."""
@@ -92,6 +98,18 @@ class AgainstBaseline:
         said = f"regression: {' and '.join(parts)} {since}" if parts else f"no regression {since}"
         return "; ".join((said, *self._beside))
 
+    @cached_property
+    def _sentences(self) -> Mapping[CellKey, str]:
+        changes = [change for kind in ("broke", "missing") for change in self.diff.of(kind)]
+        found: dict[CellKey, str] = {(each.suite, each.case_id, each.model): each.kind for each in changes}
+        cases = self.confirmed.cases if self.confirmed is not None else ()
+        return found | {(case.suite, case.case_id, case.model): case.sentence for case in cases}
+
+    def sentence_of(self, run: RunResult) -> str | None:
+        """What became of the case of a run since the baseline, where it broke or is missing."""
+        said = self._sentences.get((self.keys.get(run.suite, ""), run.case_id, run.model))
+        return None if said is None else f"since the baseline {called(self.batch)}: {said}"
+
     @property
     def _beside(self) -> Iterator[str]:
         """Yields what the verdict does not count: cases that are no regression by what is known of them."""
@@ -128,17 +146,25 @@ def baseline_lines(
     if changes:
         yield ""
     for outcome, line in confirmation_lines(against):
-        sign = {"confirmed": "✗", "recovered": "·", "perhaps by chance": "▲"}.get(outcome, " ")
-        yield from (f"{sign if not at else ' '} {part}" for at, part in enumerate(_wrapped(line, width)))
+        sign = _SIGNS[outcome]
+        for at, part in enumerate(_wrapped(line, width)):
+            yield f"{paint(*sign) if sign is not None and not at else ' '} {part}"
     if against.is_empty:
         yield paint(f"▲ {against.verdict}", "warn")
         return
     yield paint(f"✗ {against.verdict}", "bad") if against.regressed else paint(f"✓ {against.verdict}", "good")
 
 
-def confirmation_lines(against: AgainstBaseline) -> Iterator[tuple[str, str]]:
-    """Yields what is known of each case that broke, and of all cases together, each with its outcome and in a
-    sentence."""
+_SIGNS: Mapping[Confirmation | None, tuple[str, Tone] | None] = {
+    "confirmed": ("✗", "bad"),
+    "recovered": ("·", "quiet"),
+    "perhaps by chance": ("▲", "warn"),
+    None: None,
+}
+
+
+def confirmation_lines(against: AgainstBaseline) -> Iterator[tuple[Confirmation | None, str]]:
+    """Yields what is known of each case that broke, with its outcome, and of all cases together, in a sentence each."""
     if against.confirm == "none":
         return
     with_model, cases = len(against.diff.models) > 1, against.confirmed.cases if against.confirmed is not None else ()
@@ -146,10 +172,10 @@ def confirmation_lines(against: AgainstBaseline) -> Iterator[tuple[str, str]]:
         model = f" [{one_line(case.model)}]" if with_model else ""
         yield case.outcome, f"{one_line(case.case_name)}{model}  {one_line(case.sentence)}"
     if (more := len(cases) - LINES_MAX) > 0:
-        yield "", f"and {counted(more, 'other case')}"
+        yield None, f"and {counted(more, 'other case')}"
     for model, test in against.diff.tests.items():
         if (sentence := test.shares_sentence()) is not None:
-            yield "", f"{one_line(model)}: {sentence}" if len(against.diff.tests) > 1 else sentence
+            yield None, f"{one_line(model)}: {sentence}" if len(against.diff.tests) > 1 else sentence
 
 
 def _wrapped(sentence: str, width: int | None) -> list[str]:
