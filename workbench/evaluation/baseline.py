@@ -73,16 +73,22 @@ class Baseline:
         diff = batch_diff(before, after, unfinished=(self.runs.unfinished, not_yet), same=self.same, lost=lost)
         suites = {suite.key: suite for suite in self.suites.values()}
         worse = {(each.suite, each.case_id) for kind in _WORSE for each in diff.of(kind)}
-        notes = [
+        differences = [
             note
             for suite, (then, now) in pairs.items()
             if (note := note_on_suite(suite.path, then, now, {case for key, case in worse if key == suite.key}))
         ]
-        notes += self._notes_on_tools(diff, results) if diff.of("broke") else ()
-        confirm = self.confirm if self.fail_on is not None else "none"
-        told = tuple(map(one_line, notes))
-        keys = {path: suite.key for path, suite in self.suites.items()}
-        return AgainstBaseline(self.batch, self.grading, diff, suites, self.fail_on, told, keys, confirm)
+        return AgainstBaseline(
+            self.batch,
+            self.grading,
+            diff,
+            suites,
+            self.fail_on,
+            notes=tuple(map(one_line, self._notes_on_tools(diff, results) if diff.of("broke") else ())),
+            suite_changes=tuple(map(one_line, differences)),
+            keys={path: suite.key for path, suite in self.suites.items()},
+            confirm=self.confirm if self.fail_on is not None else "none",
+        )
 
     def _notes_on_tools(self, diff: BatchDiff, results: Iterable[RunResult]) -> list[str]:
         wanted, now = looked_at(diff), dict[CellKey, RunResult]()

@@ -50,7 +50,9 @@ class AgainstBaseline:
     suites: Mapping[str, SuiteRef]
     fail_on: FailOn | None
     notes: tuple[str, ...] = ()
-    """Reasons beside what broke, and what changed in the suites."""
+    """Reasons beside what broke."""
+    suite_changes: tuple[str, ...] = ()
+    """What is different in suites since the baseline."""
     keys: Mapping[str, str] = field(default_factory=dict)
     """The keys of the suites by the paths that runs have."""
     confirm: Confirm = "none"
@@ -149,6 +151,8 @@ def baseline_lines(
         sign = _SIGNS[outcome]
         for at, part in enumerate(_wrapped(line, width)):
             yield f"{paint(*sign) if sign is not None and not at else ' '} {part}"
+    for change in against.suite_changes:
+        yield from (paint(f"  {line}", "quiet") for line in _wrapped(change, width))
     if against.is_empty:
         yield paint(f"▲ {against.verdict}", "warn")
         return
@@ -201,7 +205,7 @@ def baseline_markdown(against: AgainstBaseline, redact: Callable[[str], str] = s
     yield f"\n### {sign} {text(redact(against.verdict))}\n\n{counts_text(against.diff, Paint(False))}\n"
     for note in baseline_notes(against):
         yield f"\n{text(redact(note))}.\n"
-    if lines := [line for _, line in confirmation_lines(against)]:
+    if lines := [*(line for _, line in confirmation_lines(against)), *against.suite_changes]:
         yield "\n" + "".join(f"- {text(redact(line))}\n" for line in lines)
     changes = against.diff.changes
     if changes:
@@ -266,6 +270,7 @@ class BaselineReport(ReportModel):
     reruns: int = Field(0, description="number of runs that were made again; they count in nothing else here")
     reruns_batch: int | None = Field(None, description="number of the batch in the history that has them")
     good_runs: tuple[GoodRunsReport, ...] = ()
+    suite_changes: tuple[str, ...] = Field((), description="what is different in suites since the baseline")
     verdict: str = ""
 
 
@@ -290,6 +295,7 @@ def baseline_report(against: AgainstBaseline) -> BaselineReport:
         reruns=confirmed.reruns,
         reruns_batch=confirmed.batch,
         good_runs=tuple(_good_runs(diff.tests)),
+        suite_changes=against.suite_changes,
         verdict=against.verdict,
     )
 

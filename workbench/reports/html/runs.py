@@ -144,5 +144,6 @@ def verdict_of(report: RunsReport) -> PageVerdict:
     text = why or ("everything passed" if passed == totals.graded else "good enough")
     faults = endpoint_text(totals.endpoint_faults, totals.failed) if totals.endpoint_faults else ""
     since = [line for _, line in confirmation_lines(report.against)] if report.against is not None else []
+    since += report.against.suite_changes if report.against is not None else ()
     details = (counts, *filter(None, [faults, again]), *since)
     return PageVerdict(good=good, text=text[:1].upper() + text[1:], details=details)
