@@ -216,6 +216,8 @@ def test_what_a_model_always_answers_needs_no_rerun(program: Program) -> None:
     done = program.run("run", "weather.toml", *BASELINE)
     assert (done.returncode, done.stderr) == (1, "")
     assert "✗ Right  broke: offline always answers the same\n" in done.stdout
+    annotated = program.run("run", "weather.toml", *BASELINE, "--format", "github").stdout
+    assert "::since the baseline #1: broke: offline always answers the same" in annotated
     replayed = program.run(
         "run", "weather.toml", "--model", "replay:made", "--baseline", "2", "--fail-on", "regression"
     )
@@ -300,6 +302,37 @@ def test_what_was_made_again_is_kept_where_somebody_interrupts(program: Program)
     assert "▲ Room 3  perhaps by chance: failed 1 of 1 rerun; stopped\n" in stdout
     assert "1 failed" in program.run("history", "show", "3").stdout
     assert "nothing to resume" in program.run("run", "--resume").stderr
+
+
+def test_a_case_that_was_over_before_its_batch_was_resumed_is_made_again(program: Program) -> None:
+    with rooms(program, lambda room, asked: True) as booked:
+        pass
+    stuck, booking = Signal(), Booking(lambda room, asked: room != 3)
+
+    def hanging(request: Request) -> Answer:
+        answer = booking(request)
+        return answer if not booking.asked[6] else Answer((Tell(stuck), HANG))
+
+    with Server(hanging, port=booked.server.port):
+        words = ("run", "rooms.toml", "--trust", "-q", "--model", booked.model, "--concurrency", "1")
+        with program.start(*words) as running:
+            stuck.wait(30)
+            running.send_signal(signal.SIGINT)
+            running.communicate()
+    with Server(Booking(lambda room, asked: room != 3), port=booked.server.port):
+        done = program.run("run", "--resume", "2", "--trust", "--model", booked.model, "-q", *BASELINE)
+    assert "1 case is made again until it is sure whether it broke, by 6 runs at most" in done.stderr
+    assert "✗ Room 3  broke: failed 3 of 3 reruns\n" in done.stdout
+    assert done.returncode == 1
+
+
+def test_a_batch_without_a_terminal_makes_sure_as_well(program: Program) -> None:
+    with rooms(program, lambda room, asked: asked == 1 or room != 3) as booked:
+        begun = booked.run(*BASELINE, "--detach", "--report", "r.json")
+        assert begun.returncode == 0, begun.stderr
+        shown = program.run("attach", "2")
+    assert shown.returncode == 1, shown.stdout + shown.stderr
+    assert json.loads((program.folder / "r.json").read_text())["baseline"]["confirmed"][0]["failed"] == 3
 
 
 def test_a_merge_confirms_by_repeats_or_says_that_it_cannot(program: Program) -> None:

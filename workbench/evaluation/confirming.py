@@ -29,6 +29,7 @@ from workbench.history.records import HistoryError
 from workbench.providers.built_in import REPLAY, is_built_in
 from workbench.reports.baseline import AgainstBaseline
 from workbench.suite.numerals import counted
+from workbench.suite.variants import model_of
 from workbench.trajectory.recording import RecordingError
 from workbench.trajectory.trajectory import Trajectory
 
@@ -122,7 +123,8 @@ def confirming(
         return Confirming(against, tuple(settled))
     typical = _typical_shares(plan, again, baseline, batch)
     cases = tuple(Rerun(run, share) for (_, run), share in zip(again, typical, strict=True))
-    reruns, planned_runs = Reruns(cases, len(changes), len(plan.places), batch, baseline.confirm_writes).planned()
+    most = plan.resumed.batch.planned if plan.resumed is not None else len(plan.runs)
+    reruns, planned_runs = Reruns(cases, len(changes), most, batch, baseline.confirm_writes).planned()
     rerun_plan = replace(
         plan,
         runs=planned_runs,
@@ -176,10 +178,11 @@ def _planned(baseline: Baseline, plan: Plan, change: CaseChange) -> PlannedRun |
 
 def _why_sure(baseline: Baseline, change: CaseChange, runs: Sequence[RunResult]) -> str | None:
     """Return why a case that broke needs no rerun: its model always answers the same."""
-    if not is_built_in(change.model):
+    model = model_of(change.model)
+    if not is_built_in(model):
         return None
-    if not change.model.startswith(REPLAY):
-        return f"{change.model} always answers the same"
+    if not model.startswith(REPLAY):
+        return f"{model} always answers the same"
     before = {_said(trajectory) for trajectory in _before(baseline, change)}
     same = before.issuperset(_said(run.trajectory) for run in runs if run.status == "failed")
     return "the recording answers as it did in the baseline" if same else None
@@ -221,7 +224,7 @@ def _why_not(
     interrupted: bool,
 ) -> str | None:
     """Return why a case cannot be made again."""
-    if change.model.startswith(REPLAY):
+    if model_of(change.model).startswith(REPLAY):
         return "a recording always answers the same, and its repeats do not decide"
     if interrupted:
         return "the batch was interrupted"

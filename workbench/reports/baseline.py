@@ -112,6 +112,13 @@ class AgainstBaseline:
         said = self._sentences.get((self.keys.get(run.suite, ""), run.case_id, run.model))
         return None if said is None else f"since the baseline {called(self.batch)}: {said}"
 
+    def surely_broke(self, run: RunResult) -> bool:
+        """Whether the case of a run broke, and chance does not explain it as far as that was asked."""
+        key = self.keys.get(run.suite, ""), run.case_id, run.model
+        if self.confirmed is not None and not self.is_worse:
+            return any((case.suite, case.case_id, case.model) == key for case in self.confirmed.of("confirmed"))
+        return any((each.suite, each.case_id, each.model) == key for each in self.diff.of("broke"))
+
     @property
     def _beside(self) -> Iterator[str]:
         """Yields what the verdict does not count: cases that are no regression by what is known of them."""
