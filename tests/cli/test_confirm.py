@@ -108,15 +108,22 @@ def test_where_all_cases_are_worse_nothing_is_made_again(program: Program) -> No
 
 
 def test_no_more_runs_are_made_again_than_the_batch_has_and_what_stays_open_is_named(program: Program) -> None:
-    with rooms(program, lambda _room, asked: asked == 1, 2) as booked:
+    with rooms(program, lambda room, asked: room != 1 or asked % 2 == 1, 4) as booked:
         done = booked.run(*BASELINE)
-        assert len(booked.server.requests) == booked.asked + 2 + 2
     assert done.returncode == 0, done.stdout
-    assert "2 cases are made again until it is sure whether they broke, by 2 runs at most" in done.stderr
-    why = "no more runs than the batch has are made again: --repeats N allows for more"
-    assert f"▲ Room 1  perhaps by chance: failed 2 of 2 reruns; {why}\n" in done.stdout
-    assert f"▲ Room 2  perhaps by chance: {why}\n" in done.stdout
-    assert "✓ no regression since the baseline #1; 2 cases failed perhaps by chance; 2 extra runs" in done.stdout
+    assert "1 case is made again until it is sure whether it broke, by 4 runs at most" in done.stderr
+    why = "no more runs are made again than the batch has: --repeats N allows for more"
+    assert f"▲ Room 1  perhaps by chance: failed 2 of 4 reruns; {why}\n" in done.stdout
+    assert "✓ no regression since the baseline #1; 1 case failed perhaps by chance; 4 extra runs" in done.stdout
+
+
+def test_a_suite_of_one_case_can_have_a_regression_too(program: Program) -> None:
+    with rooms(program, lambda _room, asked: asked == 1, 1) as booked:
+        done = booked.run(*BASELINE)
+        assert len(booked.server.requests) == booked.asked + 1 + 3, "three failures are the fewest that decide"
+    assert done.returncode == 1
+    assert "by 3 runs at most" in done.stderr
+    assert "✗ Room 1  broke: failed 3 of 3 reruns\n" in done.stdout
 
 
 def test_the_runs_there_are_go_to_as_many_cases_as_they_can_confirm(program: Program) -> None:

@@ -14,6 +14,7 @@ from workbench.analysis.confirming import (
     Confirmation,
     Confirmed,
     ConfirmedCase,
+    fewest_reruns,
     repeats_confirm,
     typical_share,
 )
@@ -33,7 +34,7 @@ from workbench.suite.variants import model_of
 from workbench.trajectory.recording import RecordingError
 from workbench.trajectory.trajectory import Trajectory
 
-_NO_MORE = "no more runs than the batch has are made again: --repeats N allows for more"
+_NO_MORE = "no more runs are made again than the batch has: --repeats N allows for more"
 
 MOST_EARLIER = 200
 """So many earlier runs of a case are looked at."""
@@ -123,7 +124,8 @@ def confirming(
         return Confirming(against, tuple(settled))
     typical = _typical_shares(plan, again, baseline, batch)
     cases = tuple(Rerun(run, share) for (_, run), share in zip(again, typical, strict=True))
-    most = plan.resumed.batch.planned if plan.resumed is not None else len(plan.runs)
+    runs_of_batch = plan.resumed.batch.planned if plan.resumed is not None else len(plan.runs)
+    most = max(runs_of_batch, fewest_reruns(len(changes)))  # a suite of two cases can have a regression too
     reruns, planned_runs = Reruns(cases, len(changes), most, batch, baseline.confirm_writes).planned()
     rerun_plan = replace(
         plan,
