@@ -61,7 +61,7 @@ RUNS = st.lists(
         repeat=st.integers(0, 2),
         latency_ms=st.floats(0, 5000),
         is_fork=st.booleans(),
-        grading=st.sampled_from([Grading(repeat_rule=rule) for rule in ("last", "mean", "majority")]),
+        grading=st.sampled_from([Grading(repeat_rule=rule) for rule in ("every", "last", "mean", "majority")]),
     ),
     max_size=12,
 )
@@ -92,7 +92,7 @@ def test_every_case_of_either_batch_is_accounted_for_once(before: list[RunSummar
         for run in (*before, *after)
         if not run.is_fork and run.model not in (*diff.only_before, *diff.only_after)
     }
-    lone = [change for change in diff.changes if change.kind in ("new", "gone", "errored")]
+    lone = [change for change in diff.changes if change.kind in ("new", "gone", "missing", "errored")]
     assert len(cases) == diff.compared + diff.left_out + len(lone)
     but_slower = [(change.case_id, change.model) for change in diff.changes if change.kind != "slower"]
     assert len(but_slower) == len(set(but_slower))
@@ -165,9 +165,21 @@ def test_a_case_that_a_batch_never_came_to_is_neither_new_nor_gone() -> None:
 
 def test_what_was_in_error_or_was_stopped_broke_nothing() -> None:
     before = [ran("a", "error", None), ran("b"), ran("c")]
-    after = [ran("a", "failed", 0.0), ran("b", "stopped", None), ran("c", "skipped", None)]
+    not_needed = ran("c", "skipped", None, reason="not needed: the pass rate is reached")
+    after = [ran("a", "failed", 0.0), ran("b", "stopped", None), not_needed]
     diff = batch_diff(before, after)
     assert (diff.changes, diff.compared, diff.left_out) == ((), 0, 3)
+
+
+def test_a_case_that_is_skipped_or_expects_nothing_any_more_is_missing() -> None:
+    before = [ran("a"), ran("b", "failed", 0.0), ran("c", "skipped", None)]
+    after = [ran("a", "skipped", None, reason="later"), ran("b", "not graded", None), ran("c", "skipped", None)]
+    diff = batch_diff(before, after)
+    assert [(change.case_id, change.sentence) for change in diff.of("missing")] == [
+        ("a", "passed 1.00 → skipped: later"),
+        ("b", "failed 0.00 → not graded"),
+    ]
+    assert (len(diff.changes), diff.compared, diff.left_out) == (2, 0, 1)
 
 
 def test_repeats_count_by_the_rule_of_their_case() -> None:

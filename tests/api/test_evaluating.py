@@ -288,6 +288,35 @@ def test_what_broke_since_a_baseline_decides_where_that_is_wanted(folder: Path) 
         workbench.evaluate("clock.toml", model=agent, history=history, baseline="last week's")
 
 
+@pytest.mark.parametrize(("fails", "outcome"), [(5, "confirmed"), (2, "recovered")])
+def test_an_agent_is_asked_again_about_what_broke(folder: Path, fails: int, outcome: str) -> None:
+    history, asked = folder / "batches.sqlite3", list[str]()
+    workbench.evaluate("clock.toml", model=clock_agent, history=history, repeats=2).assert_passed()
+
+    async def agent(request: workbench.AgentRequest) -> workbench.AgentReply:
+        asked.append(request.run)
+        if request.case == "time-in-bergen" and len(set(asked)) <= fails + 2:
+            return "I do not know."
+        return await clock_agent(request)
+
+    options: dict[str, Any] = {"baseline": 1, "fail_on": "regression", "history": history, "concurrency": 1}
+    report = workbench.evaluate(
+        "clock.toml",
+        model=workbench.Agent(agent, "clock_agent"),
+        repeats=2,
+        cases=["small-talk", "time-in-bergen"],
+        **options,
+    )
+    assert report.against is not None and report.against.confirmed is not None
+    (case,) = report.against.confirmed.cases
+    assert (case.outcome, report.passed, len(report.runs)) == (outcome, outcome == "recovered", 4)
+    assert report.against.confirmed.batch == 3
+    none = workbench.evaluate(
+        "clock.toml", model=workbench.Agent(clock_agent, "clock_agent"), repeats=2, confirm="none", **options
+    )
+    assert none.passed and none.against is not None and none.against.confirmed is None
+
+
 def test_an_interrupted_batch_goes_on_with_an_agent_that_is_given_again(folder: Path) -> None:
     history, asked, may_end = folder / "batches.sqlite3", list[str](), False
 

@@ -22,6 +22,7 @@ import pytest
 
 import workbench
 from tests.api.conftest import BROKEN, CLOCK
+from tests.cli.by_chance import Booking, suite
 from tests.cli.forking import ForkedProgram
 from tests.cli.program import _nothing
 from tests.providers.server import Answer, Call, Request, Server, base_url_of, error_document, said
@@ -375,3 +376,31 @@ def test_what_was_trusted_for_good_needs_no_option(project: Path) -> None:
     store.trust(served, needs_trust(case.suite.definition, served))
     ran = session(project, "--workbench", "--workbench-model", "offline", "-q", "served.toml")
     assert "not approved" not in ran.output and marker.exists(), ran.output
+
+
+def test_only_what_surely_broke_since_a_baseline_fails_its_test(tmp_path: Path) -> None:
+    """Room 2 fails for good, room 3 once, room 4 failed before, and room 5 is skipped."""
+    (tmp_path / "pyproject.toml").write_text('[tool.pytest.ini_options]\naddopts = "-p no:randomly"\n')
+    (tmp_path / ".workbench").mkdir()
+    rooms = suite(6)
+    (tmp_path / "rooms.toml").write_text(rooms)
+    agent = Booking(lambda room, asked: room != 4 and (asked == 1 or (room != 2 and (room, asked) != (3, 2))))
+    with Server(agent) as server:
+        asked = ("--workbench", "--workbench-history", "--workbench-trust", "-rxf")
+        asked += ("--workbench-model", f"openai:agent@{server.url}/v1")
+        first = session(tmp_path, *asked)
+        assert first.outcomes == {"failed": 1, "passed": 5}, first.output
+        second = session(tmp_path, *asked, "--workbench-baseline", "1", "-n", "2")
+        (tmp_path / "rooms.toml").write_text(
+            rooms.replace('user = "Book room 5."', 'user = "Book room 5."\nskip = "no"')
+        )
+        third = session(tmp_path, *asked, "--workbench-baseline", "1", "-k", "not room-2")
+        refused = session(tmp_path, *asked, "--workbench-baseline", "none")
+    assert (second.code, second.outcomes) == (1, {"failed": 1, "passed": 3, "xfailed": 2}), second.output
+    assert "since the baseline #1: broke: failed 4 of 4 reruns" in second.output
+    assert "since the baseline #1: not confirmed: passed 2 of 2 reruns" in second.output
+    assert "no regression: it did not pass in the baseline" in second.output
+    assert "regression: 1 case broke since the baseline #1; 1 case failed and passed again" in second.output
+    assert (third.code, third.outcomes.get("failed")) == (1, None), third.output
+    assert "regression: 1 case is missing since the baseline #1" in third.output
+    assert refused.code == 1 and "there is no batch 'none'" in refused.output

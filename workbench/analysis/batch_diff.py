@@ -9,18 +9,19 @@ planned with a model that the other batch lacks are left out: none of their case
 - `moved`: graded both times and on the same side of failing, but with a different status, or a score (or counted score)
   that differs by more than 0.005 or exists only once;
 - `new`: only in the later batch; `gone`: only in the earlier one;
+- `missing`: graded before, and skipped now or without anything that is expected: nothing is known of it any more;
 - `slower`: graded both times, and the mean model latency of its graded runs is at least 1.5 times that of before and at
   least 200 ms more. A case can be slower and have one other kind; of the others it has at most one;
 - `errored`: graded before, and in error now. That is a fault of the infrastructure, and no regression.
 
-A case that was not graded before cannot have changed, whatever its status is now, and neither can one that was skipped
-or stopped now: it is `left_out`.
+A case that was not graded before cannot have changed, whatever its status is now, and neither can one that was stopped
+now, or that a decision made needless: it is `left_out`.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, fields, is_dataclass, replace
 from operator import itemgetter
 from types import MappingProxyType
@@ -31,15 +32,15 @@ from workbench.analysis.deciders import CasesByDeciders, DecidedBy
 from workbench.analysis.paired import Paired, paired, together
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import Status
-from workbench.grading.run_summary import RunSummary
+from workbench.grading.run_summary import RunSummary, is_not_needed
 from workbench.grading.scoring import counted_score, counts_zero
 from workbench.history.records import SameSuites
 from workbench.suite.numerals import decimals
 from workbench.suite.settings import Grading
 
-ChangeKind = Literal["broke", "fixed", "moved", "new", "gone", "slower", "errored"]
+ChangeKind = Literal["broke", "fixed", "moved", "new", "gone", "missing", "slower", "errored"]
 
-KINDS: tuple[ChangeKind, ...] = ("broke", "fixed", "moved", "new", "gone", "slower", "errored")
+KINDS: tuple[ChangeKind, ...] = ("broke", "fixed", "moved", "new", "gone", "missing", "slower", "errored")
 """The kinds in the order of their importance to a person."""
 
 SLOWER_TIMES = 1.5
@@ -136,12 +137,14 @@ def batch_diff(
     *,
     unfinished: tuple[Collection[CellKey], Collection[CellKey]] = ((), ()),
     same: SameSuites = MappingProxyType({}),
+    lost: Container[tuple[str, str]] = (),
 ) -> BatchDiff:
     """Compare two batches by the summaries of their runs; forks are left out.
 
     `unfinished` are the cases that the earlier and the later batch planned but never finished: they are neither new nor
-    gone, but left out. `same` maps suites of the earlier batch to those of the later one where their keys differ. Of
-    the runs, those of one model are in memory at a time.
+    gone, but left out. `same` maps suites of the earlier batch to those of the later one where their keys differ. Cases
+    that are `lost`, by suite and id in the later batch, expect nothing any more: whatever they came to, they were not
+    graded. Of the runs, those of one model are in memory at a time.
     """
     earlier, later = runs_of_models(before), runs_of_models(after)
     then, now = _models(earlier, unfinished[0]), _models(later, unfinished[1])
@@ -164,6 +167,7 @@ def batch_diff(
             continue
         old = {in_later(key): placed for key, placed in placed_cells(before, as_later.get(model, ())).items()}
         new = placed_cells(after, later.get(model, ()))
+        new |= {key: (place, _ungraded(cell)) for key, (place, cell) in new.items() if key[:2] in lost}
         for key in dict.fromkeys((*new, *old)):
             # Those of the earlier batch alone come behind all others.
             place = new[key][0] if key in new else len(after) + old[key][0]
@@ -201,6 +205,11 @@ def batch_diff(
         dict(zip(tests, together(tests.values()), strict=True)),
         rules,
     )
+
+
+def _ungraded(cell: Cell) -> Cell:
+    come_to = replace(cell.come_to, status="not graded", score=None, deviation=None, reason="expects nothing any more")
+    return replace(cell, come_to=come_to)
 
 
 _NO_RULES = ("by", "quarantined", "compare_by", "cluster")
@@ -243,6 +252,8 @@ def _kinds(before: Cell, after: Cell) -> Iterable[ChangeKind]:
         return
     if after.status == "error":
         yield "errored"
+    if after.status in ("skipped", "not graded") and not any(map(is_not_needed, after.runs)):
+        yield "missing"
     if not after.is_graded:
         return
     if before.is_good != after.is_good:

@@ -60,6 +60,8 @@ class PairNumbers:
     argument_differences: array[float] = field(default_factory=lambda: array("d"))
     """Those of the shares of calls with valid arguments, of the pairs where both made calls that were checked."""
     clusters_called: Sequence[Hashable] | None = None
+    share_differences: array[float] = field(default_factory=lambda: array("d"))
+    """Those of the shares of graded runs that are good, of all pairs."""
 
     @cached_property
     def better(self) -> int:
@@ -258,6 +260,51 @@ class Paired:
     def _all_score(self) -> list[float]:
         return [other.p_score for other in self.among if other.p_score is not None]
 
+    @property
+    def share_difference(self) -> float | None:
+        """B's share of good runs minus A's, the mean over the cases."""
+        differences = self._numbers.share_differences
+        return mean(differences) if differences else None
+
+    @cached_property
+    def p_shares(self) -> float | None:
+        """The p of the paired permutation test on these shares; `None` without pairs."""
+        if not self._numbers.share_differences or self.watched is not None:
+            return None
+        return permutation(self._numbers.share_differences, clusters=self._clusters)
+
+    @property
+    def adjusted_shares(self) -> float | None:
+        """`p_shares` adjusted for all comparisons `among` which this is one."""
+        return bonferroni(self.p_shares, len(self._all_shares)) if self.p_shares is not None else None
+
+    @property
+    def _all_shares(self) -> list[float]:
+        return [other.p_shares for other in self.among if other.p_shares is not None]
+
+    @property
+    def is_worse(self) -> bool:
+        """Whether B has fewer good runs than A, by more than chance."""
+        return _is_real(self.adjusted_shares) and (self.share_difference or 0.0) < 0
+
+    @property
+    def shares_interval(self) -> Interval | None:
+        """The interval of `share_difference`, as `rate_interval` is one."""
+        if self.share_difference is None or self.watched is not None:
+            return None
+        found = mean_difference_interval(self._numbers.share_differences, self._clusters, _level(self._all_shares))
+        if found is None:
+            return None
+        return agreeing(found, is_real=_is_real(self.adjusted_shares), apart=self.share_difference)
+
+    def shares_sentence(self) -> str | None:
+        """The result of the test on good runs in one plain sentence; `None` where there is none."""
+        if self.share_difference is None or self.p_shares is None:
+            return None
+        bounds = _bounds(self.shares_interval, _points, self.adjusted_shares, len(self._all_shares))
+        told = _told(self.p_shares, len(self._all_shares), decides=True)
+        return f"all {_cases(self.count)}: good runs {_points(self.share_difference)} points{bounds}, {told}"
+
     def arguments_sentence(self, name_a: str, name_b: str) -> str | None:
         """The result of the test on valid arguments in one plain sentence; `None` where the two do not differ."""
         differences, apart = self._numbers.argument_differences, self.arguments_difference
@@ -386,6 +433,7 @@ def _numbers_of(pairs: Sequence[Pair]) -> PairNumbers:
         "score" if asked == {"score"} else "status",
         array("d", (difference for _, difference in called)),
         _clusters([pair for pair, _ in called]),
+        array("d", (b.good / b.graded - a.good / a.graded for a, b in pairs)),
     )
 
 

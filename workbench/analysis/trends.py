@@ -39,7 +39,7 @@ def trends_of(batches: Iterable[BatchRow]) -> dict[TrendKey, list[tuple[int, flo
     biased."""
     found: dict[TrendKey, list[tuple[int, float]]] = {}
     for batch in batches:
-        for part in batch.parts if batch.kind != "fork" and batch.shard is None else ():
+        for part in batch.parts if batch.kind == "runs" and batch.shard is None else ():
             if counts_in_trend(part, stops_early="until" in batch.settings):
                 good, graded = rate_of((part,))
                 found.setdefault((part.suite.key, part.model), []).append((batch.number, good / graded))

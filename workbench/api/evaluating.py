@@ -37,8 +37,9 @@ from workbench.suite.variants import Variants
 from workbench.trajectory.messages import JsonValue
 
 if TYPE_CHECKING:
+    from workbench.evaluation.approval import Approval
     from workbench.evaluation.baseline import Baseline
-    from workbench.reports.baseline import FailOn
+    from workbench.reports.baseline import AgainstBaseline, Confirm, FailOn
 
 _Result = TypeVar("_Result")
 
@@ -109,6 +110,8 @@ def evaluate(
     anyway: bool = False,
     baseline: int | str | None = None,
     fail_on: FailOn | None = None,
+    confirm: Confirm = "reruns",
+    confirm_writes: bool = False,
     approve: Approve = approve_nothing,
     on_event: Callable[[BatchEvent], object] | None = None,
     on_cell: Callable[[CellDone], object] | None = None,
@@ -142,7 +145,9 @@ def evaluate(
       the runs that are missing are made, and the report is about all of them. An agent has to be given again. With
       `anyway`, it goes on although models are reached in another way than they were.
     - `baseline` is the number or the name of a batch in that history to compare with. With `fail_on="regression"`, what
-      broke since then decides whether the report passes.
+      broke since then decides whether the report passes. Cases that broke are made again until chance is excluded;
+      those with an executed tool that is not read-only need `confirm_writes=True`. With `confirm="none"`, each case
+      that broke decides.
 
     `approve` decides about suites that would start a process, import a file, or send something to an address that you
     did not name here: it is a function from what a suite needs to whether it may. `workbench.ALL` approves everything;
@@ -195,6 +200,8 @@ def evaluate(
             anyway=anyway,
             baseline=baseline,
             fail_on=fail_on,
+            confirm=confirm,
+            confirm_writes=confirm_writes,
             approve=approve,
             on_event=on_event,
             on_cell=on_cell,
@@ -233,6 +240,8 @@ async def evaluate_async(
     anyway: bool = False,
     baseline: int | str | None = None,
     fail_on: FailOn | None = None,
+    confirm: Confirm = "reruns",
+    confirm_writes: bool = False,
     approve: Approve = approve_nothing,
     on_event: Callable[[BatchEvent], object] | None = None,
     on_cell: Callable[[CellDone], object] | None = None,
@@ -294,6 +303,8 @@ async def evaluate_async(
         approval = approval_for(needs(planned), approve, program)
         stored_in = options.history or own_history
         before = _baseline(str(baseline), stored_in, planned, fail_on) if baseline is not None else None
+        if before is not None:
+            before = replace(before, confirm=confirm, confirm_writes=confirm_writes)
         recordings = _recordings(record, record_failed, program.secrets)
     except BaseException:
         planned.abandon()
@@ -301,13 +312,15 @@ async def evaluate_async(
     try:
         evaluation = Evaluation(planned, approval, record=recordings, hears_events=on_event is not None)
         report = await _report(evaluation, on_event, on_cell)
+        if before is not None:
+            report = replace(report, against=await _against(before, report, planned, approval, on_event))
     except ClusterError as error:
         raise UsageError(program.secrets.redact(str(error))) from None
     finally:
         await loop.settle()
     if recordings is not None and recordings.problem is not None:
         warnings.warn(program.secrets.redact(recordings.problem), RuntimeWarning, stacklevel=1)
-    return report if before is None else replace(report, against=before.against(report.results))
+    return report
 
 
 def unknown_models(suites: Iterable[LoadedSuite], models: Sequence[str]) -> tuple[str, ...]:
@@ -319,6 +332,29 @@ def unknown_models(suites: Iterable[LoadedSuite], models: Sequence[str]) -> tupl
         return (str(error),)
     program = program_in(user_folders(), os.environ, options.model_options)
     return tuple(map(program.secrets.redact, unresolved_models(options, files, program)))
+
+
+async def _against(
+    baseline: Baseline,
+    report: Report,
+    planned: Plan,
+    approval: Approval,
+    on_event: Callable[[BatchEvent], object] | None,
+) -> AgainstBaseline:
+    """Compare a report with its baseline, after cases that broke were made again."""
+    from workbench.evaluation.confirming import confirming
+
+    against = baseline.against(report.results)
+    confirms = confirming(
+        baseline, against, report.results, planned, batch=report.batch, interrupted=report.interrupted
+    )
+    if confirms is None:
+        return against
+    if confirms.plan is None:
+        return confirms.done()
+    evaluation = Evaluation(confirms.plan, approval, hears_events=on_event is not None)
+    again = await _report(evaluation, on_event, None)
+    return confirms.done(again.results, batch=again.batch, interrupted=again.interrupted)
 
 
 async def _report(

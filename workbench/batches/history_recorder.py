@@ -21,7 +21,7 @@ from workbench.config.models import ConfigError, ModelSpec
 from workbench.config.project import path_in, project_folder
 from workbench.config.secrets import Secrets
 from workbench.config.steady_clock import steady_clock_ms
-from workbench.history.records import DoneRun, NewBatch, NewRun, NewShard, what_is_asked
+from workbench.history.records import CONFIRMS, DoneRun, Kind, NewBatch, NewRun, NewShard, what_is_asked
 from workbench.history.writing import MOST_AT_ONCE, BatchHandle, HistoryWriter
 from workbench.suite.loading import SuiteFile, parse_suite
 from workbench.suite.model import Case
@@ -114,11 +114,13 @@ def settings_of_batch(
     until: Mapping[str, JsonValue] | None = None,
     shard: PlannedShard | None = None,
     min_score: float | None = None,
+    confirms: int | None = None,
 ) -> dict[str, JsonValue]:
     """With what a batch is made: how each model and each judge is reached, what is executed, how many runs at a time.
     Neither keys nor the names of the variables that hold them are among it. `compares` is whether its models are
     compared, if it has several; `until` is when it stops, if that may be early. A shard says what its whole plan is
-    made with; `min_score` is what the runs of all shards are to reach."""
+    made with; `min_score` is what the runs of all shards are to reach. `confirms` is the batch whose broken cases are
+    made again."""
     runs = tuple(runs) if shard is None else shard.whole
     models: dict[str, JsonValue] = {}
     for run in runs:
@@ -135,6 +137,7 @@ def settings_of_batch(
         **({"until": dict(until)} if until is not None else {}),
         **({"shard": shard.ref.settings} if shard is not None else {}),
         **({"min_score": min_score} if shard is not None and min_score is not None else {}),
+        **({CONFIRMS: confirms} if confirms is not None else {}),
     }
 
 
@@ -219,9 +222,9 @@ def _new_batch(
     planned = tuple(map(new_run, runs))
     settings = secrets.redacted(settings)
     projects = {path: project_folder(path.parent, home) for path in files}
-    is_fork = any(run.fork is not None for run in runs)
+    kind = _kind_of(runs, settings)
     outline = uid = None
-    if not is_fork:
+    if kind == "runs":
         from workbench.history.outline import Outline, OutlinedRun  # on use: many runs are in no history
 
         numbers = {path: number for number, path in enumerate(files)}
@@ -240,7 +243,7 @@ def _new_batch(
         outline = Outline.of(outlined, ((path_in(projects[path], path), file.hash) for path, file in files.items()))
         uid = outline.uid(what_is_asked(settings), shard.ref.plan_id if shard is not None else None)
     return NewBatch(
-        kind="fork" if is_fork else "runs",
+        kind=kind,
         started_at=now,
         program=__version__,
         settings=settings,
@@ -249,6 +252,12 @@ def _new_batch(
         uid=uid,
         shard=NewShard(shard.places, outline, tuple(files.values())) if shard is not None and outline else None,
     )
+
+
+def _kind_of(runs: Iterable[PlannedRun], settings: Mapping[str, JsonValue]) -> Kind:
+    if CONFIRMS in settings:
+        return "reruns"
+    return "fork" if any(run.fork is not None for run in runs) else "runs"
 
 
 def cases_as_stored(file: SuiteFile, secrets: Secrets) -> dict[str, Case]:

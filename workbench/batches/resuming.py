@@ -104,6 +104,9 @@ def resumable(
     again. Raises HistoryError when nothing is missing, or when what
     is missing cannot be run as it was meant to be.
     """
+    if batch.kind == "reruns":
+        why = f"batch {batch.number} has reruns of cases that broke in batch {batch.confirms}"
+        raise HistoryError(f"{why}, which cannot be resumed: 'workbench run --baseline' makes them again")
     if (planned_in := history.planned_in(batch.number)) < batch.planned:
         written = f"{planned_in:,} of its {batch.planned:,} runs are in it"
         raise HistoryError(

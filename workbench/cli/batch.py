@@ -10,10 +10,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from workbench.cli.door import begin_program, redacted, warn
-from workbench.cli.live import Live, signals_interrupt
-from workbench.cli.making import BaselineOptions, Record, baseline_for, make_runs, planned, show_of
+from workbench.cli.live import Live, run_live, signals_interrupt
+from workbench.cli.making import BaselineOptions, Record, allowed, baseline_for, make_allowed, planned, show_of
 from workbench.cli.report_output import Output
+from workbench.cli.step_printer import Show
 from workbench.config.history_file import history_option
+from workbench.evaluation.approval import Approval
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, USAGE
 from workbench.evaluation.options import RunOptions
 from workbench.evaluation.plan import Plan
@@ -26,6 +28,7 @@ MANY_RUNS = 2_000
 if TYPE_CHECKING:
     from workbench.evaluation.baseline import Baseline
     from workbench.evaluation.report import Report
+    from workbench.reports.baseline import AgainstBaseline
 
 
 def run_and_report(
@@ -56,12 +59,20 @@ def run_and_report(
         job = Job(plan, output, record, "run", baseline)
         return detached(job, trust=trust, frozen=frozen)
     show = show_of(output, program)
-    live = make_runs(plan, show, output, trust=trust, record=record, command="run", frozen=frozen, from_history=True)
-    return live if isinstance(live, int) else report_on_runs(live, plan, baseline, output)
+    approval = allowed(plan, output, trust=trust, record=record, frozen=frozen)
+    if isinstance(approval, int):
+        return approval
+    live = make_allowed(plan, approval, show, output, record, "run", from_history=True)
+    if isinstance(live, int):
+        return live
+    return report_on_runs(live, plan, approval, baseline, output, show)
 
 
-def report_on_runs(live: Live, plan: Plan, baseline: Baseline | None, output: Output) -> int:
-    """Report on what was run; returns an exit code."""
+def report_on_runs(
+    live: Live, plan: Plan, approval: Approval, baseline: Baseline | None, output: Output, show: Show
+) -> int:
+    """Report on what was run, after cases that broke since the baseline were made again, with the same approval;
+    returns an exit code."""
     resumed = plan.resumed
     if resumed is not None and resumed.before.count >= MANY_RUNS and not output.quiet:
         warn(f"reading the {resumed.before.count:,} runs that were over before, for the report")
@@ -71,7 +82,8 @@ def report_on_runs(live: Live, plan: Plan, baseline: Baseline | None, output: Ou
         for why in live.outcome.left_out:
             warn(f"left out of the report: {why}", plan.program.secrets)
         if baseline is not None:
-            report = replace(report, against=baseline.against(report.results))
+            against = baseline.against(report.results)
+            report = replace(report, against=_confirmed(against, report, live, plan, approval, baseline, show))
         return report.exit_code if deliver_report(report, output) and live.recorded else USAGE
     except (HistoryError, RecordingError) as error:  # of a large batch, what was written is read from there
         warn(f"there is no report: {error}", plan.program.secrets)
@@ -81,6 +93,32 @@ def report_on_runs(live: Live, plan: Plan, baseline: Baseline | None, output: Ou
             stored = f"workbench history show {live.outcome.batch}{history_option(plan.history)}"
             warn(f"stopping; there is no report, but the runs are in the history: {stored}")
         raise
+
+
+def _confirmed(
+    against: AgainstBaseline,
+    report: Report,
+    live: Live,
+    plan: Plan,
+    approval: Approval,
+    baseline: Baseline,
+    show: Show,
+) -> AgainstBaseline:
+    """The comparison after it was made sure which cases broke, which makes runs."""
+    from workbench.evaluation.confirming import confirming  # on use, as in `baseline_for`
+
+    confirms = confirming(baseline, against, report.results, plan, batch=report.batch, interrupted=report.interrupted)
+    if confirms is None:
+        return against
+    if confirms.plan is None:
+        return confirms.done()
+    assert confirms.announcement is not None
+    warn(confirms.announcement)
+    again = run_live(confirms.plan, approval, show)
+    if confirms.plan.needs_history and again.outcome.unrecorded:
+        live.recorded = False
+    outcome = again.outcome
+    return confirms.done(outcome.results, batch=outcome.batch, interrupted=outcome.interrupted)
 
 
 def deliver_report(report: Report, output: Output) -> bool:

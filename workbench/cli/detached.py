@@ -122,7 +122,7 @@ class _Process:
         if isinstance(live, int):
             return live
         if job.options is None:
-            return report_on_runs(live, plan, job.baseline, job.output)
+            return report_on_runs(live, plan, self._approval, job.baseline, job.output, show)
         comparing = Comparing(plan.program, job.options, job.output, job.only_differences)
         return comparing.report(live, plan, job.baseline)
 

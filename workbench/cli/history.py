@@ -19,7 +19,7 @@ from workbench.cli.parser import (
     number_from,
     options_as,
 )
-from workbench.cli.run import add_baseline_options, add_by_option, add_min_score_option
+from workbench.cli.run import add_baseline_options, add_by_option, add_confirm_option, add_min_score_option
 from workbench.evaluation.exit_codes import USAGE
 from workbench.exporting.forms import FORMS
 from workbench.reports.forms import Command, forms_of
@@ -140,6 +140,7 @@ def _merge(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(reports_of="history merge")
     add_min_score_option(parser)
     add_baseline_options(parser)
+    add_confirm_option(parser, reruns=False)
     amount = parser.add_mutually_exclusive_group()
     amount.add_argument("-q", "--quiet", action="store_true", help="only what did not pass")
     amount.add_argument("-v", "--verbose", action="store_true", help="every run in full")

@@ -130,6 +130,11 @@ def _side(
             f"batch {batch.number} is a fork of one run, an experiment that counts for no case: "
             f"'workbench history show {batch.number} --run 1{history_option(history.file)}' shows it"
         )
+    if batch.kind == "reruns":
+        raise HistoryError(
+            f"batch {batch.number} has reruns of cases that broke in batch {batch.confirms}, which count for no case: "
+            f"'workbench history show {batch.number}{history_option(history.file)}' shows them"
+        )
     grading = grading_of(history, batch, wanted)
     runs = history.runs(batch.number, grading)
     if by is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from itertools import islice
 
 from workbench.analysis.flakiness import FlakyCase, StoredStatus, flaky_cases
@@ -11,8 +10,8 @@ from workbench.cli.history_command import HistoryCommand
 from workbench.cli.history_list import batches_text, is_suite, suites_called
 from workbench.dataclasses import dataclass
 from workbench.evaluation.exit_codes import OK, QUALITY_MISSED
+from workbench.history.contents import Contents
 from workbench.history.history import History
-from workbench.history.records import DamagedError, SuiteRef
 from workbench.reports.history_json import FlakyBatch, FlakyCaseReport, FlakyReport
 from workbench.reports.visible import one_line
 from workbench.reports.when import local_time
@@ -48,34 +47,22 @@ def execute(options: Options, command: HistoryCommand) -> int:
 
 
 def _statuses(history: History, batches: Sequence[tuple[int, str]], suite: str | None) -> Iterator[StoredStatus]:
-    texts: dict[SuiteRef, dict[str, str]] = {}
+    contents = Contents(history)
     for number, started_at in batches:
         for run in history.each_run(number):
             if run.figures is None or run.is_fork or (suite is not None and not is_suite(run.suite, suite)):
                 continue
-            if run.suite not in texts:
-                texts[run.suite] = {}
-                with suppress(DamagedError):  # then its runs count with those of the very same file alone
-                    texts[run.suite] = _contents(history, run.suite)
             yield StoredStatus(
                 suite=run.suite.key,
                 suite_name=run.suite.name,
                 case_id=run.case_id,
                 case_name=run.case_name,
                 model=run.model,
-                content=texts[run.suite].get(run.case_id, run.suite.hash),
+                content=contents.of(run.suite, run.case_id),
                 batch=number,
                 started_at=started_at,
                 status=run.figures.status,
             )
-
-
-def _contents(history: History, suite: SuiteRef) -> dict[str, str]:
-    """Return for each case what its runs depend on: its text, and that of the suite without its cases."""
-    cases, rest = history.case_texts(suite), history.suite_text(suite)
-    for text in cases.values():
-        rest = rest.replace(text, "", 1)
-    return {case: f"{rest}\0{text}" for case, text in cases.items()}
 
 
 def _lines(found: Sequence[FlakyCase], batches: int, command: HistoryCommand) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from heapq import merge
@@ -44,7 +44,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
         if options.format == "json":
             both = merge(runs, forks, key=lambda batch: batch.number, reverse=True)
             shown = list(islice(both, options.limit))
-        parts = (part for batch in shown if batch.kind != "fork" for part in batch.parts)
+        parts = (part for batch in shown if batch.kind == "runs" for part in batch.parts)
         up_to = runs[0].number if runs else 0
         trends = stored_trends(history, ((part.suite.key, part.model) for part in parts), up_to)
     command.learn_secrets(*runs, *forks)
@@ -76,7 +76,8 @@ def is_suite(suite: SuiteRef, wanted: str) -> bool:
 
 @dataclass(frozen=True)
 class _Listed:
-    """The newest batches of runs and of forks; how many batches there are, and how many of them are forks."""
+    """The newest batches of runs, and of forks and reruns; how many batches there are, and how many of them are forks
+    or reruns."""
 
     runs: Sequence[BatchRow]
     forks: Sequence[BatchRow]
@@ -97,7 +98,7 @@ def _lines(listed: _Listed, command: HistoryCommand) -> Iterator[str]:
     yield from batch_lines(runs, regraded, going, now=now, width=command.width, paint=command.paint)
     if forks:
         yield ""
-        yield "forks of single runs, which count for no case"
+        yield f"{_kinds_of(forks)}, which count for no case"
         yield from batch_lines(forks, regraded, going, now=now, width=command.width, paint=command.paint)
     suites = tuple(dict.fromkeys(suite for batch in runs for suite in batch.suites))
     trends = list(trend_lines(suites, listed.trends, command.width, command.paint))
@@ -106,6 +107,11 @@ def _lines(listed: _Listed, command: HistoryCommand) -> Iterator[str]:
     hidden = listed.count - len(runs) - len(forks)
     more = f", {hidden:,} of them not shown (--limit N)" if hidden else ""
     yield command.paint(f"{batches_text(listed.count)}{more}, in {_file(command.file)}", "quiet")
+
+
+def _kinds_of(batches: Iterable[BatchRow]) -> str:
+    names = {"fork": "forks of single runs", "reruns": "reruns of cases that broke"}
+    return " and ".join(names[kind] for kind in names if any(batch.kind == kind for batch in batches))
 
 
 def _file(file: Path) -> str:

@@ -15,6 +15,7 @@ from workbench.config.history_file import history_option
 from workbench.config.project import project_folder
 from workbench.dataclasses import dataclass
 from workbench.evaluation.baseline import baseline_of_batch
+from workbench.evaluation.confirming import confirming
 from workbench.evaluation.exit_codes import OK, USAGE
 from workbench.evaluation.report import Report
 from workbench.evaluation.stored_report import stored_report
@@ -23,7 +24,7 @@ from workbench.history.history import History
 from workbench.history.merging import Merged, merge
 from workbench.history.records import BatchRow, HistoryError, OtherFileError
 from workbench.history.stored_shards import StoredShard, shards_in, what_differs
-from workbench.reports.baseline import FailOn
+from workbench.reports.baseline import Confirm, FailOn
 from workbench.reports.history_batch import shard_lines
 from workbench.reports.history_list import merge_hint
 from workbench.reports.visible import one_line
@@ -41,6 +42,7 @@ class Options:
     min_score: float | None
     baseline: str | None
     fail_on: FailOn | None
+    confirm: Confirm | None
     no_report: bool
 
 
@@ -50,6 +52,11 @@ def execute(options: Options, command: HistoryCommand) -> int:
         command.warn(f"--fail-on {options.fail_on} needs a batch to compare with: give --baseline NAME too")
         return USAGE
     output = options.output
+    if options.fail_on is None and options.confirm is not None:
+        command.warn(
+            "--confirm makes sure of what --fail-on decides by: give --fail-on regression too, or leave it out"
+        )
+        return USAGE
     if options.no_report and (
         output.form or output.file or output.beside or options.baseline or options.min_score is not None
     ):
@@ -191,5 +198,8 @@ def _report(history: History, batch: BatchRow, options: Options, command: Histor
         )
         for notice in notices:
             command.warn(notice)
-        report = replace(report, against=baseline.against(report.results))
+        baseline = replace(baseline, confirm=options.confirm or "repeats")
+        against = baseline.against(report.results)
+        confirms = confirming(baseline, against, report.results, interrupted=report.interrupted)
+        report = replace(report, against=against if confirms is None else confirms.done())
     return report

@@ -38,7 +38,7 @@ from workbench.trajectory.typed_json import compact_json
 
 if TYPE_CHECKING:
     from workbench.evaluation.baseline import Baseline
-    from workbench.reports.baseline import FailOn
+    from workbench.reports.baseline import Confirm, FailOn
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,8 @@ class BaselineOptions:
     batch: str
     history: Path
     fail_on: FailOn | None = None
+    confirm: Confirm = "reruns"
+    confirm_writes: bool = False
 
 
 def planned(options: RunOptions, program: Program, *, quiet: bool) -> Plan | None:
@@ -101,7 +103,7 @@ def baseline_for(options: BaselineOptions, plan: Plan) -> Baseline | None:
         return None
     for notice in notices:
         warn(notice)
-    return baseline
+    return replace(baseline, confirm=options.confirm, confirm_writes=options.confirm_writes)
 
 
 def make_runs(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from workbench.cli.model_options import add_model_options
 from workbench.cli.parser import add_history_options, add_report_option, add_summary_option, history_to_read
@@ -21,6 +22,9 @@ from workbench.cli.run_options import (
 )
 from workbench.evaluation.exit_codes import USAGE
 from workbench.reports.forms import endings_of, forms_of
+
+if TYPE_CHECKING:
+    from workbench.reports.baseline import Confirm
 
 GRADERS = ("critics", "decision", "accuracy", "trajectory", "dimensions")
 """Every grader by name. They are not asked themselves: `--help` answers at once."""
@@ -71,6 +75,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_resume_options(parser)
     add_detach_option(parser)
     add_baseline_options(parser)
+    add_confirm_option(parser, reruns=True)
+    parser.add_argument(
+        "--confirm-writes", action="store_true", help="rerun cases that executed tools which are not read-only, too"
+    )
     recording = parser.add_mutually_exclusive_group()
     recording.add_argument("--record", type=folder, metavar="DIR", help="record every run into a file of its own")
     recording.add_argument(
@@ -97,7 +105,8 @@ def execute(arguments: argparse.Namespace) -> int:
     baseline = None
     if arguments.baseline is not None:
         history = history_to_read(arguments, arguments.paths)
-        baseline = BaselineOptions(arguments.baseline, history, arguments.fail_on)
+        confirm: Confirm = arguments.confirm or "reruns"
+        baseline = BaselineOptions(arguments.baseline, history, arguments.fail_on, confirm, arguments.confirm_writes)
     elif arguments.fail_on is not None:
         where = (
             "give --baseline NAME too"
@@ -105,6 +114,13 @@ def execute(arguments: argparse.Namespace) -> int:
             else "give it and --baseline to 'workbench history merge'"
         )
         warn(f"--fail-on {arguments.fail_on} needs a batch to compare with: {where}")
+        return USAGE
+    if (arguments.confirm or arguments.confirm_writes) and arguments.fail_on is None:
+        word = "--confirm" if arguments.confirm else "--confirm-writes"
+        warn(f"{word} makes sure of what --fail-on decides by: give --fail-on regression too, or leave it out")
+        return USAGE
+    if arguments.confirm_writes and baseline is not None and baseline.confirm != "reruns":
+        warn(f"--confirm {baseline.confirm} makes no reruns: leave it or --confirm-writes out")
         return USAGE
     to, only_failed = arguments.record or arguments.record_failed, arguments.record is None
     record = Record(to, only_failed) if to is not None else None
@@ -132,6 +148,8 @@ _WITHOUT_APP = (
     ("frozen", "--frozen"),
     ("baseline", "--baseline"),
     ("fail_on", "--fail-on"),
+    ("confirm", "--confirm"),
+    ("confirm_writes", "--confirm-writes"),
     ("record_failed", "--record-failed"),
     ("quiet", "--quiet"),
     ("verbose", "--verbose"),
@@ -185,6 +203,19 @@ def add_baseline_options(parser: argparse.ArgumentParser) -> None:
         "--fail-on",
         choices=("regression",),
         help="decide by the baseline, not by statuses: a regression is a case that broke or is missing",
+    )
+
+
+def add_confirm_option(parser: argparse.ArgumentParser, *, reruns: bool) -> None:
+    """How it is made sure that a case broke."""
+    ways = ("reruns", "repeats", "none") if reruns else ("repeats", "none")
+    by = (
+        "by reruns until chance is excluded, at most as many as the batch has runs (default), by its repeats alone"
+        if reruns
+        else "by its repeats (default)"
+    )
+    parser.add_argument(
+        "--confirm", choices=ways, help=f"how --fail-on makes sure that a case broke: {by}, or not at all"
     )
 
 

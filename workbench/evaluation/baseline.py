@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import field
 from pathlib import Path
 
-from workbench.analysis.batch_diff import batch_diff
+from workbench.analysis.batch_diff import BatchDiff, ChangeKind, batch_diff
 from workbench.analysis.comparison import CellKey
 from workbench.analysis.watched import Until
 from workbench.config.history_file import history_option
 from workbench.config.project import path_in, project_folder
 from workbench.dataclasses import dataclass
 from workbench.evaluation.plan import Plan
+from workbench.evaluation.suite_changes import changed_suites, lost_expectations, note_on_suite
 from workbench.evaluation.tool_changes import looked_at, notes_on_tools, offered_in
 from workbench.grading.grade import RunResult
 from workbench.grading.run_summary import summary_of
 from workbench.history.history import History
 from workbench.history.records import BatchRow, HistoryError, Regrade, RunRow, SameSuites, SuiteRef, same_suites
 from workbench.history.run_table import RunTable
-from workbench.reports.baseline import AgainstBaseline, FailOn
+from workbench.reports.baseline import AgainstBaseline, Confirm, FailOn
 from workbench.reports.history_batch import later_runs
 from workbench.reports.visible import one_line
 from workbench.suite.loading import SuiteFile
 from workbench.suite.model import Suite
 from workbench.trajectory.messages import ToolDefinition
+
+_WORSE: tuple[ChangeKind, ...] = ("broke", "missing", "gone")
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,12 @@ class Baseline:
     fail_on: FailOn | None
     file: Path
     """The history."""
+    definitions: Mapping[str, Suite] = field(repr=False)
+    """The suites of today as they are defined, by their paths."""
+    confirm: Confirm = "reruns"
+    """How it is made sure that a case broke, where that decides."""
+    confirm_writes: bool = False
+    """Whether cases that executed tools which change something are made again too."""
 
     @property
     def why_no_test(self) -> str | None:
@@ -54,20 +64,44 @@ class Baseline:
 
     def against(self, results: Sequence[RunResult]) -> AgainstBaseline:
         """Compare what was run with it."""
+        with History(self.file) as history:
+            changed = changed_suites(history, self.batch, self.suites.values(), self.same)
+        pairs = {suite: (then, now) for suite, then in changed.items() if (now := self._definition(suite)) is not None}
+        lost = {(suite.key, case) for suite, (then, now) in pairs.items() for case in lost_expectations(then, now)}
         before, after = self.runs.figures, RunTable(map(self._row, range(len(results)), results)).figures
         not_yet = self.planned - {(run.suite, run.case_id, run.model) for run in after}
-        diff = batch_diff(before, after, unfinished=(self.runs.unfinished, not_yet), same=self.same)
+        diff = batch_diff(before, after, unfinished=(self.runs.unfinished, not_yet), same=self.same, lost=lost)
         suites = {suite.key: suite for suite in self.suites.values()}
+        worse = {(each.suite, each.case_id) for kind in _WORSE for each in diff.of(kind)}
+        differences = [
+            note
+            for suite, (then, now) in pairs.items()
+            if (note := note_on_suite(suite.path, then, now, {case for key, case in worse if key == suite.key}))
+        ]
+        return AgainstBaseline(
+            self.batch,
+            self.grading,
+            diff,
+            suites,
+            self.fail_on,
+            notes=tuple(map(one_line, self._notes_on_tools(diff, results) if diff.of("broke") else ())),
+            suite_changes=tuple(map(one_line, differences)),
+            keys={path: suite.key for path, suite in self.suites.items()},
+            confirm=self.confirm if self.fail_on is not None else "none",
+        )
+
+    def _notes_on_tools(self, diff: BatchDiff, results: Iterable[RunResult]) -> list[str]:
         wanted, now = looked_at(diff), dict[CellKey, RunResult]()
-        for result in results if wanted else ():
+        for result in results:
             if (key := (self.suites[result.suite].key, result.case_id, result.model)) in wanted:
                 now.setdefault(key, result)
-        notes: tuple[str, ...] = ()
-        if diff.of("broke"):
-            with History(self.file) as history:
-                earlier = offered_in(history, self.runs, diff, self.same)
-                notes = tuple(map(one_line, notes_on_tools(diff, earlier, lambda key: _offered_to(now.get(key)))))
-        return AgainstBaseline(self.batch, self.grading, diff, suites, self.fail_on, notes)
+        with History(self.file) as history:
+            earlier = offered_in(history, self.runs, diff, self.same)
+            return [*notes_on_tools(diff, earlier, lambda key: _offered_to(now.get(key)))]
+
+    def _definition(self, suite: SuiteRef) -> Suite | None:
+        path = next((path for path, each in self.suites.items() if each == suite), "")
+        return self.definitions.get(path)
 
     def _row(self, place: int, result: RunResult) -> RunRow:
         suite = self.suites[result.suite]
@@ -121,6 +155,9 @@ def _baseline(
         batch = history.batch(which)
         if batch.number == itself:
             raise HistoryError(f"batch {batch.number} is this batch itself and cannot be its own baseline")
+        if batch.kind == "reruns":
+            which = f"batch {batch.number} has reruns of cases that broke in batch {batch.confirms}"
+            raise HistoryError(f"{which}, and cannot be a baseline")
         gradings = history.gradings(batch.number)
         grading = gradings[-1] if gradings else None
         runs = history.runs(batch.number, grading)
@@ -142,7 +179,7 @@ def _baseline(
             f"batch {batch.number} cannot be the baseline: it has the models {', '.join(sorted(before))}, but the "
             f"selected models are {', '.join(sorted(models))}"
         )
-    return Baseline(batch, grading, selected, suites, same, planned, fail_on, file), notices
+    return Baseline(batch, grading, selected, suites, same, planned, fail_on, file, cases), notices
 
 
 def _selected(

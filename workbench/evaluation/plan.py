@@ -23,6 +23,7 @@ from workbench.suite.trust import TrustStore
 if TYPE_CHECKING:
     from workbench.analysis.watched import Until
     from workbench.batches.shards import PlannedShard
+    from workbench.evaluation.rerunning import Reruns
     from workbench.evaluation.runs_before import RunsBefore
     from workbench.grading.grade import RunResult
     from workbench.grading.run_summary import RunSummary
@@ -165,6 +166,8 @@ class Plan:
     until: Until | None = None
     """When it stops, if that may be before all runs are made."""
     min_score: float | None = None
+    reruns: Reruns | None = None
+    """What these runs are made again for, if they are."""
     own_pace: bool = False
     judge_anew: bool = False
     history: Path | None = None

@@ -217,11 +217,12 @@ class Report:
     @property
     def exit_code(self) -> int:
         """The exit code of a command with this report. That of a shard says only whether its runs could be made."""
-        if self.interrupted:
+        confirmed = self.against.confirmed if self.against is not None else None
+        if self.interrupted or (confirmed is not None and confirmed.interrupted):
             return INTERRUPTED
         if self.incomplete:
             return USAGE
-        if self.totals.errors:
+        if self.totals.errors or (confirmed is not None and confirmed.errors):
             return INFRASTRUCTURE
         if self._is_missed:
             return QUALITY_MISSED

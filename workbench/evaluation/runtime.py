@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from workbench.engine.stepping import Until
     from workbench.evaluation.cluster.batch import ClusterBatch
     from workbench.evaluation.cluster.crew import Crew
+    from workbench.evaluation.rerunning import RerunCourse
     from workbench.evaluation.stopping import Sparing
     from workbench.evaluation.worker_pool import WorkerPool
     from workbench.providers.http.leases import Leases
@@ -221,7 +222,7 @@ class Runtime:
         from workbench.evaluation.worker_messages import Setup  # on use: most evaluations have one process
         from workbench.evaluation.worker_pool import WorkerPool
 
-        sent = replace(plan, resumed=None, specs=None, shard=None)
+        sent = replace(plan, resumed=None, specs=None, shard=None, reruns=None)
         setup = Setup(sent, approval, processes, self._retries, self._history is not None, events)
         return WorkerPool(setup, processes, self._listener, self._program.secrets)
 
@@ -239,7 +240,7 @@ class Runtime:
         recorder: HistoryRecorder | None,
         record: Recordings | None,
         listener: BatchListener | None,
-        sparing: Sparing | None,
+        sparing: Sparing | RerunCourse | None,
     ) -> BatchListener:
         """All listeners of a batch. Each event goes to one after the other, on the engine's thread, in this order:
 
@@ -276,6 +277,7 @@ class Runtime:
                 until=plan.until.settings if plan.until is not None else None,
                 shard=plan.shard,
                 min_score=plan.min_score,
+                confirms=plan.reruns.batch if plan.reruns is not None else None,
             ),
             self._program.secrets,
             home=self._program.environment.home,
@@ -428,9 +430,11 @@ class Runtime:
             answer.set_result(leave)
 
 
-def _sparing(plan: Plan, lane_of: Callable[[PlannedRun], LaneOf]) -> Sparing | None:
+def _sparing(plan: Plan, lane_of: Callable[[PlannedRun], LaneOf]) -> Sparing | RerunCourse | None:
     """What spares runs of a plan that stops early. No run begins that is further ahead than can be
     under way at the same time."""
+    if plan.reruns is not None:
+        return plan.reruns.course()
     if plan.until is None:
         return None
     from workbench.evaluation.stopping import Sparing, watch_of  # on use: most plans make all their runs

@@ -53,7 +53,10 @@ _REGRADED = _RUN.replace(
 _OF_A_BATCH = "EXISTS (SELECT 1 FROM batches WHERE batches.id = runs.batch)"
 """Runs of a removed batch go little by little."""
 
-_COUNTS = f"status IN ('passed', 'warned', 'failed', 'error', 'not graded') AND NOT is_fork AND {_OF_A_BATCH}"
+_COUNTS = (
+    "status IN ('passed', 'warned', 'failed', 'error', 'not graded') AND NOT is_fork "
+    "AND EXISTS (SELECT 1 FROM batches WHERE batches.id = runs.batch AND kind IS NOT 'reruns')"
+)
 _LAST = f"""
 WITH asked AS (SELECT key AS suite, value FROM json_each(?)),
 last AS MATERIALIZED (

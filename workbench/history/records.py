@@ -35,8 +35,12 @@ class DamagedError(HistoryError):
     """A history's file has content that this program never writes."""
 
 
-Kind = Literal["runs", "fork"]
-"""The kind of a batch: runs of cases, or a fork of one run."""
+Kind = Literal["runs", "fork", "reruns"]
+"""The kind of a batch: runs of cases, a fork of one run, or reruns of cases that broke in another batch. Only the first
+counts for cases."""
+
+CONFIRMS = "confirms"
+"""In the settings of reruns: the number of the batch whose broken cases they make again."""
 
 COUNTED: tuple[Status, ...] = ("passed", "warned", "failed", "error", "skipped", "stopped", "not graded")
 """How runs end, in the order of the columns."""
@@ -278,6 +282,12 @@ class BatchRow:
     def named_after(self) -> int | None:
         """The number of the batch that lost its name to this one."""
         number = self.settings.get(NAMED_AFTER)
+        return number if type(number) is int else None
+
+    @property
+    def confirms(self) -> int | None:
+        """The number of the batch whose broken cases were made again in this one."""
+        number = self.settings.get(CONFIRMS)
         return number if type(number) is int else None
 
     @property

@@ -44,6 +44,7 @@ WHERE batch = ? GROUP BY suite, model"""
 
 _AMONG = "IN (SELECT value FROM json_each(?))"
 _HAS_ONE = f"id IN (SELECT batch FROM parts WHERE suite {_AMONG})"
+_ASIDE = "(kind IS 'fork' OR kind IS 'reruns')"
 _LACKS = f"""
 planned > (SELECT coalesce(sum({" + ".join(count_name(ended) for ended in COUNTED if ended != "stopped")}), 0)
     FROM parts WHERE parts.batch = batches.id)"""
@@ -86,10 +87,11 @@ class StoredBatches(StoredRows):
         unended: bool = False,
     ) -> Iterator[BatchRow]:
         """Yields batches, damaged ones included, the newest first, of which a page at a time is read; with `forks`,
-        only forks or only others; with `suites`, only those that have one with such an id; with `lacking`, only those
-        with runs that never finished; with `unended`, only those that have not ended."""
+        only forks and reruns, which count for no case, or only others; with `suites`, only those that have one with
+        such an id; with `lacking`, only those with runs that never finished; with `unended`, only those that have not
+        ended."""
         wanted = ["id < ?"]
-        wanted += [] if forks is None else ["kind = 'fork'"] if forks else ["kind IS NOT 'fork'"]
+        wanted += [] if forks is None else [_ASIDE] if forks else [f"NOT {_ASIDE}"]
         wanted += [_LACKS] if lacking else []
         wanted += ["ended_at IS NULL"] if unended else []
         values: tuple[int | str, ...] = ()
@@ -105,8 +107,9 @@ class StoredBatches(StoredRows):
             before = page[-1].number if page else 0
 
     def count_batches(self, suites: Collection[int] | None = None) -> tuple[int, int]:
-        """Returns how many batches there are, and how many of them are forks; with `suites`, as `each_batch`."""
-        statement = "SELECT count(*), coalesce(sum(kind IS 'fork'), 0) FROM batches"
+        """Returns how many batches there are, and how many of them are forks or reruns; with `suites`, as
+        `each_batch`."""
+        statement = f"SELECT count(*), coalesce(sum({_ASIDE}), 0) FROM batches"
         values: tuple[str, ...] = ()
         if suites is not None:
             statement, values = f"{statement} WHERE {_HAS_ONE}", (compact_json(list(suites)),)

@@ -39,7 +39,7 @@ class SuiteTest(NamedTuple):
 class Verdict:
     """What a test came to. `text` is the report on it, or in a word why it has none."""
 
-    outcome: Literal["passed", "failed", "error", "skipped", "quarantined", "gated"]
+    outcome: Literal["passed", "failed", "error", "skipped", "quarantined", "gated", "no regression"]
     text: str = ""
     seconds: float = 0.0
     """How long its runs took, without waiting for others."""
@@ -82,6 +82,8 @@ class Batch:
         self._lock = threading.Lock()
         self._work: asyncio.Task[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._failed: dict[str, tuple[Verdict, workbench.RunResult]] = {}
+        """Tests that wait until it is sure whether their cases broke since the baseline."""
         self.report: workbench.Report | None = None
         """The report on all runs, once they are over."""
         self.unwritten: dict[Path, str] = {}
@@ -104,6 +106,12 @@ class Batch:
             return "no run that counts was graded: no case was run"
         tolerated = self._settings.errors == "skip" and self.report.totals.errors
         return None if tolerated else self.report.nothing_graded
+
+    @property
+    def regression(self) -> str | None:
+        """What regressed since the baseline, in a sentence."""
+        against = self.report.against if self.report is not None else None
+        return against.verdict if against is not None and against.failed else None
 
     def stop(self) -> None:
         """Stop what still runs, and wait until the rest is stored."""
@@ -151,6 +159,8 @@ class Batch:
                 self._settle(refused, Verdict("error", f"{error.refused}\nAllow it with --workbench-trust"))
                 for path in error.suites:
                     del suites[path]
+        for node, (verdict, run) in self._failed.items() if self.report is not None else ():
+            self._settle([node], _since_baseline(self.report, verdict, run))
         for node, test in self._tests.items():
             if test.cell is None and str(test.suite.path) in suites:
                 self._settle([node], _of_gates(self.report, test.suite.path))
@@ -167,6 +177,9 @@ class Batch:
     def _take(self, done: workbench.CellDone) -> None:
         node = self._ids[done.suite, done.case, done.model]
         verdict = _of_cell(done)
+        if verdict.outcome == "failed" and self._settings.baseline is not None:
+            self._failed[node] = verdict, done.report.results[0]
+            return
         if verdict.outcome == "failed" and done.suite in self._gated:
             verdict = replace(verdict, outcome="gated")
         self._settle([node], verdict)
@@ -203,6 +216,17 @@ def _of_cell(done: workbench.CellDone) -> Verdict:
             return Verdict("failed", report.failure_text(), seconds, properties)
         case _:
             return Verdict("error", report.failure_text(), seconds, properties)
+
+
+def _since_baseline(report: workbench.Report, verdict: Verdict, run: workbench.RunResult) -> Verdict:
+    """The verdict on a case that failed, by what became of it since the baseline."""
+    against = report.against
+    assert against is not None
+    sentence = against.sentence_of(run)
+    if against.surely_broke(run):
+        return replace(verdict, text=f"{sentence}\n{verdict.text}")
+    why = sentence or "no regression: it did not pass in the baseline"
+    return replace(verdict, outcome="no regression", text=why)
 
 
 def _of_gates(report: workbench.Report | None, suite: Path) -> Verdict:

@@ -67,6 +67,8 @@ class SuiteItem(pytest.Item):
             pytest.xfail("the case is in quarantine")
         if verdict.outcome == "gated":
             pytest.xfail("the gate of the suite decides")
+        if verdict.outcome == "no regression":
+            pytest.xfail(verdict.text)
         if verdict.outcome in ("failed", "error"):
             raise pytest.fail.Exception(verdict.text, pytrace=False)
 
@@ -96,10 +98,14 @@ class Suites:
             return self._remote.verdict(node)
         if self._batch is None:
             chosen = (item for item in self._items if isinstance(item, SuiteItem))
-            self._batch = Batch(
-                self.settings, {item.nodeid: item.test for item in chosen if not item.get_closest_marker("skip")}
-            )
+            self._batch = Batch(self.settings, {item.nodeid: item.test for item in chosen if self._is_run(item)})
         return self._batch.verdict(node)
+
+    def _is_run(self, item: SuiteItem) -> bool:
+        """Return whether a test is part of the batch. A case that its suite skips is one where there is a baseline, in
+        which it may have passed."""
+        of_suite = item.test.cell is not None and item.test.cell.case.definition.skip is not None
+        return item.get_closest_marker("skip") is None or (of_suite and self.settings.baseline is not None)
 
     def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> SuiteFile | None:
         """Collect suites; other TOML files are not ours, and neither are suites of installed packages."""
@@ -154,6 +160,8 @@ class Suites:
         if session.exitstatus == pytest.ExitCode.OK and (why := self._nothing_graded(session)) is not None:
             self._why_failed = why
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        if self._batch is not None and self._batch.regression is not None:
+            session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
         if self._desk is not None:
             self._desk.close()
 
@@ -173,6 +181,8 @@ class Suites:
             terminalreporter.line(
                 f"{model}: {totals.passed + totals.warned} of {totals.graded} graded runs passed, {score}{cost}"
             )
+        if report is not None and report.against is not None:
+            terminalreporter.line(report.secrets.redact(report.against.verdict))
         if report is not None and report.recorded_as is not None:
             terminalreporter.line(report.recorded_as)
         for file in self.settings.reports:

@@ -41,6 +41,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--workbench-execute", action="store_true", help="really execute tools that are marked read-only")
     group.addoption("--workbench-history", action="store_true", help="record the batch in the project's history")
     group.addoption(
+        "--workbench-baseline",
+        metavar="BATCH",
+        help="compare with this batch of the project's history: a test fails only where its case surely broke since",
+    )
+    group.addoption(
         "--workbench-report",
         action="append",
         default=[],

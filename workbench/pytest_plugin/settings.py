@@ -29,6 +29,7 @@ class Settings:
     history: bool
     reports: tuple[Path, ...]
     errors: Errors
+    baseline: str | None = None
 
     @classmethod
     def of(cls, config: pytest.Config) -> Settings:
@@ -52,6 +53,7 @@ class Settings:
             trust=option.workbench_trust,
             execute=option.workbench_execute,
             history=option.workbench_history,
+            baseline=option.workbench_baseline,
             reports=reports,
             errors=option.workbench_errors,
         )
@@ -70,6 +72,8 @@ class Settings:
         if self.repeat_rule is not None:
             options["repeat_rule"] = self.repeat_rule
         options["approve"] = workbench.ALL if self.trust else workbench.TRUSTED
+        if self.baseline is not None:
+            options |= {"baseline": self.baseline, "fail_on": "regression"}
         if self.execute:
             options["execute"] = True
         return options

@@ -4,23 +4,33 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import field
+from functools import cached_property
 from typing import Literal
 
 from pydantic import Field
 
 from workbench.analysis.batch_diff import BatchDiff
+from workbench.analysis.comparison import CellKey
+from workbench.analysis.confirming import Confirmation, Confirmed, ConfirmedCase
+from workbench.analysis.paired import Paired
 from workbench.dataclasses import dataclass
+from workbench.grading.grade import RunResult
 from workbench.history.records import BatchRow, Regrade, SuiteRef
 from workbench.reports.batch_diff import change_lines, changes_table, counts_text, notes_of, test_lines
 from workbench.reports.batch_diff_json import BatchTestReport, ChangeReport, change_report, test_reports
+from workbench.reports.forms import LINES_MAX
 from workbench.reports.history_list import called
-from workbench.reports.json_base import ReportModel
+from workbench.reports.json_base import ReportModel, SuitePath
 from workbench.reports.markdown import text
-from workbench.reports.paint import Paint
+from workbench.reports.paint import Paint, Tone
+from workbench.reports.visible import one_line
 from workbench.reports.when import local_time
 from workbench.suite.numerals import counted
 
 FailOn = Literal["regression"]
+Confirm = Literal["reruns", "repeats", "none"]
+"""How it is made sure that a case broke: it is made again, its repeats decide, or it is not."""
 
 _CHANGES_MAX = 100
 """So many changes are listed in Markdown."""
@@ -41,11 +51,30 @@ class AgainstBaseline:
     fail_on: FailOn | None
     notes: tuple[str, ...] = ()
     """Reasons beside what broke."""
+    suite_changes: tuple[str, ...] = ()
+    """What is different in suites since the baseline."""
+    keys: Mapping[str, str] = field(default_factory=dict)
+    """The keys of the suites by the paths that runs have."""
+    confirm: Confirm = "none"
+    confirmed: Confirmed | None = None
+    """What is known of the cases that broke, where the test of all cases left them to chance."""
+
+    @property
+    def is_worse(self) -> bool:
+        """Whether chance is asked for, and does not explain how much fewer good runs there are in all cases."""
+        return self.confirm != "none" and any(test.is_worse for test in self.diff.tests.values())
+
+    @property
+    def broke(self) -> int:
+        """How many cases broke, as far as that is sure."""
+        if self.confirmed is not None and not self.is_worse:
+            return len(self.confirmed.of("confirmed"))
+        return len(self.diff.of("broke"))
 
     @property
     def regressed(self) -> bool:
-        """Whether a case broke or is gone."""
-        return bool(self.diff.of("broke") or self.diff.of("gone"))
+        """Whether a case broke, is gone or missing, or all cases together are worse."""
+        return bool(self.broke or self.diff.of("gone") or self.diff.of("missing") or self.is_worse)
 
     @property
     def is_empty(self) -> bool:
@@ -60,13 +89,47 @@ class AgainstBaseline:
     @property
     def verdict(self) -> str:
         """Whether there is a regression, in one line."""
-        broke, gone = len(self.diff.of("broke")), len(self.diff.of("gone"))
-        parts = [f"{counted(broke, 'case')} broke"] if broke else []
-        parts += [f"{counted(gone, 'case')} {'is' if gone == 1 else 'are'} gone"] if gone else []
         if self.is_empty:
             return f"nothing was compared: no case was graded here and in the baseline {called(self.batch)}"
+        parts = ["all cases together are worse"] if self.is_worse else []
+        parts += [f"{counted(self.broke, 'case')} broke"] if self.broke else []
+        for kind in ("gone", "missing"):
+            found = len(self.diff.of(kind))
+            parts += [f"{counted(found, 'case')} {'is' if found == 1 else 'are'} {kind}"] if found else []
         since = f"since the baseline {called(self.batch)}"
-        return f"regression: {' and '.join(parts)} {since}" if parts else f"no regression {since}"
+        said = f"regression: {' and '.join(parts)} {since}" if parts else f"no regression {since}"
+        return "; ".join((said, *self._beside))
+
+    @cached_property
+    def _sentences(self) -> Mapping[CellKey, str]:
+        changes = [change for kind in ("broke", "missing") for change in self.diff.of(kind)]
+        found: dict[CellKey, str] = {(each.suite, each.case_id, each.model): each.kind for each in changes}
+        cases = self.confirmed.cases if self.confirmed is not None else ()
+        return found | {(case.suite, case.case_id, case.model): case.sentence for case in cases}
+
+    def sentence_of(self, run: RunResult) -> str | None:
+        """What became of the case of a run since the baseline, where it broke or is missing."""
+        said = self._sentences.get((self.keys.get(run.suite, ""), run.case_id, run.model))
+        return None if said is None else f"since the baseline {called(self.batch)}: {said}"
+
+    def surely_broke(self, run: RunResult) -> bool:
+        """Whether the case of a run broke, and chance does not explain it as far as that was asked."""
+        key = self.keys.get(run.suite, ""), run.case_id, run.model
+        if self.confirmed is not None and not self.is_worse:
+            return any((case.suite, case.case_id, case.model) == key for case in self.confirmed.of("confirmed"))
+        return any((each.suite, each.case_id, each.model) == key for each in self.diff.of("broke"))
+
+    @property
+    def _beside(self) -> Iterator[str]:
+        """Yields what the verdict does not count: cases that are no regression by what is known of them."""
+        if self.confirmed is None:
+            return
+        if recovered := self.confirmed.of("recovered"):
+            yield f"{counted(len(recovered), 'case')} failed and passed again"
+        if undecided := self.confirmed.of("perhaps by chance"):
+            yield f"{counted(len(undecided), 'case')} failed perhaps by chance"
+        if self.confirmed.reruns:
+            yield counted(self.confirmed.reruns, "extra run")
 
 
 def baseline_lines(
@@ -75,7 +138,9 @@ def baseline_lines(
     """Yields the changes, and the verdict as the last line. With `only_worse`, single cases are shown only if they
     broke, are gone or in error. Without `width`, nothing is cut."""
     diff = against.diff
-    changes = [change for change in diff.changes if not only_worse or change.kind in ("broke", "gone", "errored")]
+    changes = [
+        change for change in diff.changes if not only_worse or change.kind in ("broke", "gone", "missing", "errored")
+    ]
     again = f", as regraded on {local_time(against.grading.graded_at)}" if against.grading is not None else ""
     title = f"against the baseline {called(against.batch)} of {local_time(against.batch.started_at)}{again}"
     yield ""
@@ -89,10 +154,39 @@ def baseline_lines(
     yield from change_lines(changes, against.suites, width, paint, with_model=with_model)
     if changes:
         yield ""
+    for outcome, line in confirmation_lines(against):
+        sign = _SIGNS[outcome]
+        for at, part in enumerate(_wrapped(line, width)):
+            yield f"{paint(*sign) if sign is not None and not at else ' '} {part}"
+    for change in against.suite_changes:
+        yield from (paint(f"  {line}", "quiet") for line in _wrapped(change, width))
     if against.is_empty:
         yield paint(f"▲ {against.verdict}", "warn")
         return
     yield paint(f"✗ {against.verdict}", "bad") if against.regressed else paint(f"✓ {against.verdict}", "good")
+
+
+_SIGNS: Mapping[Confirmation | None, tuple[str, Tone] | None] = {
+    "confirmed": ("✗", "bad"),
+    "recovered": ("·", "quiet"),
+    "perhaps by chance": ("▲", "warn"),
+    None: None,
+}
+
+
+def confirmation_lines(against: AgainstBaseline) -> Iterator[tuple[Confirmation | None, str]]:
+    """Yields what is known of each case that broke, with its outcome, and of all cases together, in a sentence each."""
+    if against.confirm == "none":
+        return
+    with_model, cases = len(against.diff.models) > 1, against.confirmed.cases if against.confirmed is not None else ()
+    for case in cases[:LINES_MAX]:
+        model = f" [{one_line(case.model)}]" if with_model else ""
+        yield case.outcome, f"{one_line(case.case_name)}{model}  {one_line(case.sentence)}"
+    if (more := len(cases) - LINES_MAX) > 0:
+        yield None, f"and {counted(more, 'other case')}"
+    for model, test in against.diff.tests.items():
+        if (sentence := test.shares_sentence()) is not None:
+            yield None, f"{one_line(model)}: {sentence}" if len(against.diff.tests) > 1 else sentence
 
 
 def _wrapped(sentence: str, width: int | None) -> list[str]:
@@ -118,6 +212,8 @@ def baseline_markdown(against: AgainstBaseline, redact: Callable[[str], str] = s
     yield f"\n### {sign} {text(redact(against.verdict))}\n\n{counts_text(against.diff, Paint(False))}\n"
     for note in baseline_notes(against):
         yield f"\n{text(redact(note))}.\n"
+    if lines := [*(line for _, line in confirmation_lines(against)), *against.suite_changes]:
+        yield "\n" + "".join(f"- {text(redact(line))}\n" for line in lines)
     changes = against.diff.changes
     if changes:
         with_model = len(against.diff.models) > 1
@@ -125,6 +221,33 @@ def baseline_markdown(against: AgainstBaseline, redact: Callable[[str], str] = s
         yield "\n" + "".join(f"{line}\n" for line in shown)
         if (more := len(changes) - _CHANGES_MAX) > 0:
             yield f"\nand {counted(more, 'other change')}.\n"
+
+
+class ConfirmedReport(ReportModel):
+    """What is known of a case that broke."""
+
+    suite: SuitePath
+    case_id: str
+    case_name: str
+    model: str
+    outcome: Confirmation = Field(description="confirmed alone is a regression")
+    failed: int = Field(description="number of reruns that failed")
+    good: int = Field(description="number of reruns that passed or were warned")
+    why: str | None = Field(description="why there are no reruns, or no more")
+    sentence: str
+
+
+class GoodRunsReport(ReportModel):
+    """The test of all cases of a model by the share of good runs of each, which decides before single cases do."""
+
+    model: str
+    cases: int
+    difference: float = Field(description="the later share minus that of the baseline, the mean over the cases")
+    low: float | None = Field(description="lower end of its 95 % interval, for the tests of all models")
+    high: float | None
+    p: float = Field(description="of the permutation test, adjusted for the tests of all models")
+    worse: bool = Field(description="whether there are fewer good runs, by more than chance")
+    sentence: str
 
 
 class BaselineReport(ReportModel):
@@ -135,7 +258,10 @@ class BaselineReport(ReportModel):
     started_at: str = Field(description="ISO 8601")
     grading: int | None = Field(description="which grading of the baseline; null for the original one")
     fail_on: FailOn | None = Field(description="what was demanded")
-    regressed: bool = Field(description="whether a case broke or is gone")
+    regressed: bool = Field(
+        description="whether a case broke, is gone or missing, or all cases together are worse; with `confirm`, whether"
+        " that is more than chance"
+    )
     compared: int = Field(description="number of cases graded in both")
     as_before: int = Field(description="number of these with the same status and score")
     left_out: int = Field(
@@ -144,11 +270,20 @@ class BaselineReport(ReportModel):
     changes: tuple[ChangeReport, ...]
     tests: tuple[BatchTestReport, ...]
     notes: tuple[str, ...] = Field(description="further facts about the comparison, such as which models are left out")
+    confirm: Confirm = Field("none", description="how it was made sure that cases broke; none without fail_on")
+    confirmed: tuple[ConfirmedReport, ...] = Field(
+        (), description="the cases that broke, unless the test of all cases decided"
+    )
+    reruns: int = Field(0, description="number of runs that were made again; they count in nothing else here")
+    reruns_batch: int | None = Field(None, description="number of the batch in the history that has them")
+    good_runs: tuple[GoodRunsReport, ...] = ()
+    suite_changes: tuple[str, ...] = Field((), description="what is different in suites since the baseline")
+    verdict: str = ""
 
 
 def baseline_report(against: AgainstBaseline) -> BaselineReport:
     """Returns the comparison for the JSON report."""
-    diff = against.diff
+    diff, confirmed = against.diff, against.confirmed or Confirmed(())
     return BaselineReport(
         batch=against.batch.number,
         name=against.batch.name,
@@ -162,4 +297,43 @@ def baseline_report(against: AgainstBaseline) -> BaselineReport:
         changes=tuple(change_report(change, against.suites) for change in diff.changes),
         tests=test_reports(against.diff.tests, *_NAMES),
         notes=(*notes_of(diff, *_NAMES, against.suites), *against.notes),
+        confirm=against.confirm,
+        confirmed=tuple(_confirmed_report(case, against.suites) for case in confirmed.cases),
+        reruns=confirmed.reruns,
+        reruns_batch=confirmed.batch,
+        good_runs=tuple(_good_runs(diff.tests)),
+        suite_changes=against.suite_changes,
+        verdict=against.verdict,
+    )
+
+
+def _good_runs(tests: Mapping[str, Paired]) -> Iterator[GoodRunsReport]:
+    for model, test in tests.items():
+        difference, p, sentence = test.share_difference, test.adjusted_shares, test.shares_sentence()
+        if difference is None or p is None or sentence is None:
+            continue
+        found = test.shares_interval
+        yield GoodRunsReport(
+            model=model,
+            cases=test.count,
+            difference=difference,
+            low=None if found is None else found.low,
+            high=None if found is None else found.high,
+            p=p,
+            worse=test.is_worse,
+            sentence=sentence,
+        )
+
+
+def _confirmed_report(case: ConfirmedCase, suites: Mapping[str, SuiteRef]) -> ConfirmedReport:
+    return ConfirmedReport(
+        suite=str(suites[case.suite].file),
+        case_id=case.case_id,
+        case_name=case.case_name,
+        model=case.model,
+        outcome=case.outcome,
+        failed=case.failed,
+        good=case.good,
+        why=case.why,
+        sentence=case.sentence,
     )

@@ -30,6 +30,7 @@ TONES: dict[ChangeKind, Tone] = {
     "moved": "warned",
     "new": "plain",
     "gone": "plain",
+    "missing": "failed",
     "slower": "warned",
     "errored": "error",
 }

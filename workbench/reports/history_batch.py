@@ -53,10 +53,16 @@ def head_lines(
     yield f"{paint(called(batch), 'strong')}  {local_time(batch.started_at)}{took_text}"
     if missing := missing_text(batch, going=going):
         either = ", or" if merge_hint(batch) else ";"
-        resume = "" if going else f"{either} 'workbench {batch.resumed_by} --resume {batch.number}{options}' runs them"
+        resume = (
+            ""
+            if going or batch.kind == "reruns"
+            else f"{either} 'workbench {batch.resumed_by} --resume {batch.number}{options}' runs them"
+        )
         yield paint(f"  {missing}{one_line(resume)}", "warn")
     if batch.kind == "fork":
         yield f"  {FORK}: an experiment that counts for no case"
+    if batch.kind == "reruns":
+        yield f"  reruns of cases that broke in batch {batch.confirms}: they count for no case"
     for each in gradings:
         this = ", which this is" if each is shown else ""
         yield f"  regraded, grading {each.number}: {local_time(each.graded_at)}{this}"

@@ -149,8 +149,10 @@ def _test_case(shown: ShownCase, group: _Group, name: str, report: RunsReport, *
     line = f' line="{shown.line}"' if shown.line is not None else ""
     yield f'    <testcase classname="{_attribute(f"{file} [{first.model}]")}" name="{_attribute(name)}"'
     yield f' file="{_attribute(file)}"{line} time="{_duration_ms(result) / 1000:.3f}">\n'
-    yield from _properties(_facts(result, report.batch), "      ")
-    yield from _outcome(result)
+    since = report.against.sentence_of(first) if report.against is not None else None
+    since = report.secrets.redact(since) if since is not None else None
+    yield from _properties({**_facts(result, report.batch), "baseline": since}, "      ")
+    yield from _outcome(result, () if since is None else (since,))
     steps = _steps(result.runs) if with_steps else "the steps are left out: the report would be too large"
     if steps:
         yield f"      <system-out>{_text(steps)}</system-out>\n"
@@ -179,16 +181,17 @@ def _facts(result: CaseResult, batch: int | None) -> dict[str, object]:
     }
 
 
-def _outcome(result: CaseResult) -> Iterator[str]:
-    """Yields what a test case came to. One that passed although some of its runs did not is called flaky."""
+def _outcome(result: CaseResult, since: Sequence[str]) -> Iterator[str]:
+    """Yields what a test case came to, and `since` the baseline. One that passed although some of its runs did not is
+    called flaky."""
     if result.status == "failed" and result.runs[0].grading.quarantined:
         yield _element("skipped", "quarantined", ["failed, in quarantine", *_lines_of_all(result)])
     elif result.status == "failed":
-        yield _element("failure", "failed", _lines_of_all(result))
+        yield _element("failure", "failed", [*_lines_of_all(result), *since])
     elif result.status == "error":
         yield _element("error", "infrastructure", _lines_of_all(result))
     elif result.status in _NO_VERDICT:
-        lines = [_NO_VERDICT[result.status], *_lines_of_all(result)]
+        lines = [_NO_VERDICT[result.status], *_lines_of_all(result), *since]
         yield _element("skipped", result.status, [": ".join(lines)] if len(lines) == 2 else lines)
     else:
         for run in result.runs:

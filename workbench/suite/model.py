@@ -364,6 +364,13 @@ class Case(Frozen):
         )
 
     @property
+    def expects_nothing(self) -> bool:
+        """Whether no run of it can show a mistake, although it does not say that it expects nothing yet."""
+        if self.expect_nothing_yet or self.steps or self.extra_calls not in (None, "allow"):
+            return False
+        return not any(getattr(self, key) for key in EXPECTATIONS if key != "extra_calls")
+
+    @property
     def why_no_expected_calls(self) -> str:
         """The reason of graders that need expected calls, for a case without any."""
         says_more = self.disallowed or self.checks_answer or self.extra_calls is not None

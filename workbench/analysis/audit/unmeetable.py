@@ -11,7 +11,7 @@ from workbench.analysis.audit.literal_tables import literal_tables
 from workbench.analysis.audit.tool_table import ToolTable
 from workbench.suite.checks import Checks
 from workbench.suite.loading import SuiteFile, with_findings
-from workbench.suite.model import EXPECTATIONS, Case, Mock, Suite
+from workbench.suite.model import Case, Mock, Suite
 from workbench.suite.problems import Finding, Place, warning
 from workbench.suite.settings import settings_of
 from workbench.tools.listings import Listings
@@ -38,7 +38,7 @@ def unmeetable(suite: Suite, table: ToolTable) -> Iterator[Finding]:
 
 
 def _of_case(suite: Suite, case: Case, place: Place, table: ToolTable) -> Iterator[Finding]:
-    if _expects_nothing(case):
+    if case.expects_nothing:
         hint = "write `ordered`, `expect_no_calls = true` or `response`; `expect_nothing_yet = true` marks a draft"
         yield warning(place, "expects nothing: no run of this case can show a mistake", hint)
     tables: list[Finding] = []
@@ -52,12 +52,6 @@ def _of_case(suite: Suite, case: Case, place: Place, table: ToolTable) -> Iterat
         is_explained = any(each.place[: len(found.place)] == found.place for each in tables)
         if found.kind in NEVER_MET and not is_explained:
             yield warning(found.place, found.message, found.hint)
-
-
-def _expects_nothing(case: Case) -> bool:
-    if case.expect_nothing_yet or case.steps or case.extra_calls not in (None, "allow"):
-        return False
-    return not any(getattr(case, key) for key in EXPECTATIONS if key != "extra_calls")
 
 
 def _of_mocks(mocks: Sequence[Mock], place: Place, table: ToolTable) -> Iterator[Finding]:

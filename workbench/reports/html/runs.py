@@ -10,6 +10,7 @@ from typing import Literal
 from workbench.analysis.comparison import cells_of
 from workbench.analysis.side_by_side import compared
 from workbench.grading.run_summary import RunSummary, summary_of
+from workbench.reports.baseline import confirmation_lines
 from workbench.reports.batch_diff import counts_text
 from workbench.reports.comparison_json import ModelReport, pair_report
 from workbench.reports.html.page import page_pieces
@@ -142,4 +143,7 @@ def verdict_of(report: RunsReport) -> PageVerdict:
     again = (moves_text(moved) or "no grade differs from the recorded one") if moved else ""
     text = why or ("everything passed" if passed == totals.graded else "good enough")
     faults = endpoint_text(totals.endpoint_faults, totals.failed) if totals.endpoint_faults else ""
-    return PageVerdict(good=good, text=text[:1].upper() + text[1:], details=(counts, *filter(None, [faults, again])))
+    since = [line for _, line in confirmation_lines(report.against)] if report.against is not None else []
+    since += report.against.suite_changes if report.against is not None else ()
+    details = (counts, *filter(None, [faults, again]), *since)
+    return PageVerdict(good=good, text=text[:1].upper() + text[1:], details=details)

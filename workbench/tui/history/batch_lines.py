@@ -46,7 +46,7 @@ Settings = Mapping[str, JsonValue]
 
 def row_line(state: HistoryList, batch: BatchRow, width: int) -> Line:
     """Return one row of the list."""
-    role: Role = "muted" if batch.kind == "fork" else "text"
+    role: Role = "text" if batch.kind == "runs" else "muted"
     mark = GLYPHS.marked if batch.number in state.marked else " "
     at = local_time(batch.started_at)
     roomy = width >= ROOMY_CELLS
@@ -102,6 +102,8 @@ def _marks(state: HistoryList, batch: BatchRow) -> Iterator[tuple[str, Role]]:
         yield f"{GLYPHS.error} {errors:,}", "error"
     if batch.kind == "fork":
         yield f"{GLYPHS.fork} fork", "muted"
+    elif batch.kind == "reruns":
+        yield f"{GLYPHS.retry} reruns of #{batch.confirms}", "muted"
 
 
 def _graded_by(state: HistoryList, batch: BatchRow) -> list[tuple[str, Role]]:
@@ -175,12 +177,15 @@ def _head(state: HistoryList, batch: BatchRow, width: int) -> list[Line]:
     if state.is_going(batch):
         lines += paragraph(f"{counted(batch.missing, 'run')} to come.", width, "running")
     elif batch.missing:
-        ways = [merge_hint(batch), unless_read_only("c runs exactly these") if batch.kind != "fork" else ""]
+        ways = [merge_hint(batch), unless_read_only("c runs exactly these") if batch.kind == "runs" else ""]
         way_on = ", or ".join(filter(None, ways))
         lacks = f"It was {why_missing(batch)}: {counted(batch.missing, 'run')} missing"
         lines += paragraph(f"{lacks}{f'; {way_on}' if way_on else ''}.", width, "warned")
     if batch.kind == "fork":
         lines += paragraph("A fork of one run: an experiment that counts for no case.", width, "muted")
+    elif batch.kind == "reruns":
+        text = f"Reruns of cases that broke in batch {batch.confirms}: they count for no case."
+        lines += paragraph(text, width, "muted")
     return lines
 
 

@@ -63,8 +63,8 @@ class HistoryList(MarkedState[BatchRow]):
 
     @property
     def forks(self) -> int:
-        """The number of batches that are forks."""
-        return sum(batch.kind == "fork" for batch in self.batches) + self._older_forks
+        """The number of batches that are forks, or reruns."""
+        return sum(batch.kind != "runs" for batch in self.batches) + self._older_forks
 
     def is_going(self, batch: BatchRow) -> bool:
         """Return whether runs of a batch are under way."""
@@ -141,6 +141,9 @@ class HistoryList(MarkedState[BatchRow]):
         elif batch.kind == "fork":
             refused["history.go_on"] = f"a fork cannot be resumed: {key_for('run.fork')} forks the run again"
             refused["history.mark"] = "a fork of one run cannot be compared with a batch"
+        elif batch.kind == "reruns":
+            refused["history.go_on"] = "reruns cannot be resumed"
+            refused["history.mark"] = "reruns of some cases cannot be compared with a batch"
         elif not batch.missing:
             refused["history.go_on"] = "this batch is complete; nothing to resume"
         if not batch.graded:
@@ -226,7 +229,7 @@ class HistoryList(MarkedState[BatchRow]):
         return [
             batch
             for batch in self.batches
-            if (self.shows_forks or batch.kind != "fork") and self._fits(batch.number, partial(_text_of, batch))
+            if (self.shows_forks or batch.kind == "runs") and self._fits(batch.number, partial(_text_of, batch))
         ]
 
 

@@ -138,6 +138,7 @@ _ROLES: Mapping[ChangeKind, Role] = {
     "moved": "warned",
     "new": "accent",
     "gone": "muted",
+    "missing": "failed",
     "slower": "warned",
     "errored": "error",
 }
@@ -148,6 +149,7 @@ _MEANINGS: Mapping[ChangeKind, str] = {
     "moved": "Neither broken nor fixed, but with another status or score.",
     "new": "Only in the later batch.",
     "gone": "Only in the earlier batch.",
+    "missing": "Graded before, and skipped now or without anything that is expected.",
     "slower": "Graded both times, and the model took at least 50 % and 200 ms longer.",
     "errored": "Graded before, in error now: a problem of the infrastructure, not a regression.",
 }

@@ -85,7 +85,7 @@ def read_batches(file: Path, most: int | None = None) -> ReadBatches:
         batches = tuple(islice(history.each_batch(), most))
         count, forks = history.count_batches()
         older = max(count - len(batches), 0)
-        older_forks = max(forks - sum(batch.kind == "fork" for batch in batches), 0) if older else 0
+        older_forks = max(forks - sum(batch.kind != "runs" for batch in batches), 0) if older else 0
         return ReadBatches(batches, history.regraded(), _going(file, batches), older, older_forks)
 
 

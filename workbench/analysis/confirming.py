@@ -1,0 +1,131 @@
+"""Tells a case that broke from one that failed by chance: it is made again until that is decided (Wald 1945), or the
+repeats that it has decide.
+
+The evidence that a case passes less than a share p of its runs begins at 1. A rerun that fails multiplies it by
+(1 - p/4) / (1 - p), a good one by 1/4. While the case passes p of its runs or more, the evidence ever reaches 40 · B
+with a probability of at most 1 / (40 · B) (Ville 1939): 2.5 % for B cases together, whatever their number.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+from workbench.dataclasses import dataclass
+
+Confirmation = Literal["confirmed", "recovered", "perhaps by chance"]
+"""What is known of a case that broke: it did, it passes again, or neither is sure."""
+
+WRONG = 0.025
+"""How likely it is that any of several cases is called broken although each passes its typical share of runs."""
+
+TYPICAL = 0.8
+"""The share of its runs that a sound case passes, unless its earlier runs show a smaller one."""
+
+MOST_RERUNS = 15
+"""A case that is not decided after so many reruns stays undecided."""
+
+_RECOVERED = -2 * math.log(4)
+_LEAST_EARLIER = 5
+_SLACK = 1e-9
+
+
+def typical_share(good: int, graded: int) -> float:
+    """Return which share of its runs a case passes at least while it is as it was, by its earlier runs."""
+    return min(TYPICAL, (good + 0.5) / (graded + 1)) if graded >= _LEAST_EARLIER else TYPICAL
+
+
+@dataclass
+class Evidence:
+    """What the reruns of a case show, of `among` cases that broke."""
+
+    among: int
+    typical: float = TYPICAL
+    good: int = 0
+    failed: int = 0
+
+    def take(self, *, good: bool) -> None:
+        """Take in the verdict on one rerun."""
+        self.good += good
+        self.failed += not good
+
+    @property
+    def decided(self) -> Confirmation | None:
+        """What the case came to; `None` while it is made again."""
+        return self._after(self.good, self.failed)
+
+    @property
+    def needed(self) -> int:
+        """After how many more reruns it can be decided at the earliest; 0 once it is."""
+        more = 0
+        while self._after(self.good + more, self.failed) is None and self._after(self.good, self.failed + more) is None:
+            more += 1
+        return more
+
+    def _after(self, good: int, failed: int) -> Confirmation | None:
+        each = math.log((1 - self.typical / 4) / (1 - self.typical))
+        shown = failed * each - good * math.log(4)
+        if shown >= math.log(self.among / WRONG) - _SLACK:
+            return "confirmed"
+        if shown <= _RECOVERED + _SLACK:
+            return "recovered"
+        return "perhaps by chance" if good + failed >= MOST_RERUNS else None
+
+
+def fewest_reruns(among: int) -> int:
+    """Return how many reruns have to fail, all of them, to confirm one of so many cases that broke."""
+    evidence = Evidence(among)
+    while evidence.decided is None:
+        evidence.take(good=False)
+    return evidence.failed
+
+
+def repeats_confirm(failed: int, graded: int, among: int) -> bool:
+    """Return whether the repeats of a case, one of `among` that could break, show by themselves that it broke: so many
+    of them fail with a probability of at most 0.025 / among where each passes with `TYPICAL`."""
+    ways = (
+        math.comb(graded, count) * (1 - TYPICAL) ** count * TYPICAL ** (graded - count)
+        for count in range(failed, graded + 1)
+    )
+    return math.fsum(ways) <= WRONG / among
+
+
+@dataclass(frozen=True)
+class ConfirmedCase:
+    """What is known of a case that broke, as it is called in the later batch: its reruns, or `why` it has none."""
+
+    suite: str
+    case_id: str
+    case_name: str
+    model: str
+    outcome: Confirmation
+    failed: int = 0
+    good: int = 0
+    why: str | None = None
+
+    @property
+    def sentence(self) -> str:
+        """The outcome and what it rests on: `broke: failed 4 of 4 reruns`."""
+        made = self.good + self.failed
+        reruns = "rerun" if made == 1 else "reruns"
+        if self.outcome == "recovered":
+            return f"not confirmed: passed {self.good:,} of {made:,} {reruns}"
+        shown = [f"failed {self.failed:,} of {made:,} {reruns}"] if made else []
+        shown += [self.why] if self.why is not None else []
+        return f"{'broke' if self.outcome == 'confirmed' else self.outcome}: {'; '.join(shown)}"
+
+
+@dataclass(frozen=True)
+class Confirmed:
+    """What is known of each case that broke, after `reruns` more runs. `batch` has them, if they are recorded; `errors`
+    counts the cases that errors of reruns left undecided."""
+
+    cases: tuple[ConfirmedCase, ...]
+    reruns: int = 0
+    batch: int | None = None
+    errors: int = 0
+    interrupted: bool = False
+
+    def of(self, outcome: Confirmation) -> tuple[ConfirmedCase, ...]:
+        """Return the cases with one outcome."""
+        return tuple(case for case in self.cases if case.outcome == outcome)
