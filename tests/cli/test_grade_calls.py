@@ -146,7 +146,8 @@ def graded(program: Program, *calls: tuple[str, dict[str, int]], verbose: bool =
 
 
 def test_a_look_up_passes_and_a_second_payment_fails_where_the_suite_says_so(program: Program) -> None:
-    find, pay = ("find", {}), ("pay", {"amount": 21})
+    pay = ("pay", {"amount": 21})
+    find: tuple[str, dict[str, int]] = ("find", {})
     program.write("s.toml", PAYMENTS)
     unwritten = graded(program, find, pay)
     assert 'under `critics` a further call is 0 for the run; extra_calls = "allow_read_only" frees it' in unwritten

@@ -18,6 +18,7 @@ from workbench.grading.grade import Grade
 from workbench.grading.graders import GRADERS
 from workbench.grading.result_json import outcome_from_json, outcome_of, outcome_to_json
 from workbench.grading.run import grade_run
+from workbench.history.packing import grading_from, grading_text
 from workbench.suite.model import Case, GraderName, Suite
 from workbench.suite.settings import Grading, settings_of
 from workbench.trajectory.messages import ToolDefinition
@@ -144,6 +145,11 @@ def test_a_call_of_any_tool_is_met_by_one_that_would_not_be_free() -> None:
 def test_a_disallowed_call_is_wrong_even_where_its_tool_is_free() -> None:
     case = {**PAYS, "disallowed": [call("search")], "extra_calls": "allow"}
     assert statuses(case, SEARCH, PAYMENT) == {"failed"}
+
+
+def test_a_list_of_tools_is_stored_with_a_run() -> None:
+    grading = Grading(extra_calls=("search", "read"))
+    assert grading_from(grading_text(grading)) == grading
 
 
 @pytest.mark.parametrize(

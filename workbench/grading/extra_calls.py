@@ -6,7 +6,7 @@ the grader's score, status and reasons are those of a run without it. `trajector
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 from workbench.checks.equality import EqualsRule
@@ -28,10 +28,11 @@ ALLOWED = "extra, allowed"
 
 @dataclass(frozen=True, slots=True)
 class ExtraCallRule:
-    """The rule of one case for one run. `written` is `None` where the grader's own rule counts."""
+    """The rule of one case for one run. `written` is `None` where the grader's own rule counts; `read_only` are the
+    names of the tools that "allow_read_only" means."""
 
     written: ExtraCalls | None
-    tools: tuple[ToolDefinition, ...]
+    read_only: frozenset[str] = frozenset()
 
     def frees(self, tool: str) -> bool:
         """Return whether a surplus call of a tool is free."""
@@ -39,7 +40,7 @@ class ExtraCallRule:
             case "allow":
                 return True
             case "allow_read_only":
-                return is_read_only(tool, self.tools)
+                return tool in self.read_only
             case "forbid" | None:
                 return False
             case names:
@@ -61,14 +62,19 @@ class ExtraCallRule:
 
 def rule_of(case: Case, grading: Grading, trajectory: Trajectory) -> ExtraCallRule:
     """Return the rule that a case has for a run."""
-    tools = trajectory.start.tools if trajectory.start is not None else ()
-    return ExtraCallRule(extra_calls_of(case, grading), tools)
+    written = extra_calls_of(case, grading)
+    return ExtraCallRule(written, _read_only(trajectory) if written == "allow_read_only" else frozenset())
 
 
-def is_read_only(tool: str, tools: Iterable[ToolDefinition]) -> bool:
-    """Return whether a tool is annotated as read-only (MCP's `readOnlyHint`)."""
-    found = ToolRegistry(tools).resolve(tool)
-    return found is not None and found.annotations.get("readOnlyHint") is True
+def _read_only(trajectory: Trajectory) -> frozenset[str]:
+    """Return the names of the offered tools that are annotated as read-only (MCP's `readOnlyHint`)."""
+    found = [tool.name for tool in _offered(trajectory) if tool.annotations.get("readOnlyHint") is True]
+    # Providers that allow no dots in names get underscores, and models answer with them.
+    return frozenset([*found, *(name.replace(".", "_") for name in found)])
+
+
+def _offered(trajectory: Trajectory) -> tuple[ToolDefinition, ...]:
+    return trajectory.start.tools if trajectory.start is not None else ()
 
 
 def graded_without_free_calls(
@@ -94,7 +100,7 @@ def graded_without_free_calls(
     # `trajectory` itself ignores free calls, unless one of them has taken the place of a call of any tool.
     if by == "trajectory" and (whole.verdict == "passed" or not any(each.is_any for each in expected)):
         return whole
-    registry = ToolRegistry(rule.tools if by == "critics" else ())
+    registry = ToolRegistry(_offered(trajectory) if by == "critics" else ())
     surplus = _Surplus(expected, calls, candidates, equal, context, registry)
     free = surplus.calls(in_order=_compares_places(by, case, grading))
     if not free:
@@ -183,9 +189,8 @@ class _Surplus:
         fits = not wanted.unwanted(record.arguments)
         for name, check in (wanted.args or {}).items():
             verdict = evaluate(check, arguments.get(name), name in arguments, equal=self._equal, context=self._context)
-            scores.append(
-                min(max(verdict.score, 0.0), 1.0) if verdict.holds else 0.5 * min(max(verdict.score, 0.0), 1.0)
-            )
+            score = min(max(verdict.score, 0.0), 1.0)
+            scores.append(score if verdict.holds else score / 2)
             fits = fits and verdict.holds
         unlisted = len(record.arguments.keys() - (wanted.args or {}).keys())
         if wanted.args == {} and unlisted:
@@ -240,17 +245,15 @@ def _in_the_run(grade: Grade, kept: Sequence[int]) -> Grade:
 def with_way_out(grade: Grade, case: Case, grading: Grading, trajectory: Trajectory) -> tuple[Issue, ...]:
     """Return the issues of a grade. Where the grader's own rule counts a surplus call, its issue names the key that
     frees it."""
-    rule = rule_of(case, grading, trajectory)
-    if rule.written is not None or not case.expected_calls() or case.steps or grading.is_compatible:
+    if extra_calls_of(case, grading) is not None or not case.expected_calls() or case.steps or grading.is_compatible:
         return grade.issues
+    costs = f"under `{grade.grader}` {surplus_rule(grading, grade.grader)}"
     return tuple(
-        issue if issue.kind != "extra call" or issue.decides else _with_key(issue, grade.grader, grading, rule)
+        issue if issue.kind != "extra call" or issue.decides else _with_key(issue, costs, trajectory)
         for issue in grade.issues
     )
 
 
-def _with_key(issue: Issue, grader: str, grading: Grading, rule: ExtraCallRule) -> Issue:
-    tool = issue.tool or ""
-    key = '"allow_read_only"' if is_read_only(tool, rule.tools) else f'["{tool}"]'
-    costs = surplus_rule(grading, grader)
-    return issue._replace(why=f"{issue.why}: under `{grader}` {costs}; extra_calls = {key} frees it")
+def _with_key(issue: Issue, costs: str, trajectory: Trajectory) -> Issue:
+    key = '"allow_read_only"' if issue.tool in _read_only(trajectory) else f'["{issue.tool}"]'
+    return issue._replace(why=f"{issue.why}: {costs}; extra_calls = {key} frees it")

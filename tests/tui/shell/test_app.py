@@ -193,7 +193,9 @@ async def test_the_name_of_a_file_that_is_not_there_begins_a_suite_that_is_writt
         assert not file.exists()
         await app.press("ctrl+s")
         await app.until(file.exists)
-        assert file.read_text() == 'format = 1\nname = "Smart lights"\nmodels = ["offline"]\n'
+        assert file.read_text() == (
+            'format = 1\nname = "Smart lights"\nmodels = ["offline"]\n\n[grading]\nextra_calls = "allow_read_only"\n'
+        )
 
 
 async def test_an_empty_folder_offers_a_suite_from_a_server_and_the_samples(tmp_path: Path) -> None:
