@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.by_chance import Booking, by_chance, suite
+from tests.cli.by_chance import SUITE, Booking, by_chance, suite
 from tests.cli.program import Program
 from tests.cli.suites import WEATHER, WRONG
 from tests.providers.server import HANG, Answer, Request, Server, Signal, Tell, document
@@ -270,6 +270,18 @@ def test_a_case_that_is_skipped_or_expects_nothing_any_more_is_missing(
         ("missing", "right", "passed 1.00 → not graded: expects nothing any more")
     ]
     assert "since the baseline #1: missing" in (program.folder / "r.xml").read_text()
+
+
+def test_a_case_in_quarantine_is_no_regression(program: Program) -> None:
+    head = SUITE.replace('name = "Rooms"', 'name = "Rooms"\n[gate]\nquarantine = ["flaky"]')
+    tagged = suite(6, head).replace('user = "Book room 3."', 'user = "Book room 3."\ntags = ["flaky"]')
+    with rooms(program, lambda room, asked: asked == 1 or room != 3) as booked:
+        program.write("rooms.toml", tagged)
+        done = booked.run(*BASELINE)
+        none = booked.run(*BASELINE, "--confirm", "none")
+    assert (done.returncode, done.stderr, none.returncode) == (0, "", 0)
+    assert "✓ no regression since the baseline #1\n" in done.stdout
+    assert "all 5 cases: good runs +0.0 points" in done.stdout
 
 
 def test_an_error_while_a_case_is_made_again_leaves_it_undecided_and_is_one(program: Program) -> None:

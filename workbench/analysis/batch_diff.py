@@ -64,6 +64,7 @@ class CaseSide:
     latency_ms: float | None
     reason: str | None
     reasons: tuple[str, ...]
+    quarantined: bool = False
 
     @classmethod
     def of(cls, cell: Cell | None) -> CaseSide | None:
@@ -73,7 +74,7 @@ class CaseSide:
         reasons = tuple(dict.fromkeys(run.reason for run in cell.runs if run.reason))
         scores = cell.score, cell.counted_score, cell.spread
         came_to = cell.status, *scores, cell.good, cell.graded, cell.latency_ms, cell.reason
-        return cls(cell.suite, cell.model, *came_to, reasons)
+        return cls(cell.suite, cell.model, *came_to, reasons, cell.is_quarantined)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +93,12 @@ class CaseChange:
     @property
     def sentence(self) -> str:
         return _sentence(self.kind, self.before, self.after)
+
+    @property
+    def decides(self) -> bool:
+        """Whether the case counts in exit codes: it is not in quarantine."""
+        side = self.after or self.before
+        return side is None or not side.quarantined
 
 
 @dataclass(frozen=True, slots=True)

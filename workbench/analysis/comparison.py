@@ -92,6 +92,11 @@ class Cell:
         return self.status in GOOD
 
     @property
+    def is_quarantined(self) -> bool:
+        """Whether it counts in no exit code."""
+        return self.runs[-1].grading.quarantined
+
+    @property
     def good(self) -> int:
         """How many of the graded runs passed or were warned."""
         return sum(run.status in GOOD for run in self.runs)

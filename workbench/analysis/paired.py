@@ -61,7 +61,8 @@ class PairNumbers:
     """Those of the shares of calls with valid arguments, of the pairs where both made calls that were checked."""
     clusters_called: Sequence[Hashable] | None = None
     share_differences: array[float] = field(default_factory=lambda: array("d"))
-    """Those of the shares of graded runs that are good, of all pairs."""
+    """Those of the shares of graded runs that are good, of the pairs that are not in quarantine."""
+    clusters_shared: Sequence[Hashable] | None = None
 
     @cached_property
     def better(self) -> int:
@@ -261,6 +262,11 @@ class Paired:
         return [other.p_score for other in self.among if other.p_score is not None]
 
     @property
+    def share_count(self) -> int:
+        """How many cases the test of good runs rests on: those that are not in quarantine."""
+        return len(self._numbers.share_differences)
+
+    @property
     def share_difference(self) -> float | None:
         """B's share of good runs minus A's, the mean over the cases."""
         differences = self._numbers.share_differences
@@ -271,7 +277,7 @@ class Paired:
         """The p of the paired permutation test on these shares; `None` without pairs."""
         if not self._numbers.share_differences or self.watched is not None:
             return None
-        return permutation(self._numbers.share_differences, clusters=self._clusters)
+        return permutation(self._numbers.share_differences, clusters=self._numbers.clusters_shared)
 
     @property
     def adjusted_shares(self) -> float | None:
@@ -292,7 +298,8 @@ class Paired:
         """The interval of `share_difference`, as `rate_interval` is one."""
         if self.share_difference is None or self.watched is not None:
             return None
-        found = mean_difference_interval(self._numbers.share_differences, self._clusters, _level(self._all_shares))
+        numbers, level = self._numbers, _level(self._all_shares)
+        found = mean_difference_interval(numbers.share_differences, numbers.clusters_shared, level)
         if found is None:
             return None
         return agreeing(found, is_real=_is_real(self.adjusted_shares), apart=self.share_difference)
@@ -303,7 +310,7 @@ class Paired:
             return None
         bounds = _bounds(self.shares_interval, _points, self.adjusted_shares, len(self._all_shares))
         told = _told(self.p_shares, len(self._all_shares), decides=True)
-        return f"all {_cases(self.count)}: good runs {_points(self.share_difference)} points{bounds}, {told}"
+        return f"all {_cases(self.share_count)}: good runs {_points(self.share_difference)} points{bounds}, {told}"
 
     def arguments_sentence(self, name_a: str, name_b: str) -> str | None:
         """The result of the test on valid arguments in one plain sentence; `None` where the two do not differ."""
@@ -422,6 +429,7 @@ def _numbers_of(pairs: Sequence[Pair]) -> PairNumbers:
     alike = ((a.score, b.score) for (a, b), differ in zip(pairs, apart, strict=True) if not differ)
     asked = {cell.runs[-1].grading.compare_by for _, cell in pairs}
     shares = [(pair, pair[0].valid_arguments, pair[1].valid_arguments) for pair in pairs]
+    counting = [(a, b) for a, b in pairs if not b.is_quarantined]
     called = [(pair, of_b - of_a) for pair, of_a, of_b in shares if of_a is not None and of_b is not None]
     return PairNumbers(
         apart,
@@ -433,7 +441,8 @@ def _numbers_of(pairs: Sequence[Pair]) -> PairNumbers:
         "score" if asked == {"score"} else "status",
         array("d", (difference for _, difference in called)),
         _clusters([pair for pair, _ in called]),
-        array("d", (b.good / b.graded - a.good / a.graded for a, b in pairs)),
+        array("d", (b.good / b.graded - a.good / a.graded for a, b in counting)),
+        _clusters(counting),
     )
 
 

@@ -260,6 +260,8 @@ async def evaluate_async(
     >>> [len(report.runs) for report in asyncio.run(main())]
     [2, 1]
     """
+    if confirm not in ("reruns", "repeats", "none"):
+        raise UsageError(f"cases are confirmed by 'reruns', by 'repeats', or by 'none', not {confirm!r}")
     files = tuple(suite.file for suite in loaded(suites))
     own_history = history_file(user_folders(), files[0].path.parent, home_in(os.environ))
     goes_on = resume is not False

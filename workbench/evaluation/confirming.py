@@ -83,7 +83,7 @@ class Confirming:
                 elif evidence.decided is None:
                     why = "stopped" if interrupted else _NO_MORE
                 cases.append(_confirmed(change, outcome, evidence.failed, evidence.good, why))
-        order = {_key(change): place for place, change in enumerate(self.against.diff.of("broke"))}
+        order = {_key(change): place for place, change in enumerate(self.against.deciding("broke"))}
         cases.sort(key=lambda case: order[case.suite, case.case_id, case.model])
         known = Confirmed(tuple(cases), made, batch if made else None, errors, interrupted)
         return replace(self.against, confirmed=known)
@@ -101,9 +101,9 @@ def confirming(
     """Return what is known of the cases that broke, and how it becomes sure; `None` where nothing is asked for, or
     where the test of all cases has decided. `results` are those of the batch, which is made by `plan` and recorded as
     `batch`; without a plan nothing can be made again."""
-    if against.confirm == "none" or against.is_worse or not against.diff.of("broke"):
+    changes = against.deciding("broke")
+    if against.confirm == "none" or against.is_worse or not changes:
         return None
-    changes = against.diff.of("broke")
     plan = plan if against.confirm == "reruns" else None
     runs = _runs_of(baseline, changes, results)
     settled: list[ConfirmedCase] = []
@@ -123,10 +123,13 @@ def confirming(
     if not again or plan is None:
         return Confirming(against, tuple(settled))
     typical = _typical_shares(plan, again, baseline, batch)
-    cases = tuple(Rerun(run, share) for (_, run), share in zip(again, typical, strict=True))
+    cases = tuple(
+        Rerun(run, share, baseline.confirm_writes or plan.execution.exempt(run.file))
+        for (_, run), share in zip(again, typical, strict=True)
+    )
     runs_of_batch = plan.resumed.batch.planned if plan.resumed is not None else len(plan.runs)
     most = max(runs_of_batch, fewest_reruns(len(changes)))  # a suite of two cases can have a regression too
-    reruns, planned_runs = Reruns(cases, len(changes), most, batch, baseline.confirm_writes).planned()
+    reruns, planned_runs = Reruns(cases, len(changes), most, batch).planned()
     rerun_plan = replace(
         plan,
         runs=planned_runs,

@@ -19,23 +19,23 @@ from workbench.trajectory.trajectory import CallRecord
 @dataclass(frozen=True)
 class Rerun:
     """A case with a model that is made again, after one of its runs. `typical` is the share of runs that it passes at
-    least while it is as it was."""
+    least while it is as it was; `writes` is whether it may execute tools again that are not read-only."""
 
     run: PlannedRun
     typical: float
+    writes: bool = False
 
 
 @dataclass(frozen=True)
 class Reruns:
     """The cases that are made again, and by how many runs together at most. `batch` is the one in which they failed, if
-    it is recorded; with `writes`, tools that change something may be executed again."""
+    it is recorded."""
 
     cases: tuple[Rerun, ...]
     among: int
     """How many cases broke, those that are not made again included."""
     most: int
     batch: int | None
-    writes: bool
     place_of: Mapping[str, int] = field(default_factory=dict)
     """Which of the cases each planned run is of, by its id."""
 
@@ -90,7 +90,7 @@ class RerunCourse:
         self.over[place] += 1
         if result.status in GRADED:
             self.evidence[place].take(good=result.passed)
-        if not self._reruns.writes and (tool := executed_write(result)) is not None:
+        if not self._reruns.cases[place].writes and (tool := executed_write(result)) is not None:
             self.writing.setdefault(place, tool)
 
     async def why_not(self, planned: PlannedRun) -> str | None:

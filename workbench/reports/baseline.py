@@ -10,7 +10,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from workbench.analysis.batch_diff import BatchDiff
+from workbench.analysis.batch_diff import BatchDiff, CaseChange, ChangeKind
 from workbench.analysis.comparison import CellKey
 from workbench.analysis.confirming import Confirmation, Confirmed, ConfirmedCase
 from workbench.analysis.paired import Paired
@@ -64,17 +64,21 @@ class AgainstBaseline:
         """Whether chance is asked for, and does not explain how much fewer good runs there are in all cases."""
         return self.confirm != "none" and any(test.is_worse for test in self.diff.tests.values())
 
+    def deciding(self, kind: ChangeKind) -> tuple[CaseChange, ...]:
+        """Returns the changes of a kind without those of cases in quarantine."""
+        return tuple(change for change in self.diff.of(kind) if change.decides)
+
     @property
     def broke(self) -> int:
         """How many cases broke, as far as that is sure."""
         if self.confirmed is not None and not self.is_worse:
             return len(self.confirmed.of("confirmed"))
-        return len(self.diff.of("broke"))
+        return len(self.deciding("broke"))
 
     @property
     def regressed(self) -> bool:
         """Whether a case broke, is gone or missing, or all cases together are worse."""
-        return bool(self.broke or self.diff.of("gone") or self.diff.of("missing") or self.is_worse)
+        return bool(self.broke or self.deciding("gone") or self.deciding("missing") or self.is_worse)
 
     @property
     def is_empty(self) -> bool:
@@ -93,8 +97,9 @@ class AgainstBaseline:
             return f"nothing was compared: no case was graded here and in the baseline {called(self.batch)}"
         parts = ["all cases together are worse"] if self.is_worse else []
         parts += [f"{counted(self.broke, 'case')} broke"] if self.broke else []
-        for kind in ("gone", "missing"):
-            found = len(self.diff.of(kind))
+        kinds: tuple[ChangeKind, ...] = ("gone", "missing")
+        for kind in kinds:
+            found = len(self.deciding(kind))
             parts += [f"{counted(found, 'case')} {'is' if found == 1 else 'are'} {kind}"] if found else []
         since = f"since the baseline {called(self.batch)}"
         said = f"regression: {' and '.join(parts)} {since}" if parts else f"no regression {since}"
@@ -102,7 +107,7 @@ class AgainstBaseline:
 
     @cached_property
     def _sentences(self) -> Mapping[CellKey, str]:
-        changes = [change for kind in ("broke", "missing") for change in self.diff.of(kind)]
+        changes = (*self.deciding("broke"), *self.deciding("missing"))
         found: dict[CellKey, str] = {(each.suite, each.case_id, each.model): each.kind for each in changes}
         cases = self.confirmed.cases if self.confirmed is not None else ()
         return found | {(case.suite, case.case_id, case.model): case.sentence for case in cases}
@@ -117,7 +122,7 @@ class AgainstBaseline:
         key = self.keys.get(run.suite, ""), run.case_id, run.model
         if self.confirmed is not None and not self.is_worse:
             return any((case.suite, case.case_id, case.model) == key for case in self.confirmed.of("confirmed"))
-        return any((each.suite, each.case_id, each.model) == key for each in self.diff.of("broke"))
+        return any((each.suite, each.case_id, each.model) == key for each in self.deciding("broke"))
 
     @property
     def _beside(self) -> Iterator[str]:
@@ -315,7 +320,7 @@ def _good_runs(tests: Mapping[str, Paired]) -> Iterator[GoodRunsReport]:
         found = test.shares_interval
         yield GoodRunsReport(
             model=model,
-            cases=test.count,
+            cases=test.share_count,
             difference=difference,
             low=None if found is None else found.low,
             high=None if found is None else found.high,
