@@ -12,7 +12,7 @@ from workbench.grading.argument_counts import NOTHING_CHECKED, ArgumentsFold, Va
 from workbench.grading.grade import GRADED, RunResult, Status
 from workbench.grading.judgements import NOBODY_ASKED, JudgeUse
 from workbench.grading.lazy import Chosen
-from workbench.grading.run_summary import is_endpoint_fault
+from workbench.grading.run_summary import is_cost_limited, is_endpoint_fault
 from workbench.grading.scoring import mean
 from workbench.trajectory.messages import Usage
 
@@ -57,6 +57,8 @@ class Totals:
     """Runs that are not in the cost."""
     endpoint_faults: int = 0
     """Failed runs that a fault of the endpoint failed."""
+    cost_limited: int = 0
+    """Stopped runs that a limit on cost kept from being made."""
     judging: JudgeUse = NOBODY_ASKED
     """The cost of asking judges, which is in none of the above."""
     valid_arguments: ValidArguments = NOTHING_CHECKED
@@ -98,7 +100,7 @@ class TotalsFold:
         self._counts: Counter[Status] = Counter()
         self._scores, self._latencies, self._costs = array("d"), array("d"), array("d")
         self._usage: Usage | None = None
-        self._retries = self._executions = self._endpoint_faults = 0
+        self._retries = self._executions = self._endpoint_faults = self._cost_limited = 0
         self._judging = NOBODY_ASKED
         self._arguments = ArgumentsFold()
 
@@ -118,6 +120,7 @@ class TotalsFold:
         self._retries += result.retries
         self._executions += result.executions
         self._endpoint_faults += result.status == "failed" and is_endpoint_fault(result)
+        self._cost_limited += result.status == "stopped" and is_cost_limited(result)
         if result.judging is not NOBODY_ASKED:
             self._judging += result.judging
 
@@ -143,6 +146,7 @@ class TotalsFold:
             cost_usd=cost.dollars,
             runs_of_unknown_cost=cost.unknown,
             endpoint_faults=self._endpoint_faults,
+            cost_limited=self._cost_limited,
             judging=self._judging,
             valid_arguments=self._arguments.counts(),
         )

@@ -23,12 +23,16 @@ from workbench.suite.trust import TrustStore
 if TYPE_CHECKING:
     from workbench.analysis.watched import Until
     from workbench.batches.shards import PlannedShard
+    from workbench.evaluation.cost_limit import CostLimit
     from workbench.evaluation.runs_before import RunsBefore
     from workbench.grading.grade import RunResult
     from workbench.grading.run_summary import RunSummary
     from workbench.history.records import BatchRow, ShardRef
     from workbench.history.writing import BatchHandle
     from workbench.suite.model import Case
+
+
+NOT_IN_A_CLUSTER = "a limit on cost is kept by one program: leave out --cluster, or the limit"
 
 
 @dataclass(frozen=True)
@@ -165,6 +169,8 @@ class Plan:
     until: Until | None = None
     """When it stops, if that may be before all runs are made."""
     min_score: float | None = None
+    cost_limit: CostLimit | None = None
+    """What the runs may cost, if that is limited."""
     own_pace: bool = False
     judge_anew: bool = False
     history: Path | None = None

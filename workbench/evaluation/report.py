@@ -221,7 +221,7 @@ class Report:
             return INTERRUPTED
         if self.incomplete:
             return USAGE
-        if self.totals.errors:
+        if self.totals.errors or self.totals.cost_limited:
             return INFRASTRUCTURE
         if self._is_missed:
             return QUALITY_MISSED

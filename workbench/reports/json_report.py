@@ -79,6 +79,7 @@ class TotalsReport(ReportModel):
     runs_of_unknown_cost: int = Field(description="number of runs that are not in `cost_usd`")
     judging: JudgeUseReport
     endpoint_faults: int = Field(0, description="number of failed runs that a fault of the endpoint failed")
+    cost_limited: int = Field(0, description="number of stopped runs that a limit on cost kept from being made")
     valid_arguments: ValidArgumentsReport | None = Field(
         None, description="calls of the graded runs by their tools' own schemas"
     )

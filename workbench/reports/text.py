@@ -112,6 +112,8 @@ def totals_lines(totals: Totals, paint: Paint, title: str = "") -> Iterator[str]
     ]
     lead = f"{paint(title, 'strong')}: " if title else ""
     yield f"{lead}{counted(totals.runs, 'run')}: {', '.join(parts)}"
+    if totals.cost_limited:
+        yield paint(f"  {not_made_text(totals.cost_limited)}", "bad")
     if totals.endpoint_faults:
         yield f"  {endpoint_text(totals.endpoint_faults, totals.failed)}"
     facts = []
@@ -143,6 +145,11 @@ def totals_lines(totals: Totals, paint: Paint, title: str = "") -> Iterator[str]
     effort = [(totals.retries, "requests retried"), (totals.executions, "calls executed")]
     if parts := [f"{what}: {number:,}" for number, what in effort if number]:
         yield paint(f"  {' · '.join(parts)}", "quiet")
+
+
+def not_made_text(runs: int) -> str:
+    """Return `3 runs not made: cost limit`."""
+    return f"{counted(runs, 'run')} not made: cost limit"
 
 
 def endpoint_text(faults: int, failed: int) -> str:

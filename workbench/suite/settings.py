@@ -146,7 +146,9 @@ def _merged(*layers: BaseModel) -> dict[str, Any]:
 
 
 def _limits_of(*layers: BaseModel) -> Limits:
-    return Limits(**_merged(*layers))
+    values = _merged(*layers)
+    values.pop("batch_cost_usd", None)  # about a batch, not about a run
+    return Limits(**values)
 
 
 _OPTIONS_OF = {"critics": CriticsOptions, "accuracy": AccuracyOptions, "dimensions": DimensionsOptions}

@@ -49,6 +49,12 @@ class LimitsTable(Frozen):
     timeout_s: Annotated[float, Field(gt=0)] | None = None
 
 
+class SuiteLimitsTable(LimitsTable):
+    """Limits of a suite: those of each run, and the US dollars that a batch may cost."""
+
+    batch_cost_usd: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+
+
 class CriticsTable(Frozen):
     """Options of the `critics` grader as written."""
 

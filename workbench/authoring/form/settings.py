@@ -63,6 +63,9 @@ _TABLES: dict[Place, tuple[Field, ...]] = {
 }
 """The keys of each settings table."""
 
+_OF_SUITE_ALONE: dict[Place, tuple[Field, ...]] = {("limits",): (Field("batch_cost_usd", "number", limits=Limits(0)),)}
+"""Further keys that a suite has and a case has not."""
+
 _DEFAULTS: dict[str, object] = {"limits": LimitsInForce(), "grading": Grading(), "gate": Gate.model_construct()}
 
 
@@ -81,8 +84,9 @@ def _table_rows(source: FormSource, place: Place, rare: bool) -> Iterator[FormRo
     table: Table = written if isinstance(written, dict) else {}
     below = {inner[-1] for inner in _TABLES if inner[:-1] == place}
     yield FormRow("section", place, 0, " ".join(map(str, place)), absent=not table, rare=rare)
-    rows = [field_row(table, place, _with_default(source, place, field, rare), 1 + DETAIL) for field in _TABLES[place]]
-    known = (*(field.key for field in _TABLES[place]), *map(str, below))
+    shown = _TABLES[place] if source.is_case else (*_TABLES[place], *_OF_SUITE_ALONE.get(place, ()))
+    rows = [field_row(table, place, _with_default(source, place, field, rare), 1 + DETAIL) for field in shown]
+    known = (*(field.key for field in shown), *map(str, below))
     yield from [*rows, *unknown_rows(table, place, 1 + DETAIL, known)]
 
 
@@ -93,7 +97,7 @@ def _with_default(source: FormSource, place: Place, field: Field, rare: bool) ->
     if inherited is ABSENT and place[0] in _DEFAULTS:
         value = _DEFAULTS[str(place[0])]
         for part in at[1:]:
-            value = getattr(value, str(part))
+            value = getattr(value, str(part), None)  # what a suite alone has is not among the options in force
     return Field(
         field.key, field.kind, default_text(value, inherited is not ABSENT), rare, field.choices, limits=field.limits
     )

@@ -19,7 +19,7 @@ from workbench.reports.json_report import ReportDocument
 from workbench.reports.move_kinds import moves_text
 from workbench.reports.paint import Paint
 from workbench.reports.runs_report import RunsReport
-from workbench.reports.text import endpoint_text
+from workbench.reports.text import endpoint_text, not_made_text
 from workbench.suite.disk import from_here
 from workbench.suite.numerals import counted
 
@@ -142,4 +142,6 @@ def verdict_of(report: RunsReport) -> PageVerdict:
     again = (moves_text(moved) or "no grade differs from the recorded one") if moved else ""
     text = why or ("everything passed" if passed == totals.graded else "good enough")
     faults = endpoint_text(totals.endpoint_faults, totals.failed) if totals.endpoint_faults else ""
-    return PageVerdict(good=good, text=text[:1].upper() + text[1:], details=(counts, *filter(None, [faults, again])))
+    not_made = not_made_text(totals.cost_limited) if totals.cost_limited else ""
+    details = [not_made, faults, again]
+    return PageVerdict(good=good, text=text[:1].upper() + text[1:], details=(counts, *filter(None, details)))
