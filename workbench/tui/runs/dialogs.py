@@ -91,7 +91,7 @@ class CostLimitScreen(AskScreen[CostLimitAnswer]):
 def cost_limit_lines(reached: CostLimitReached, left: int, width: int) -> list[Line]:
     """Return what was spent, and what is left to do."""
     spent = f"{cost_text(reached.spent_usd)} of {cost_text(reached.limit_usd)} is spent, judges included."
-    waiting = f"{counted(left, 'run')} more would probably go beyond the limit."
+    waiting = f"{counted(left, 'run')} left: the next one would probably go beyond the limit."
     return [EMPTY, *with_margin(spent, width, "strong"), *with_margin(waiting, width), EMPTY]
 
 
