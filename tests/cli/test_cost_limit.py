@@ -46,7 +46,8 @@ def server() -> Iterator[Server]:
 
 def cases(number: int, checks: str = 'response_contains = ["Rain"]') -> str:
     return "".join(
-        f'\n[[cases]]\nname = "Case {each}"\nuser = "What is the weather in Oslo?"\n{checks}\n' for each in range(number)
+        f'\n[[cases]]\nname = "Case {each}"\nuser = "What is the weather in Oslo?"\n{checks}\n'
+        for each in range(number)
     )
 
 
@@ -67,7 +68,9 @@ def test_no_run_begins_beyond_the_limit_however_many_may_run_at_once(
     report = json.loads(done.stdout)
     assert report["totals"]["cost_limited"] == report["totals"]["stopped"] == 8
     assert report["totals"]["cost_usd"] == pytest.approx(4 * RUN_USD)
-    assert [run["error"] for run in report["runs"] if run["status"] == "stopped"] == ["not run: cost limit of $3.00"] * 8
+    assert [run["error"] for run in report["runs"] if run["status"] == "stopped"] == [
+        "not run: cost limit of $3.00"
+    ] * 8
     assert "12 runs: about $240.00; the limit is $3.00 (12 runs guessed from the length of the requests)" in done.stderr
     assert "to resume: workbench run --resume 1" in done.stderr
 

@@ -89,7 +89,10 @@ def text_report(
     yield from totals_lines(whole, paint, title="all" if len(models) > 1 else "")
     if any(result.grader is not None for result in counting):
         yield deciders_line(counting, paint)
-    yield from published_lines(counting, suite_names, paint, with_details=amount == "much")
+    much = amount == "much"
+    asked = counting if much else [result for result in counting if result.grading.shows_published]
+    if asked:
+        yield from published_lines(asked, suite_names, paint, with_details=much)
     if any(result.model == BASELINE and result.grader is not None for result in counting):
         yield paint(f"  {BASELINE} is a baseline, not a language model", "quiet")
 

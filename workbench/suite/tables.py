@@ -90,6 +90,7 @@ class GradingTable(Frozen):
     invalid_arguments: InvalidArguments | None = None
     whole_numbers: WholeNumbers | None = None
     compare_by: ComparedBy | None = None
+    published_report: bool | None = None
     critics: CriticsTable = CriticsTable.model_construct()
     accuracy: AccuracyTable = AccuracyTable.model_construct()
     dimensions: DimensionsTable = DimensionsTable.model_construct()

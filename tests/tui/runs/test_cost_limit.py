@@ -10,7 +10,9 @@ from tests.providers.server import Server, said
 from tests.tui.apps import Opened, opened, suites_in
 from workbench.tui.runs.dialogs import CostLimitScreen
 
-PAID = '[models.paid]\nprovider = "openai"\nmodel = "m"\nbase_url = "{url}/v1"\nprice = {{ input = 0, output = 100000 }}\n'
+PAID = (
+    '[models.paid]\nprovider = "openai"\nmodel = "m"\nbase_url = "{url}/v1"\nprice = {{ input = 0, output = 100000 }}\n'
+)
 UNPRICED = '[models.paid]\nprovider = "openai"\nmodel = "m"\nbase_url = "{url}/v1"\n'
 GREETINGS = 'format = 1\nname = "Greetings"\nlimits = { batch_cost_usd = 1.5 }\n' + "".join(
     f'\n[[cases]]\nname = "Greeting {number}"\nuser = "Say hello."\nexpect_no_calls = true\n' for number in range(5)
@@ -65,5 +67,7 @@ async def test_stopping_everything_withdraws_the_question(tmp_path: Path) -> Non
 async def test_an_unknown_price_runs_nothing_and_says_where_prices_are_set(tmp_path: Path) -> None:
     with Server(lambda _: said("openai", "Hello.")) as server:
         async with asking(tmp_path, server, UNPRICED) as app:
-            await app.until(lambda: "Nothing was run: a limit on cost needs the price of the model 'paid'" in app.screen)
+            await app.until(
+                lambda: "Nothing was run: a limit on cost needs the price of the model 'paid'" in app.screen
+            )
             assert server.requests == []

@@ -36,6 +36,7 @@ _TABLES: dict[Place, tuple[Field, ...]] = {
         Field("invalid_arguments", "choice", choices=INVALID_ARGUMENTS),
         Field("whole_numbers", "choice", choices=WHOLE_NUMBERS),
         Field("compare_by", "choice", choices=COMPARED_BY),
+        Field("published_report", "yes_no"),
     ),
     ("grading", "critics"): (
         Field("tool_selection_weight", "number", limits=Limits(0)),
