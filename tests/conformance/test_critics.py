@@ -149,10 +149,10 @@ def test_a_case_is_graded_as_published(vector: Vector) -> None:
 def assert_results(grade: Grade, results: Sequence[Mapping[str, Any]], critics: Mapping[str, Any]) -> None:
     """Pair by pair, tool first, then the arguments; their order within a pair is ours."""
     pairs: list[dict[str, Mapping[str, Any]]] = []
-    for result in results:
-        if result["field"] == "tool_selection":
+    for each in results:
+        if each["field"] == "tool_selection":
             pairs.append({})
-        pairs[-1][result["field"]] = result
+        pairs[-1][each["field"]] = each
     paired = [line for line in grade.pairings if line.expected_call is not None and line.call is not None]
     assert len(paired) == len(pairs)
     for line, expected in zip(paired, pairs, strict=True):

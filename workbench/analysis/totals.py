@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from workbench.dataclasses import dataclass
+from workbench.grading.agreement import Agreement, AgreementFold
 from workbench.grading.argument_counts import NOTHING_CHECKED, ArgumentsFold, ValidArguments
 from workbench.grading.grade import GRADED, RunResult, Status
 from workbench.grading.judgements import NOBODY_ASKED, JudgeUse
@@ -63,6 +64,8 @@ class Totals:
     """The cost of asking judges, which is in none of the above."""
     valid_arguments: ValidArguments = NOTHING_CHECKED
     """Calls of the graded runs, by their tools' own schemas."""
+    agreement: tuple[Agreement, ...] = ()
+    """Of imported runs, how the verdicts of the system that made them agree with those here."""
 
     @property
     def graded(self) -> int:
@@ -103,6 +106,7 @@ class TotalsFold:
         self._retries = self._executions = self._endpoint_faults = self._cost_limited = 0
         self._judging = NOBODY_ASKED
         self._arguments = ArgumentsFold()
+        self._agreement = AgreementFold()
 
     def add(self, result: RunResult) -> None:
         """Add a run."""
@@ -113,6 +117,8 @@ class TotalsFold:
                 self._scores.append(score)
             if result.valid_arguments:
                 self._arguments.add(result)
+        if result.metrics:
+            self._agreement.add(result)
         if (usage := result.usage) is not None:
             self._usage = usage if self._usage is None else self._usage + usage
         if (cost := result.cost_usd) is not None:
@@ -149,6 +155,7 @@ class TotalsFold:
             cost_limited=self._cost_limited,
             judging=self._judging,
             valid_arguments=self._arguments.counts(),
+            agreement=self._agreement.agreements(),
         )
 
 

@@ -16,6 +16,7 @@ from workbench.analysis.totals import Totals, that_count, totals_by_model
 from workbench.grading.grade import Grade, Issue, RunResult, disagree
 from workbench.grading.repeats import CaseResult, Cases
 from workbench.grading.run_summary import is_not_needed
+from workbench.reports.agreement import agreement_lines
 from workbench.reports.argument_words import unchecked_lines, valid_arguments_text
 from workbench.reports.by_hand import unread_text
 from workbench.reports.case_titles import Title
@@ -145,6 +146,8 @@ def totals_lines(totals: Totals, paint: Paint, title: str = "") -> Iterator[str]
         yield paint(f"  cost: {cost_text(totals.cost_usd)}{without}", "quiet")
     if totals.judging.asked:
         yield paint(f"  judging: {judging_text(totals.judging)}", "quiet")
+    for line in agreement_lines(totals.agreement):
+        yield paint(f"  {line}", "quiet")
     effort = [(totals.retries, "requests retried"), (totals.executions, "calls executed")]
     if parts := [f"{what}: {number:,}" for number, what in effort if number]:
         yield paint(f"  {' · '.join(parts)}", "quiet")
@@ -251,7 +254,8 @@ def _details(result: RunResult, paint: Paint, outputs: ToldOutputs, in_full: boo
         yield from (_issue_line(issue, indent=4) for issue in issues if not in_short or _is_of_server(issue, result))
     for metric in result.metrics if in_full or result.status != "passed" else ():
         sign = paint(STATUS_SIGNS["passed" if metric.holds else "failed"], "passed" if metric.holds else "failed")
-        yield f"    {sign} response.{shortened(metric_text(metric), ISSUE_WIDTH_MAX)}"
+        place = "response." if metric.about is None else ""
+        yield f"    {sign} {place}{shortened(metric_text(metric), ISSUE_WIDTH_MAX)}"
     for judgement in result.judgements if in_full else ():
         yield paint(f"    {shortened(judgement_text(judgement), ISSUE_WIDTH_MAX)}", "quiet")
 
