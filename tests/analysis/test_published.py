@@ -6,7 +6,10 @@ import math
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from tests.results import result
+from workbench.analysis.published.decision import printed_latency
 from workbench.analysis.published.summary import PublishedReport, published_reports, system_of
 from workbench.grading.grade import CallPairing, Grade, Issue, RunResult, Status
 from workbench.grading.graders import GRADERS
@@ -60,19 +63,25 @@ def test_arcade_s_numbers_are_percentages_with_two_digits() -> None:
         by("critics", 0.85, "warned", case="c"),
     ]
     summary = the_report(*runs).summary
-    assert summary.headline == "3 cases, 1 passed, 1 warned, 1 failed, pass rate 33.33% without the warned"
+    assert summary.headline == "3 cases, 2 passed, 1 failed, pass rate 66.67%"
     assert summary.numbers == {
         "total": 3,
-        "passed": 1,
-        "warned": 1,
+        "passed": 2,
+        "warned": 0,
         "failed": 1,
-        "pass_rate": 33.33,
+        "pass_rate": 66.67,
         "cases": [
             {"case": "a", "status": "passed", "score": 85.71},
             {"case": "b", "status": "failed", "score": 50.0},
-            {"case": "c", "status": "warned", "score": 85.0},
+            {"case": "c", "status": "passed", "score": 85.0},
         ],
     }
+
+
+def test_arcade_warns_below_a_fail_threshold_that_lies_above_and_counts_that_in_no_rate() -> None:
+    run = replace(by("critics", 0.85, "warned"), grading=Grading(fail_threshold=0.9, warn_threshold=0.8))
+    headline = "1 case, 0 passed, 1 warned, 0 failed, pass rate 0.00% without the warned"
+    assert the_report(run).summary.headline == headline
 
 
 def test_arcade_puts_the_repeats_of_a_case_together_by_its_rule() -> None:
@@ -134,13 +143,20 @@ def test_apple_s_metrics_come_with_their_statistics() -> None:
     assert numbers_of(*runs)["all_pass"]["mean"] == 0.5
 
 
-def test_toolvaluator_s_score_is_a_mean_and_its_95th_percentile_of_two_the_smaller_one() -> None:
+def test_toolvaluator_s_score_is_a_mean_and_two_latencies_have_no_percentiles() -> None:
     runs = [by("decision", 0.5, "failed", case="a"), by("decision", 1.0, "passed", case="b")]
     numbers = numbers_of(*runs)
     assert (numbers["score"], numbers["examples"]) == (0.75, 2)
-    assert numbers["latency"] == {"mean": 2.0, "p50": 2.0, "p95": 2.0, "max": 2.0}
-    headline = "overall score 0.750 of 2 examples, latency mean 2.0, p50 2.0, p95 2.0, max 2.0 ms"
+    assert numbers["latency"] == {"mean": 2.0, "p50": None, "p95": None, "max": 2.0}
+    headline = "overall score 0.750 of 2 examples, latency mean 2.0, max 2.0 ms"
     assert the_report(*runs).summary.headline == headline
+
+
+@pytest.mark.parametrize("number", [*range(1, 45), 100, 1000])
+def test_toolvaluator_s_percentiles_are_shown_where_there_are_enough_values_and_in_their_order(number: int) -> None:
+    latency = printed_latency([float(each**2) for each in range(number)])
+    assert latency.has_percentiles is ("p95" in str(latency)) is (number >= 20)
+    assert latency.p50 <= latency.p95 or not latency.has_percentiles
 
 
 def test_toolvaluator_prints_no_latency_where_none_was_measured() -> None:

@@ -144,13 +144,34 @@ def test_a_run_that_failed_beside_its_score_counts_0_where_something_is_demanded
     assert line == "--min-score: mean score 0.333 (2 failed runs count 0), 0.6 required: missed"
 
     table = {"name": "All", "statistics": ["mean"], "at_least": {"mean": 0.6}}
-    tables = [table | {"of": of} for of in ("score", "critics")]
-    suite = Suite.model_validate({"format": 1, "name": "s", "cases": [case], "aggregates": tables})
-    for each in aggregates_of([good, bad], {SUITE: suite}):
-        assert (each.statistics, each.counted_zero, each.met) == ({"mean": 0.5}, 1, False)
-        assert next(aggregate_lines([each], {SUITE: "Files"}, Paint(False), with_model=False)) == (
-            f"All of Files: {each.of}, 2 runs (1 failed run counts 0): mean 0.500"
-        )
+    suite = Suite.model_validate({"format": 1, "name": "s", "cases": [case], "aggregates": [table]})
+    [each] = aggregates_of([good, bad], {SUITE: suite})
+    assert (each.statistics, each.counted_zero, each.met) == ({"mean": 0.5}, 1, False)
+    assert next(aggregate_lines([each], {SUITE: "Files"}, Paint(False), with_model=False)) == (
+        "All of Files: score, 2 runs (1 failed run counts 0): mean 0.500"
+    )
+
+
+@pytest.mark.parametrize("why", FAILED_BESIDE_THE_SCORE)
+def test_an_aggregate_over_a_published_metric_is_that_metric_and_excuses_no_other_failure(why: str) -> None:
+    demands, calls, score = FAILED_BESIDE_THE_SCORE[why]
+    fields = {"name": "bad", **demands}
+    case = case_of(**fields) if "steps" not in fields else case_of().model_validate(fields)
+    bad, _ = graded(case, trajectory_of(*calls, answer="Done."), critics=QUANTITY)
+    bad = replace(bad, suite=SUITE)
+    table = {"name": "All", "of": "critics", "statistics": ["mean"], "at_least": {"mean": 0.0}}
+    suite = Suite.model_validate({"format": 1, "name": "s", "cases": [case], "aggregates": [table]})
+    [found] = aggregates_of([bad], {SUITE: suite})
+    assert (found.statistics, found.counted_zero) == ({"mean": score}, 0)
+    assert not quality_of([bad], {}, aggregates=(found,)).met
+
+
+def test_a_demand_on_a_published_metric_decides_in_the_place_of_scores() -> None:
+    low = result("failed", 0.5, case="low")
+    table = {"name": "All", "of": "critics", "statistics": ["mean"], "at_least": {"mean": 0.4}}
+    suite = Suite.model_validate({"format": 1, "name": "s", "cases": [], "aggregates": [table]})
+    found = aggregates_of([low], {low.suite: suite})
+    assert quality_of([low], {}, aggregates=found).met
 
 
 def test_what_lowers_a_score_is_counted_by_it_and_quantities_stay_what_they_are() -> None:
@@ -171,7 +192,7 @@ def test_what_lowers_a_score_is_counted_by_it_and_quantities_stay_what_they_are(
     assert [each.status for each in (forbidden, silent)] == ["failed", "failed"]
     [gate] = quality_of([forbidden], {SUITE: Gate(min_score=0.5)}).gates
     assert (gate.reached, gate.counted_zero) == (0.5, 0), "a prohibition is half of what this grader counts"
-    assert (mean_of("score", silent), mean_of("trajectory", silent)) == (0, 0)
+    assert (mean_of("score", silent), mean_of("trajectory", silent)) == (0, 1)
     assert mean_of("trajectory.matched", silent) == 2
     missing, _ = graded(case_of(LISTS, call("remove")), trajectory_of(RIGHT, ("a", {})), by="dimensions")
     assert missing.score

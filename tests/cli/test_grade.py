@@ -188,8 +188,9 @@ def test_every_grader_can_be_asked_to_decide() -> None:
 
 
 def test_the_runs_of_one_suite_are_reported_together(recorded: Program) -> None:
-    said = recorded.run("grade", "out").stdout
+    said = recorded.run("grade", "out", "--verbose").stdout
     assert "Weather as Arcade evals reports it: 2 cases, 1 passed, 1 failed, pass rate 50.00%" in said
+    assert "as Arcade evals reports it" not in recorded.run("grade", "out").stdout
     report = json.loads(recorded.run("grade", "out", "--format", "json").stdout)
     [published] = report["published"]
     assert published["numbers"]["total"] == 2

@@ -10,7 +10,9 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from tests.conformance.vectors_of import vectors_of
+from tests.results import result
 from tests.trajectories import trajectory_of
+from workbench.analysis.published.summary import published_reports
 from workbench.grading.criteria import bound_to
 from workbench.grading.critic_pairing import judge
 from workbench.grading.critics import grade_critics
@@ -136,6 +138,10 @@ def test_a_case_is_graded_as_published(vector: Vector) -> None:
     assert grade.score == pytest.approx(expect["score"], abs=CLOSE)
     assert grade.verdict == expect["status"]
     assert failure_of(grade.reason) == expect["failure"]
+    assert grade.verdict != "not applicable"
+    run = replace(result(grade.verdict, grade=grade), grading=grading_of(vector["input"]["rubric"]))
+    [report] = published_reports([run])
+    assert report.summary.numbers["cases"][0]["status"] == expect["status_peer"]  # type: ignore[index, call-overload]
     if expect.get("results"):
         assert_results(grade, expect["results"], {c["field"]: c for c in vector["input"]["critics"] or ()})
 
@@ -143,10 +149,10 @@ def test_a_case_is_graded_as_published(vector: Vector) -> None:
 def assert_results(grade: Grade, results: Sequence[Mapping[str, Any]], critics: Mapping[str, Any]) -> None:
     """Pair by pair, tool first, then the arguments; their order within a pair is ours."""
     pairs: list[dict[str, Mapping[str, Any]]] = []
-    for result in results:
-        if result["field"] == "tool_selection":
+    for each in results:
+        if each["field"] == "tool_selection":
             pairs.append({})
-        pairs[-1][result["field"]] = result
+        pairs[-1][each["field"]] = each
     paired = [line for line in grade.pairings if line.expected_call is not None and line.call is not None]
     assert len(paired) == len(pairs)
     for line, expected in zip(paired, pairs, strict=True):

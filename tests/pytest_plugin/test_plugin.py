@@ -304,6 +304,7 @@ def test_a_report_that_cannot_be_written_is_no_success(project: Path) -> None:
         (("--workbench-repeats", "0"), "write a number from 1, not '0'"),
         (("--workbench-concurrency", "0"), "write a number from 1, not '0'"),
         (("--workbench-concurrency", "many"), "write a number from 1, not 'many'"),
+        (("--workbench-max-cost", "0"), "write a number of US dollars above 0, not '0'"),
         (("--workbench-errors", "sometimes"), "invalid choice: 'sometimes'"),
         (("--workbench-report", "page.docx"), "--workbench-report: "),
     ],

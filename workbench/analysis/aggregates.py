@@ -12,7 +12,7 @@ from workbench.analysis.totals import nearest_rank
 from workbench.dataclasses import dataclass
 from workbench.grading.argument_counts import valid_arguments_of
 from workbench.grading.grade import GRADED, RunResult
-from workbench.grading.scoring import Scored, counted_score, counts_zero, mean
+from workbench.grading.scoring import counted_score, counts_zero, mean
 from workbench.suite.model import Aggregate, Statistic, Suite
 from workbench.suite.rules import NAMED_MEASURE, is_score
 
@@ -66,6 +66,11 @@ class AggregateResult:
     def replaces_statuses(self) -> bool:
         """Whether it is demanded what decides in the place of the cases' statuses."""
         return is_score(self.of) and any(not gate.at_most for gate in self.gates)
+
+    @property
+    def is_published(self) -> bool:
+        """Whether it is over a published metric, which knows nothing of what fails a run besides its score."""
+        return self.of != "score"
 
 
 def aggregates_of(results: Iterable[RunResult], suites: Mapping[str, Suite]) -> tuple[AggregateResult, ...]:
@@ -128,7 +133,7 @@ class _AggregateFold:
         if run.status in GRADED:
             if (value := _value(run, self._aggregate.of)) is not None:
                 values.found.append(value)
-            values.zeros += (scored := _scored(run, self._aggregate.of)) is not None and counts_zero(scored)
+            values.zeros += self._aggregate.of == "score" and counts_zero(run)
 
     def results(self) -> Iterator[AggregateResult]:
         """Yields what they come to. A model none of whose runs could be graded is left out unless there is no other."""
@@ -163,8 +168,9 @@ def _value(result: RunResult, of: str) -> float | None:
     """Returns a run's value for a measure; `None`, which no aggregate counts, where its grader does not apply to the
     case, the price or the tokens are not known, no call was checked, or the case has no check of that name.
 
-    Scores are those that count in gates. Quantities of a formula are unchanged; a run that a rule of `critics` decided
-    before scoring earned nothing, so that its quantities are 0.
+    The deciding score, `score`, is the one that counts in gates. That of a named grader is the published metric, and so
+    are the quantities of its formula; a run that a rule of `critics` decided before scoring earned nothing, so that its
+    quantities are 0.
     """
     if of == "latency_ms":
         return result.latency_ms
@@ -177,18 +183,13 @@ def _value(result: RunResult, of: str) -> float | None:
     if of.startswith(NAMED_MEASURE):
         name = of.removeprefix(NAMED_MEASURE)
         return next((metric.value for metric in result.metrics if metric.name == name), None)
-    if (scored := _scored(result, of)) is not None:
-        return counted_score(scored)
+    if of == "score":
+        return counted_score(result)
     name, _, number = of.partition(".")
     grade = next((each for each in result.grades if each.grader == name), None)
-    if grade is None:
-        return None
+    if grade is None or not number:
+        return grade.score if grade is not None else None
     return grade.numbers.get(number, 0.0 if name == "critics" and grade.verdict in GRADED else None)
-
-
-def _scored(result: RunResult, of: str) -> Scored | None:
-    """Returns the grader whose score a measure is, if it is one."""
-    return result if of == "score" else next((each for each in result.grades if each.grader == of), None)
 
 
 def median(values: Sequence[float]) -> float:

@@ -78,7 +78,7 @@ def quality_of(
 ) -> Quality:
     """Judge a batch. `gates` holds the gate of each suite by its path; cases are of the same suite where `suite_of`
     returns the same. The gates of `aggregates` count with those of their suites; those that are no demand on scores
-    come on top of the statuses.
+    come on top of the statuses. Those on a published metric alone replace the statuses of the scores, and nothing else.
 
     `watched` are the pass rates of a batch that may stop early. `min_score` (0..1), or one of these that is of no
     suite, replaces all of these gates, so that none of them is in the result. A suite without a gate is
@@ -92,7 +92,9 @@ def quality_of(
         asked = tuple(as_watched(gates_of(None, demanded, results), known))
         without_gates = tuple(replace(each, gates=()) for each in aggregates)
         return Quality(bool(asked) and all(gate.met for gate in asked), asked, cases, without_gates, ungraded)
-    with_failures = {case.runs[0].suite for case in cases.of("failed") if not case.runs[0].grading.quarantined}
+    failed = [case for case in cases.of("failed") if not case.runs[0].grading.quarantined]
+    with_failures = {case.runs[0].suite for case in failed}
+    besides_scores = {case.runs[0].suite for case in failed if any(run.is_broken for run in case.runs)}
     checked: list[GateResult] = []
     met = True
     reached: dict[str, GateFold] = {}
@@ -104,9 +106,11 @@ def quality_of(
         demands = tuple(as_watched(fold.results(), known))
         checked += demands
         own = [each for each in aggregates if each.suite == suite]
-        replaced = bool(demands) or any(each.replaces_statuses for each in own)
+        replacing = [each for each in own if each.replaces_statuses]
         reached_all = all(each.met for each in demands) and all(each.met for each in own)
-        met = met and reached_all and (replaced or suite not in with_failures)
+        if not demands and all(each.is_published for each in replacing):
+            reached_all = reached_all and suite not in (besides_scores if replacing else with_failures)
+        met = met and reached_all
     return Quality(met, tuple(checked), cases, aggregates, ungraded)
 
 

@@ -8,11 +8,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from workbench.dataclasses import dataclass
+from workbench.grading.agreement import Agreement, AgreementFold
 from workbench.grading.argument_counts import NOTHING_CHECKED, ArgumentsFold, ValidArguments
 from workbench.grading.grade import GRADED, RunResult, Status
 from workbench.grading.judgements import NOBODY_ASKED, JudgeUse
 from workbench.grading.lazy import Chosen
-from workbench.grading.run_summary import is_endpoint_fault
+from workbench.grading.run_summary import is_cost_limited, is_endpoint_fault
 from workbench.grading.scoring import mean
 from workbench.trajectory.messages import Usage
 
@@ -57,10 +58,14 @@ class Totals:
     """Runs that are not in the cost."""
     endpoint_faults: int = 0
     """Failed runs that a fault of the endpoint failed."""
+    cost_limited: int = 0
+    """Stopped runs that a limit on cost kept from being made."""
     judging: JudgeUse = NOBODY_ASKED
     """The cost of asking judges, which is in none of the above."""
     valid_arguments: ValidArguments = NOTHING_CHECKED
     """Calls of the graded runs, by their tools' own schemas."""
+    agreement: tuple[Agreement, ...] = ()
+    """Of imported runs, how the verdicts of the system that made them agree with those here."""
 
     @property
     def graded(self) -> int:
@@ -98,9 +103,10 @@ class TotalsFold:
         self._counts: Counter[Status] = Counter()
         self._scores, self._latencies, self._costs = array("d"), array("d"), array("d")
         self._usage: Usage | None = None
-        self._retries = self._executions = self._endpoint_faults = 0
+        self._retries = self._executions = self._endpoint_faults = self._cost_limited = 0
         self._judging = NOBODY_ASKED
         self._arguments = ArgumentsFold()
+        self._agreement = AgreementFold()
 
     def add(self, result: RunResult) -> None:
         """Add a run."""
@@ -111,6 +117,8 @@ class TotalsFold:
                 self._scores.append(score)
             if result.valid_arguments:
                 self._arguments.add(result)
+        if result.metrics:
+            self._agreement.add(result)
         if (usage := result.usage) is not None:
             self._usage = usage if self._usage is None else self._usage + usage
         if (cost := result.cost_usd) is not None:
@@ -118,6 +126,7 @@ class TotalsFold:
         self._retries += result.retries
         self._executions += result.executions
         self._endpoint_faults += result.status == "failed" and is_endpoint_fault(result)
+        self._cost_limited += result.status == "stopped" and is_cost_limited(result)
         if result.judging is not NOBODY_ASKED:
             self._judging += result.judging
 
@@ -143,8 +152,10 @@ class TotalsFold:
             cost_usd=cost.dollars,
             runs_of_unknown_cost=cost.unknown,
             endpoint_faults=self._endpoint_faults,
+            cost_limited=self._cost_limited,
             judging=self._judging,
             valid_arguments=self._arguments.counts(),
+            agreement=self._agreement.agreements(),
         )
 
 

@@ -95,6 +95,7 @@ def evaluate(
     variants: bool | Sequence[SuitePath] = False,
     by: GraderName | None = None,
     min_score: float | None = None,
+    max_cost_usd: float | None = None,
     concurrency: int = DEFAULT_CONCURRENCY,
     processes: int = 1,
     cluster: str | None = None,
@@ -133,6 +134,8 @@ def evaluate(
 
     How it is done:
     - `by` names the grader that decides, `min_score` the mean score to reach instead of the suites' own gates.
+    - `max_cost_usd` is what the batch may cost, judges included, instead of `limits.batch_cost_usd` of the suites: no
+      run begins that would go beyond it. It needs the prices of all models.
     - `concurrency` is how many runs are under way at a time on each endpoint. `processes` spreads the runs over so many
       processes, each with servers of its own; models then have to be given by name. `cluster` has the workers of a dask
       cluster make the runs: `local:8`, or the address of a scheduler, such as `tcp://scheduler:8786`.
@@ -185,6 +188,7 @@ def evaluate(
             variants=variants,
             by=by,
             min_score=min_score,
+            max_cost_usd=max_cost_usd,
             concurrency=concurrency,
             processes=processes,
             cluster=cluster,
@@ -225,6 +229,7 @@ async def evaluate_async(
     variants: bool | Sequence[SuitePath] = False,
     by: GraderName | None = None,
     min_score: float | None = None,
+    max_cost_usd: float | None = None,
     concurrency: int = DEFAULT_CONCURRENCY,
     processes: int = 1,
     cluster: str | None = None,
@@ -283,6 +288,7 @@ async def evaluate_async(
             added_variants=_added_variants(variants),
             by=by,
             min_score=min_score,
+            max_cost_usd=max_cost_usd,
             concurrency=concurrency,
             processes=processes,
             cluster=cluster,

@@ -52,17 +52,22 @@ MakeRun = Callable[[PlannedRun, RunContext], Awaitable[None]]
 
 
 class Spares(Protocol):
-    """Decides while a batch goes on which of its runs are not needed."""
+    """Decides while a batch goes on which of its runs are not made."""
+
+    @property
+    def status(self) -> Status:
+        """The status of the runs that are not made."""
+        ...
 
     async def why_not(self, planned: PlannedRun) -> str | None:
-        """Return why a run need not be made, perhaps once others are over; `None` when it is to be made now."""
+        """Return why a run is not made, perhaps once others are over; `None` when it is to be made now."""
         ...
 
 
 class Batch:
     """Runs that are started together. Workers pull runs from the lane of an endpoint, so that ten thousand runs do not
     need ten thousand tasks. `make` makes each run, here or in another process,
-    and `spares` says which need not be made: they end as skipped."""
+    and each of `spares`, in their order, says which are not made."""
 
     def __init__(
         self,
@@ -71,7 +76,7 @@ class Batch:
         lane_of: Callable[[PlannedRun], LaneOf],
         context: RunContext,
         make: MakeRun = make_run,
-        spares: Spares | None = None,
+        spares: Sequence[Spares] = (),
     ) -> None:
         self.name = name
         self.runs = tuple(runs)
@@ -123,11 +128,11 @@ class Batch:
             self._without_trajectory(planned, "error", broken)
 
     async def _make_if_needed(self, planned: PlannedRun) -> None:
-        why_not = await self._spares.why_not(planned) if self._spares is not None else None
-        if why_not is None:
-            await self._make(planned, self._context)
-        else:
-            self._without_trajectory(planned, "skipped", why_not)
+        for spares in self._spares:
+            if (why_not := await spares.why_not(planned)) is not None:
+                self._without_trajectory(planned, spares.status, why_not)
+                return
+        await self._make(planned, self._context)
 
     def _without_trajectory(self, planned: PlannedRun, status: Status, error: str | None = None) -> None:
         trajectory = Trajectory(planned.run_id)

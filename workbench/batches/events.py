@@ -66,6 +66,16 @@ class ExecutionAsked:
 
 
 @dataclass(frozen=True, slots=True)
+class CostLimitReached:
+    """No further run of a batch fits its limit on cost. Runs that cost something wait until
+    `Runtime.raise_cost_limit` answers, or they are stopped."""
+
+    batch: str
+    limit_usd: float
+    spent_usd: float
+
+
+@dataclass(frozen=True, slots=True)
 class JudgeAsked:
     """A judge is asked about `values` values of a run. With `again`, the request about one of them failed and is
     retried."""
@@ -137,6 +147,7 @@ BatchEvent = (
     | ToolsListed
     | RunEvent
     | ExecutionAsked
+    | CostLimitReached
     | JudgeAsked
     | RequestPutOff
     | RequestHeld

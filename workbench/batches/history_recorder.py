@@ -115,12 +115,13 @@ def settings_of_batch(
     shard: PlannedShard | None = None,
     min_score: float | None = None,
     confirms: int | None = None,
+    cost_limit_usd: float | None = None,
 ) -> dict[str, JsonValue]:
     """With what a batch is made: how each model and each judge is reached, what is executed, how many runs at a time.
     Neither keys nor the names of the variables that hold them are among it. `compares` is whether its models are
     compared, if it has several; `until` is when it stops, if that may be early. A shard says what its whole plan is
-    made with; `min_score` is what the runs of all shards are to reach. `confirms` is the batch whose broken cases are
-    made again."""
+    made with; `min_score` is what the runs of all shards are to reach, `cost_limit_usd` what the batch may cost.
+    `confirms` is the batch whose broken cases are made again."""
     runs = tuple(runs) if shard is None else shard.whole
     models: dict[str, JsonValue] = {}
     for run in runs:
@@ -136,6 +137,7 @@ def settings_of_batch(
         **({"compares": True} if compares and len(models) > 1 else {}),
         **({"until": dict(until)} if until is not None else {}),
         **({"shard": shard.ref.settings} if shard is not None else {}),
+        **({"cost_limit_usd": cost_limit_usd} if cost_limit_usd is not None else {}),
         **({"min_score": min_score} if shard is not None and min_score is not None else {}),
         **({CONFIRMS: confirms} if confirms is not None else {}),
     }

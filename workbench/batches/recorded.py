@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from workbench.batches.cost import FREE, cost_of
 from workbench.batches.plan import PlannedRun, grader_named, with_grader
 from workbench.grading.grade import RunResult
+from workbench.grading.judgements import NOBODY_ASKED, JudgeUse
 from workbench.grading.result_json import outcome_from_json
 from workbench.providers.built_in import is_built_in
 from workbench.suite.loading import SuiteFile, parse_suite
@@ -111,6 +112,14 @@ def result_of_recording(recording: Recording) -> RunResult:
         metrics=outcome.metrics,
         valid_arguments=outcome.valid_arguments,
     )
+
+
+def judging_of_recording(recording: Recording) -> JudgeUse:
+    """Return what it took to ask judges about a recorded run when it was made. Raises RecordingError."""
+    try:
+        return outcome_from_json(recording.result or _CUT).judging or NOBODY_ASKED
+    except ValueError as error:
+        raise RecordingError(f"{recording.path}: its result cannot be read: {error}") from error
 
 
 _CUT: dict[str, JsonValue] = {

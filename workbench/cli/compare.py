@@ -11,6 +11,7 @@ from workbench.cli.run import add_by_option, add_detach_option, add_repeat_rule_
 from workbench.cli.run_options import (
     add_case_options,
     add_cluster_option,
+    add_max_cost_option,
     add_paths,
     add_until_options,
     add_variant_options,
@@ -33,6 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_case_options(parser)
     add_cluster_option(parser)
     add_until_options(parser, compares=True)
+    add_max_cost_option(parser)
     add_by_option(parser)
     add_repeat_rule_option(parser)
     add_way_options(parser)

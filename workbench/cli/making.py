@@ -29,8 +29,10 @@ from workbench.evaluation.options import RunOptions
 from workbench.evaluation.plan import ClusterError, GivenUpError, Notice, NotInstalledError, Plan, PlanError
 from workbench.evaluation.planning import plan
 from workbench.grading.grade import RunResult
+from workbench.grading.run_summary import is_cost_limited
 from workbench.history.records import HistoryError, ResumedBy
 from workbench.reports.paint import paint_for
+from workbench.reports.values import cost_text
 from workbench.suite.variants import model_of
 from workbench.tools.pins import pin_file
 from workbench.trajectory.messages import JsonValue
@@ -190,7 +192,8 @@ def make_allowed(
         warn(recordings.problem, program.secrets)
     if plan.needs_history and live.outcome.unrecorded:
         live.recorded = False
-    if live.outcome.interrupted and live.outcome.batch is not None and plan.history is not None:
+    limited = plan.cost_limit is not None and any(map(is_cost_limited, live.outcome.figures))
+    if (live.outcome.interrupted or limited) and live.outcome.batch is not None and plan.history is not None:
         warn(way_to_go_on(plan.history, live.outcome.batch, command), program.secrets)
     return live
 
@@ -234,10 +237,18 @@ def way_to_go_on(history: Path, number: int, command: ResumedBy) -> str:
     from workbench.history.history import History  # on use: most batches are not interrupted
 
     purpose = "to resume, and compare all of it" if command == "compare" else "to resume"
-    again = ""
+    again = limit = ""
     with suppress(HistoryError), History(history) as stored:
-        again = models_again(stored.batch(f"#{number}").settings)
-    return f"{purpose}: workbench {command} --resume {number}{again}{history_option(history)}"
+        settings = stored.batch(f"#{number}").settings
+        again, limit = models_again(settings), _limit_again(settings)
+    return f"{purpose}: workbench {command} --resume {number}{again}{history_option(history)}{limit}"
+
+
+def _limit_again(settings: Mapping[str, JsonValue]) -> str:
+    usd = settings.get("cost_limit_usd")
+    if not isinstance(usd, int | float):
+        return ""
+    return f" --max-cost USD (without it, the limit of {cost_text(usd)} holds, of which a part is spent)"
 
 
 def models_again(settings: Mapping[str, JsonValue]) -> str:

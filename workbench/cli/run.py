@@ -12,6 +12,7 @@ from workbench.cli.parser import add_history_options, add_report_option, add_sum
 from workbench.cli.run_options import (
     add_case_options,
     add_cluster_option,
+    add_max_cost_option,
     add_paths,
     add_shard_options,
     add_until_options,
@@ -49,6 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_until_options(parser, compares=False)
     add_shard_options(parser)
+    add_max_cost_option(parser)
     add_by_option(parser)
     add_repeat_rule_option(parser)
     add_min_score_option(parser)

@@ -172,6 +172,17 @@ def add_shard_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_max_cost_option(parser: argparse.ArgumentParser) -> None:
+    """What the batch may cost."""
+    parser.add_argument(
+        "--max-cost",
+        type=_dollars,
+        metavar="USD",
+        help="begin no run that would take the cost beyond this, judges included, instead of limits.batch_cost_usd of "
+        "the suites; needs the prices of all models",
+    )
+
+
 def add_way_options(parser: argparse.ArgumentParser) -> None:
     """What is really executed, who judges, what is trusted, how fast recordings are played."""
     parser.add_argument(
@@ -294,6 +305,7 @@ def run_options(arguments: argparse.Namespace, *, compares: bool, command: str |
                 judge_anew=arguments.no_judge_cache,
                 own_pace=arguments.pace == "recorded",
                 min_score=getattr(arguments, "min_score", None),
+                max_cost_usd=getattr(arguments, "max_cost", None),
                 compares=compares,
                 until=until,
                 shard=_shard_of(arguments, paths),
@@ -365,6 +377,16 @@ def _looks(text: str) -> int:
     if not text.isdecimal() or not 1 <= int(text) <= MOST_LOOKS:
         raise argparse.ArgumentTypeError(f"must be a whole number from 1 to {MOST_LOOKS}, not {text!r}")
     return int(text)
+
+
+def _dollars(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 < number < math.inf:
+        raise argparse.ArgumentTypeError(f"must be a number of US dollars above 0, not {text!r}")
+    return number
 
 
 def _rate(text: str) -> float:

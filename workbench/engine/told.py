@@ -19,6 +19,7 @@ from workbench.trajectory.events import (
     ResponseFinished,
     ResultReceived,
     RunStarted,
+    SourceScore,
     StopReason,
     TextDelta,
 )
@@ -80,6 +81,7 @@ def started_elsewhere(
     suite_hash: str,
     tools: Iterable[ToolDefinition],
     notices: tuple[str, ...] = (),
+    scores: tuple[SourceScore, ...] = (),
 ) -> RunStarted:
     """Return the beginning of a run of a case that was made elsewhere."""
     return RunStarted(
@@ -91,6 +93,7 @@ def started_elsewhere(
         messages=opening_messages(case),
         tools=tuple(tools),
         notices=notices,
+        source_scores=scores,
     )
 
 

@@ -15,7 +15,7 @@ from workbench.evaluation.plan import Plan
 from workbench.evaluation.resume import CompleteBatch
 from workbench.evaluation.run import Outcome
 from workbench.evaluation.stopping import pairs_of_batch
-from workbench.grading.run_summary import RunSummary
+from workbench.grading.run_summary import RunSummary, is_cost_limited
 from workbench.reports.baseline import AgainstBaseline, baseline_lines
 from workbench.reports.comparison import comparison_lines
 from workbench.reports.comparison_json import ComparisonReport, comparison_report
@@ -80,7 +80,7 @@ class ModelComparison:
     ) -> ModelComparison:
         ungraded = nothing_graded(figures)
         code = OK if ungraded is None else NOTHING_GRADED
-        if any(run.status == "error" for run in figures):
+        if any(run.status == "error" or is_cost_limited(run) for run in figures):
             code = INFRASTRUCTURE
         comparison = compared(cells_of(figures), models, names, gates, watched)
         code = INTERRUPTED if outcome.interrupted else code

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
 from pathlib import Path
@@ -139,6 +140,8 @@ class RunOptions:
     """Whether recordings are played as fast as they were made, and not at once."""
     min_score: float | None = None
     """The mean score to reach, 0..1. It decides instead of statuses and gates."""
+    max_cost_usd: float | None = None
+    """The US dollars that the batch may cost, judges included, whatever the suites say."""
     compares: bool = False
     """Whether the history shows the batch as a comparison of its models."""
     until: Stop | None = None
@@ -209,6 +212,8 @@ class RunOptions:
             yield from self._problems_of_cluster(self.cluster)
         if self.min_score is not None and not 0 <= self.min_score <= 1:
             yield f"a score to reach must be a number from 0 to 1, not {self.min_score}"
+        if self.max_cost_usd is not None and not 0 < self.max_cost_usd < math.inf:
+            yield f"a limit on cost must be a number of US dollars above 0, not {self.max_cost_usd}"
         if self.until is not None and self.min_score is not None:
             yield "a mean score needs all runs: leave out either --min-score or --until"
         if self.shard is not None:

@@ -23,6 +23,7 @@ from workbench.suite.trust import TrustStore
 if TYPE_CHECKING:
     from workbench.analysis.watched import Until
     from workbench.batches.shards import PlannedShard
+    from workbench.evaluation.cost_limit import CostLimit
     from workbench.evaluation.rerunning import Reruns
     from workbench.evaluation.runs_before import RunsBefore
     from workbench.grading.grade import RunResult
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
     from workbench.history.records import BatchRow, ShardRef
     from workbench.history.writing import BatchHandle
     from workbench.suite.model import Case
+
+
+NOT_IN_A_CLUSTER = "a limit on cost is kept by one program: leave out --cluster, or the limit"
 
 
 @dataclass(frozen=True)
@@ -168,6 +172,8 @@ class Plan:
     min_score: float | None = None
     reruns: Reruns | None = None
     """What these runs are made again for, if they are."""
+    cost_limit: CostLimit | None = None
+    """What the runs may cost, if that is limited."""
     own_pace: bool = False
     judge_anew: bool = False
     history: Path | None = None

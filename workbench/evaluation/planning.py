@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from workbench.analysis.audit.unmeetable import with_unmeetable
-from workbench.batches.plan import plan_runs
+from workbench.batches.plan import PlannedRun, plan_runs
 from workbench.batches.specs import Specs
 from workbench.config.models import ConfigError
 from workbench.config.program import Program
 from workbench.evaluation.judges import unjudged_checks, unknown_judge
 from workbench.evaluation.options import RunOptions
-from workbench.evaluation.plan import Notice, Plan, PlanError, execution_of
+from workbench.evaluation.plan import NOT_IN_A_CLUSTER, Notice, Plan, PlanError, execution_of
 from workbench.evaluation.suites import NoSuitesError, load_suites
 from workbench.history.records import HistoryError
 from workbench.providers.built_in import is_built_in
@@ -20,6 +21,9 @@ from workbench.suite.added_variants import AddedVariantError, with_variants
 from workbench.suite.loading import SuiteFile
 from workbench.suite.project import Search
 from workbench.tools.listings import Listings
+
+if TYPE_CHECKING:
+    from workbench.evaluation.cost_limit import CostLimit
 
 KNOWN_SHOWN_MAX = 20
 
@@ -97,6 +101,10 @@ def plan(options: RunOptions, program: Program, search: Search | None = None) ->
         runs = in_random_order(runs, until.seed)
         problems += [Notice(each, "warning") for each in out_of_reach(until, runs, files)]
         problems.append(Notice(f"runs are made in a random order, by --seed {until.seed}", "detail"))
+    limit, of_limit = _limited(options, runs, specs, program)
+    if limit is None and of_limit:
+        raise PlanError(*problems, *of_limit)
+    problems += of_limit
     return Plan(
         runs=runs,
         program=program,
@@ -110,12 +118,42 @@ def plan(options: RunOptions, program: Program, search: Search | None = None) ->
         shard=shard,
         until=until,
         min_score=options.min_score,
+        cost_limit=limit,
         own_pace=options.own_pace,
         judge_anew=options.judge_anew,
         history=options.history,
         history_named=options.history_named,
         notices=tuple(problems),
     )
+
+
+def limit_usd(runs: Iterable[PlannedRun], wanted_usd: float | None = None) -> float | None:
+    """Return what runs may cost: the `wanted_usd`, else the lowest limit that one of their suites writes."""
+    suites = {run.file.path: run.written_suite for run in runs}.values()
+    written = [suite.limits.batch_cost_usd for suite in suites if suite.limits.batch_cost_usd is not None]
+    return wanted_usd or min(written, default=None)
+
+
+def _limited(
+    options: RunOptions, runs: Sequence[PlannedRun], specs: Specs, program: Program
+) -> tuple[CostLimit | None, list[Notice]]:
+    """Return the limit on the cost of a plan, of which each shard gets its part, and what is to be known of it: errors
+    where it cannot be kept."""
+    usd = limit_usd(runs, options.max_cost_usd)
+    if usd is None:
+        return None, []
+    if options.cluster is not None:
+        return None, [Notice(NOT_IN_A_CLUSTER)]
+    from workbench.evaluation.cost_limit import CostLimitError, cost_limit  # on use: few batches have a limit
+
+    shards = options.shard.of if options.shard is not None else 1
+    try:
+        limit = cost_limit(usd / shards, runs, specs, program, options.history)
+    except CostLimitError as error:
+        return None, [Notice(problem) for problem in error.problems]
+    except HistoryError as error:
+        return None, [Notice(f"nothing was run: {error}")]
+    return limit, [Notice(limit.notice(runs), "detail")]
 
 
 def _unknown_words(options: RunOptions, files: Sequence[SuiteFile]) -> Iterator[str]:

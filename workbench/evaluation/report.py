@@ -222,7 +222,7 @@ class Report:
             return INTERRUPTED
         if self.incomplete:
             return USAGE
-        if self.totals.errors or (confirmed is not None and confirmed.errors):
+        if self.totals.errors or self.totals.cost_limited or (confirmed is not None and confirmed.errors):
             return INFRASTRUCTURE
         if self._is_missed:
             return QUALITY_MISSED

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from workbench.analysis.watched import Until
 from workbench.batches.history_recorder import cases_as_stored
@@ -19,10 +20,11 @@ from workbench.config.project import project_folder
 from workbench.dataclasses import dataclass
 from workbench.evaluation.judges import unjudged_checks, unknown_judge
 from workbench.evaluation.options import Resume, RunOptions
-from workbench.evaluation.plan import Notice, Plan, PlanError, ResumedBatch, trust_store
-from workbench.evaluation.runs_before import figures_of, runs_before
+from workbench.evaluation.plan import NOT_IN_A_CLUSTER, Notice, Plan, PlanError, ResumedBatch, trust_store
+from workbench.evaluation.runs_before import RunsBefore, figures_of, runs_before
 from workbench.evaluation.suites import NoSuitesError
 from workbench.grading.run_summary import RunSummary
+from workbench.grading.scoring import mean
 from workbench.history.claims import claimed
 from workbench.history.database import Say
 from workbench.history.history import History
@@ -34,6 +36,9 @@ from workbench.suite.model import Gate
 from workbench.suite.project import Search, find_suites
 from workbench.suite.variants import model_of
 from workbench.trajectory.recording import RecordingError
+
+if TYPE_CHECKING:
+    from workbench.evaluation.cost_limit import CostLimit
 
 
 @dataclass(frozen=True)
@@ -81,7 +86,7 @@ def _plan_of(
     resumption: Resumption, options: RunOptions, resume: Resume, history: History, program: Program, *, in_full: bool
 ) -> Plan:
     batch, lacking = resumption.batch, {file.path for file in resumption.files}
-    files = {suite: file for suite in batch.suites for file in resumption.files if file.path == suite.file}
+    files = _files_of(resumption)
     left_out: list[str] = []
     if in_full:
         files |= dict(_complete_suites(history, batch, lacking, program, left_out.append))
@@ -94,9 +99,19 @@ def _plan_of(
         wrong = [*unknown_judge(options.judge, resumption.files, program)]
     if wrong:
         raise PlanError(*notices, *map(Notice, wrong))
+    before = runs_before(resumption, cases)
+    from workbench.evaluation.cost_limit import CostLimitError  # on use: few batches have a limit
+
+    try:
+        limit = cost_limit_of(resumption, before, history, program, options.max_cost_usd)
+    except CostLimitError as error:
+        raise PlanError(*notices, *map(Notice, error.problems)) from error
+    if limit is not None and options.cluster is not None:
+        raise PlanError(*notices, Notice(NOT_IN_A_CLUSTER))
     which = called(batch) if resume.batch else f"{called(batch)} of {_when(batch)}"
     missing = f"{len(resumption.runs):,} of {batch.planned:,} runs are missing"
     notices.append(Notice(f"resuming batch {which}: {missing}", "detail"))
+    notices += [Notice(limit.notice(resumption.runs), "detail")] if limit is not None else []
     asked = {(run.file.path, run.case.id): (run.file, run.case) for run in resumption.runs}.values()
     notices += [Notice(each, "detail") for each in unjudged_checks(asked, program.models)]
     return Plan(
@@ -112,12 +127,13 @@ def _plan_of(
         resumed=ResumedBatch(
             batch,
             resumption.handle,
-            runs_before(resumption, cases),
+            before,
             in_full=in_full,
             left_out=bool(left_out),
         ),
         until=Until.of(batch.settings),
         min_score=options.min_score,
+        cost_limit=limit,
         own_pace=options.own_pace,
         judge_anew=options.judge_anew,
         history=options.history,
@@ -126,9 +142,45 @@ def _plan_of(
     )
 
 
+def _files_of(resumption: Resumption) -> dict[SuiteRef, SuiteFile]:
+    """Return the suites in which runs are missing."""
+    suites = resumption.batch.suites
+    return {suite: file for suite in suites for file in resumption.files if file.path == suite.file}
+
+
+def cost_limit_of(
+    resumption: Resumption, before: RunsBefore, history: History, program: Program, wanted_usd: float | None = None
+) -> CostLimit | None:
+    """Return the limit on the cost of a batch that is resumed, `None` without one: the `wanted_usd`, else that of the
+    batch. What it cost before counts. Raises CostLimitError and HistoryError."""
+    stored = resumption.batch.settings.get("cost_limit_usd")
+    usd = float(stored) if wanted_usd is None and isinstance(stored, int | float) else wanted_usd
+    if usd is None:
+        return None
+    from workbench.evaluation.cost_limit import cost_limit  # on use: few batches have a limit
+
+    spent = spent_before(history, resumption.batch.number, before)
+    return cost_limit(usd, resumption.runs, resumption.specs, program, history.file, spent)
+
+
+def spent_before(history: History, batch: int, before: RunsBefore) -> float:
+    """Return what the runs of a batch in the history cost, in US dollars: also those that were stopped, and judges. A
+    run of unknown cost counts with the mean of the others."""
+    costs = [row.figures.cost_usd for row in history.each_run(batch) if row.figures is not None and row.figures.asked]
+    known = [cost for cost in costs if cost is not None]
+    unknown = mean(known) * (len(costs) - len(known)) if known else 0.0
+    judging = sum(result.judging.cost_usd or 0.0 for _, _, result in before.read(lambda _why: None))
+    return sum(known) + unknown + judging
+
+
 def plan_of(resumption: Resumption, program: Program, exempt: Callable[[SuiteFile], bool]) -> Plan:
     """The plan of a resumption for somebody who has seen all that is to be said of it. `exempt` says of which suites
-    real executions are not asked about."""
+    real executions are not asked about. Raises CostLimitError and HistoryError."""
+    limit = None
+    if resumption.batch.settings.get("cost_limit_usd") is not None:
+        cases = {suite: cases_as_stored(file, program.secrets) for suite, file in _files_of(resumption).items()}
+        with History(resumption.history) as history:
+            limit = cost_limit_of(resumption, runs_before(resumption, cases), history, program)
     return Plan(
         runs=resumption.runs,
         program=program,
@@ -137,6 +189,7 @@ def plan_of(resumption: Resumption, program: Program, exempt: Callable[[SuiteFil
         concurrency=resumption.concurrency,
         specs=resumption.specs,
         until=Until.of(resumption.batch.settings),
+        cost_limit=limit,
         resumed=ResumedBatch(resumption.batch, resumption.handle, runs_before(resumption)),
     )
 

@@ -7,7 +7,7 @@ from dataclasses import field, replace
 from pathlib import Path
 from types import MappingProxyType
 
-from workbench.batches.recorded import result_of_recording
+from workbench.batches.recorded import judging_of_recording, result_of_recording
 from workbench.batches.resuming import Resumption
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import RunResult
@@ -61,13 +61,19 @@ class RunsBefore:
                 assert row.figures is not None
                 try:
                     result = result_of_recording(recording)
+                    judging = judging_of_recording(recording)
                     case = self.cases[row.suite][row.case_id]
                 except (RecordingError, KeyError) as error:
                     left_out(_damage(row, error))
                     continue
                 figures = row.figures
                 result = replace(
-                    result, case_id=case.id, case_name=row.case_name, grading=figures.grading, cost_usd=figures.cost_usd
+                    result,
+                    case_id=case.id,
+                    case_name=row.case_name,
+                    grading=figures.grading,
+                    cost_usd=figures.cost_usd,
+                    judging=judging,
                 )
                 yield row.place, case, in_common.packed(result)
 

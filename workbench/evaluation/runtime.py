@@ -11,14 +11,15 @@ import logging
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from workbench.batches.batch import Batch, LaneOf, lanes_of
+from workbench.batches.batch import Batch, LaneOf, Spares, lanes_of
 from workbench.batches.events import (
     BatchListener,
+    CostLimitReached,
     ExecutionAsked,
     HistorySaid,
     StartUps,
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from workbench.engine.stepping import Until
     from workbench.evaluation.cluster.batch import ClusterBatch
     from workbench.evaluation.cluster.crew import Crew
+    from workbench.evaluation.cost_limit import Spending
     from workbench.evaluation.rerunning import RerunCourse
     from workbench.evaluation.stopping import Sparing
     from workbench.evaluation.worker_pool import WorkerPool
@@ -102,6 +104,8 @@ class Runtime:
         self._retries = retries
         self._ask = self._asked if asks else None
         self._questions: dict[tuple[str, str], asyncio.Future[Leave]] = {}
+        self._raised: dict[str, asyncio.Future[float | None]] = {}
+        """The answers to come of batches that have reached their limits on cost."""
         self._start_ups = StartUps(listener)
         self._models = RuntimeModels(
             program,
@@ -166,8 +170,9 @@ class Runtime:
             return _lane_of(planned, approval.specs, plan.concurrency)
 
         sparing = _sparing(plan, lane_of)
+        spending = self._spending(plan, name)
         context = replace(
-            self._context(plan, approval, self._listeners(plan, recorder, record, listener, sparing)),
+            self._context(plan, approval, self._listeners(plan, recorder, record, listener, sparing, spending)),
             # A program that is killed after the first run leaves the plan behind.
             ready=lambda: asyncio.to_thread(self.settle_history),
             stored=recorder.stored if recorder is not None else nothing_to_await,
@@ -180,7 +185,8 @@ class Runtime:
             return name
         workers = self._workers(plan, approval, events=events)
         make = make_run if workers is None else workers.make
-        batch = Batch(name, plan.runs, lane_of, context, make, sparing)
+        spares: tuple[Spares, ...] = tuple(each for each in (sparing, spending) if each is not None)
+        batch = Batch(name, plan.runs, lane_of, context, make, spares)
         self._engine.submit(self._run(batch, until, workers))
         return name
 
@@ -214,6 +220,32 @@ class Runtime:
             control_of=self._steppers.begin if self._ask is not None else lambda _planned, _grading: None,
         )
 
+    def _spending(self, plan: Plan, name: str) -> Spending | None:
+        """What keeps the limit on the cost of a plan; where somebody can answer, it asks before it goes beyond."""
+        if plan.cost_limit is None:
+            return None
+        from workbench.evaluation.cost_limit import Spending  # on use: few batches have a limit
+
+        return Spending(plan.cost_limit, partial(self._asked_for_more, name) if self._ask is not None else None)
+
+    async def _asked_for_more(self, name: str, limit_usd: float, spent_usd: float) -> float | None:
+        answer: asyncio.Future[float | None] = asyncio.get_running_loop().create_future()
+        self._raised[name] = answer
+        self._listener(CostLimitReached(name, limit_usd, spent_usd))
+        return await answer
+
+    def raise_cost_limit(self, batch: str, usd: float | None) -> None:
+        """Answer `CostLimitReached`: the limit to go on with, or `None` to make no more runs. Returns at once. Does
+        nothing when the question is no longer open."""
+
+        async def answered() -> None:
+            answer = self._raised.pop(batch, None)
+            if answer is not None and not answer.done():
+                answer.set_result(usd)
+
+        if self._engine.alive:
+            self._engine.submit(answered())
+
     def _workers(self, plan: Plan, approval: Approval, *, events: bool) -> WorkerPool | None:
         """The worker processes for a plan that is to be spread over some."""
         processes = min(plan.processes, len(plan.runs))
@@ -222,7 +254,7 @@ class Runtime:
         from workbench.evaluation.worker_messages import Setup  # on use: most evaluations have one process
         from workbench.evaluation.worker_pool import WorkerPool
 
-        sent = replace(plan, resumed=None, specs=None, shard=None, reruns=None)
+        sent = replace(plan, resumed=None, specs=None, shard=None, reruns=None, cost_limit=None)
         setup = Setup(sent, approval, processes, self._retries, self._history is not None, events)
         return WorkerPool(setup, processes, self._listener, self._program.secrets)
 
@@ -241,12 +273,13 @@ class Runtime:
         record: Recordings | None,
         listener: BatchListener | None,
         sparing: Sparing | RerunCourse | None,
+        spending: Spending | None,
     ) -> BatchListener:
         """All listeners of a batch. Each event goes to one after the other, on the engine's thread, in this order:
 
         1. The clock puts into `RunDone` when the run began and ended, before anything that may be slow.
         2. The steppers forget a run that is over, so that nobody who hears of its end can still hold it.
-        3. What spares runs knows first of all that others wait for.
+        3. What spares runs, or keeps a limit on cost, knows first of all that others wait for.
         4. The history gets what belongs into it: what the screen shows as done is on its way to the disk.
         5. The recordings, for the same reason.
         6. The listener of the runtime, and that of the batch.
@@ -255,6 +288,7 @@ class Runtime:
             in_turn(
                 *([self._steppers.take] if self._ask is not None else []),
                 *([sparing.take] if sparing is not None else []),
+                *([spending.take] if spending is not None else []),
                 *([recorder.take] if recorder is not None else []),
                 *([record.listener(plan.runs)] if record is not None else []),
                 self._listener,
@@ -278,6 +312,7 @@ class Runtime:
                 shard=plan.shard,
                 min_score=plan.min_score,
                 confirms=plan.reruns.batch if plan.reruns is not None else None,
+                cost_limit_usd=plan.cost_limit.usd if plan.cost_limit is not None else None,
             ),
             self._program.secrets,
             home=self._program.environment.home,

@@ -14,6 +14,7 @@ from workbench.batches.events import BatchEvent, RunDone
 from workbench.batches.plan import PlannedRun
 from workbench.evaluation.options import Stop
 from workbench.evaluation.plan import Plan
+from workbench.grading.grade import Status
 from workbench.grading.run_summary import RunSummary, summary_of
 from workbench.suite.loading import SuiteFile
 from workbench.suite.model import Gate
@@ -123,6 +124,8 @@ def _place_of_figures(run: RunSummary) -> Place:
 class Sparing:
     """Spares runs of a batch that goes on; a listener of it. No run begins that is more than `ahead` places beyond the
     first one that is not over: a fast model would otherwise be through before anything is decided."""
+
+    status: Status = "skipped"
 
     def __init__(self, plan: Plan, watch: Watch, ahead: int) -> None:
         self._watch = watch

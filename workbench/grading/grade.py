@@ -200,7 +200,10 @@ class StepGrade(NamedTuple):
 
 class Metric(NamedTuple):
     """The value of one named check of the final answer, 0..1, and whether it holds. `number` is what the judge gave on
-    its `scale` (low, high), if the check has one. `expected` and `why` are short texts for a person."""
+    its `scale` (low, high), if the check has one. `expected` and `why` are short texts for a person.
+
+    Also the own score of the system that made an imported run: `about` then names what it scored.
+    """
 
     name: str
     value: float
@@ -209,6 +212,7 @@ class Metric(NamedTuple):
     scale: tuple[float, float] | None = None
     expected: str = ""
     why: str = ""
+    about: str | None = None
 
 
 _DEFAULTS = Grading()

@@ -22,7 +22,7 @@ from workbench.grading.grade import (
     Status,
     StepGrade,
 )
-from workbench.grading.judgements import Judgement
+from workbench.grading.judgements import Judgement, JudgeUse
 from workbench.suite.model import GRADERS
 from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.typed_json import compact_json, reader_of
@@ -34,7 +34,7 @@ class Outcome:
     `RunResult`.
 
     `latency_ms` is the sum of the model's answers, `loop_ms` the whole agent loop by the wall clock; both follow from
-    the events. Older results lack judgements, steps, times, `redacted`, `metrics` and `valid_arguments`.
+    the events. Older results lack judgements, steps, times, `redacted`, `metrics`, `valid_arguments` and `judging`.
     """
 
     status: Status
@@ -48,6 +48,7 @@ class Outcome:
     redacted: tuple[RedactedPlace, ...] = ()
     metrics: tuple[Metric, ...] = ()
     valid_arguments: tuple[bool | None, ...] = ()
+    judging: JudgeUse | None = None
 
 
 def outcome_of(result: RunResult) -> Outcome:
@@ -56,17 +57,18 @@ def outcome_of(result: RunResult) -> Outcome:
         *(result.status, result.error, result.score, result.grades, result.judgements, result.steps),
         *(result.trajectory.model_latency_ms, result.trajectory.loop_ms, result.redacted, result.metrics),
         result.valid_arguments,
+        result.judging if result.judging.asked else None,
     )
 
 
 def outcome_to_json(outcome: Outcome) -> dict[str, JsonValue]:
-    """Returns an outcome as JSON, with `redacted`, `metrics` and `valid_arguments` only where there is something, and
-    judgements with a number only where they have one. Infinite scores become the largest number."""
+    """Returns an outcome as JSON, with `redacted`, `metrics`, `valid_arguments` and `judging` only where there is
+    something, and judgements with a number only where they have one. Infinite scores become the largest number."""
     return {name: _plain(getattr(outcome, name)) for name in _written(outcome)}
 
 
 def _written(outcome: Outcome) -> list[str]:
-    optional = ("redacted", "metrics", "valid_arguments")
+    optional = ("redacted", "metrics", "valid_arguments", "judging")
     return [field.name for field in fields(outcome) if field.name not in optional or getattr(outcome, field.name)]
 
 

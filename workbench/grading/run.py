@@ -60,7 +60,7 @@ def graded_run(suite: Suite, case: Case, trajectory: Trajectory, *, context: Che
     """Grade a run as `grade_run` does, the steps of a chain as the deciding grader judges them, and the named checks of
     the final answer."""
     if case.expects_nothing_yet:
-        return GradedRun((), "not graded")
+        return GradedRun((), "not graded", metrics=source_metrics(trajectory))
     trajectory = _without_too_much(trajectory)
     if suite.gate.endpoint_faults == "error" and (faults := endpoint_faults(trajectory)):
         raise GradingError(f"{ENDPOINT_FAULT}{faults[0].why}")
@@ -79,7 +79,14 @@ def graded_run(suite: Suite, case: Case, trajectory: Trajectory, *, context: Che
     first, steps = run.by(deciding)
     assert first.status is not None
     grades = (first, *(run.attempted_by(name) for name in GRADERS if name != deciding))
-    return GradedRun(grades, first.status, steps, metrics, tuple(call.valid for call in checked))
+    own = source_metrics(trajectory)
+    return GradedRun(grades, first.status, steps, (*metrics, *own), tuple(call.valid for call in checked))
+
+
+def source_metrics(trajectory: Trajectory) -> tuple[Metric, ...]:
+    """Return the scores that the system that made an imported run gave it."""
+    scores = trajectory.start.source_scores if trajectory.start is not None else ()
+    return tuple(Metric(each.name, each.value, each.passed, about=each.about) for each in scores)
 
 
 def _without_too_much(trajectory: Trajectory) -> Trajectory:

@@ -89,6 +89,15 @@ NOT_NEEDED: Final = "not needed: "
 """How the reason of a skipped run begins that was planned, and not made because its outcome could decide nothing."""
 
 
+COST_LIMIT: Final = "not run: cost limit"
+"""How the reason of a stopped run begins that a limit on cost kept from being made."""
+
+
+def is_cost_limited(run: RunSummary | RunResult) -> bool:
+    """Return whether a run was not made because of a limit on cost."""
+    return run.status == "stopped" and (run.reason or "").startswith(COST_LIMIT)
+
+
 def is_not_needed(run: RunSummary | RunResult) -> bool:
     """Returns whether a run was planned, and not made because its outcome could decide nothing."""
     return run.status == "skipped" and (run.reason or "").startswith(NOT_NEEDED)

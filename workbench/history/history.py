@@ -248,13 +248,22 @@ class History(StoredBatches):
     def mean_latencies(self) -> dict[tuple[str, str, str], float]:
         """Returns the mean latency of the finished runs of each case with each model, in milliseconds, by path of the
         suite in its project, case and model. Shards do not count, damaged ones neither: others may be made now."""
+        is_shard = "iif(json_valid(settings), json_extract(settings, '$.shard') IS NOT NULL, 1)"
+        no_shards = f"batch NOT IN (SELECT batch FROM plans JOIN batches ON batches.id = batch WHERE {is_shard})"
+        return self._means("latency_ms", f"{_COUNTS} AND {no_shards}")
+
+    def mean_costs(self) -> dict[tuple[str, str, str], float]:
+        """Returns the mean cost of the graded runs of each case with each model, in US dollars, as `mean_latencies`
+        does. Runs of unknown cost do not count."""
+        return self._means("cost_usd", f"status IN ('passed', 'warned', 'failed') AND {_COUNTS}")
+
+    def _means(self, column: str, where: str) -> dict[tuple[str, str, str], float]:
         statement = f"""
-            SELECT path, case_id, model, avg(latency_ms) FROM runs JOIN suites ON suites.id = suite
-            WHERE {_COUNTS} AND latency_ms >= 0 AND batch NOT IN (SELECT batch FROM plans JOIN batches
-                ON batches.id = batch WHERE iif(json_valid(settings), json_extract(settings, '$.shard') IS NOT NULL, 1))
+            SELECT path, case_id, model, avg({column}) FROM runs JOIN suites ON suites.id = suite
+            WHERE {where} AND {column} >= 0
             GROUP BY path, case_id, model"""
         wanted = {"path": columns.text, "case_id": columns.text, "model": columns.text, "mean": columns.number}
-        rows = self._rows("the latencies of runs", wanted, statement, ())
+        rows = self._rows(f"the {column} of runs", wanted, statement, ())
         return {(path, case_id, model): mean for path, case_id, model, mean in rows}
 
     def case_texts(self, suite: SuiteRef) -> Mapping[str, str]:

@@ -102,12 +102,12 @@ class RunPacker:
         self._sample: SharedText | None = None
 
     def packed(self, run: DoneRun) -> PackedRun | None:
-        """Compress a run as it may be stored. Returns `None` for one that was stopped before its first event, which
-        counts as never begun.
+        """Compress a run as it may be stored. Returns `None` for one that was stopped before its first event without a
+        reason, which counts as never begun.
 
         Raises TypeError, ValueError or RecursionError when it holds what cannot be written.
         """
-        if run.result.status == "stopped" and not run.events:
+        if run.result.status == "stopped" and run.result.error is None and not run.events:
             return None
         search = self._door.search(run)
         if search is not None:

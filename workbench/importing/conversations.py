@@ -134,7 +134,7 @@ def case_of(conversation: Conversation, asked: int | None = None) -> ImportedCas
 
 def joined(cases: Iterable[ImportedCase]) -> tuple[ImportedCase, ...]:
     """Returns cases of which those that ask the same in the same conversation are one, with the runs of all of them. It
-    expects what was done in its first run."""
+    expects what was done in the first run that its source did not call wrong."""
     found: dict[str, ImportedCase] = {}
     for case in cases:
         asked = {key: case.table.get(key) for key in ("name", "user", "system", "messages", "tools")}
@@ -142,11 +142,14 @@ def joined(cases: Iterable[ImportedCase]) -> tuple[ImportedCase, ...]:
         if (first := found.get(key)) is None:
             found[key] = case
             continue
+        if first.table.get("expect_nothing_yet") is True:  # the first right one says what is expected
+            found[key] = replace(case, runs=(*first.runs, *case.runs), place=first.place)
+            continue
         notes = (note for note in case.notes if note.why not in {known.why for known in first.notes})
         found[key] = replace(first, notes=(*first.notes, *notes), runs=(*first.runs, *case.runs))
     return tuple(
-        case.noted(Note(case.place, f"{counted(len(case.runs), 'run')}: the first one's calls are expected"))
-        if len(case.runs) > 1
+        case.noted(Note(case.place, f"{counted(len(case.runs), 'run')}: the first right one's calls are expected"))
+        if len(case.runs) > 1 and case.table.get("expect_nothing_yet") is not True
         else case
         for case in found.values()
     )
@@ -243,6 +246,28 @@ def _expecting(
     if not last.calls and len(rounds) > Limits().max_rounds:
         table = table | {"limits": {"max_rounds": len(rounds)}}
     return table, tuple(mapped), tuple(notes)
+
+
+_EXPECTATIONS = ("ordered", "unordered", "expect_no_calls", "expect_nothing_yet", "extra_calls")
+
+
+def without_expectations(case: ImportedCase) -> ImportedCase:
+    """Return a case of a conversation that does not expect what was done in it."""
+    table = {key: value for key, value in case.table.items() if key not in _EXPECTATIONS}
+    notes = tuple(note for note in case.notes if not note.why.endswith(("they are right", "that is right")))
+    mapped = tuple(line for line in case.mapped if not line.endswith(("→ ordered", "→ expect_no_calls")))
+    return replace(case, table=table, notes=notes, mapped=mapped)
+
+
+def unless_wrong(case: ImportedCase) -> ImportedCase:
+    """Return a case of a conversation, which expects nothing yet where the source called its first run wrong."""
+    if not case.runs or not case.runs[0].is_wrong:
+        return case
+    score = next(each for each in case.runs[0].scores if not each.passed)
+    case = without_expectations(case)
+    case.table["expect_nothing_yet"] = True
+    why = f"{score.name} is {score.value:g}: what was done is not expected, so the case expects nothing yet"
+    return case.noted(Note(case.place, why))
 
 
 def of_reference(

@@ -12,6 +12,7 @@ from workbench.importing.bounds import RefusedError
 from workbench.importing.reading import Node, Source
 from workbench.suite.render import Table
 from workbench.suite.tables import RepeatRule
+from workbench.trajectory.events import SourceScore
 
 NO_TOOLS = "no definitions of tools: write [[tools]] or [[servers]] into the suite"
 """What is said of a case that calls tools which its file does not define."""
@@ -39,6 +40,13 @@ class ImportedRun:
     model: str
     rounds: tuple[ToldRound, ...]
     started_at: str = ""
+    scores: tuple[SourceScore, ...] = ()
+    """What the system that made it says of it."""
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether that system called it wrong, so that no case expects what was done in it."""
+        return any(not score.passed for score in self.scores)
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,15 @@ from pathlib import Path
 from workbench.config.secret_values import keys_in
 from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
+from workbench.grading.agreement import Agreement, AgreementFold
 from workbench.importing.bounds import RefusedError
 from workbench.importing.forms import FORMS, format_of, forms_that_fit
 from workbench.importing.imported import NOT_IMPORTED, Imported, ImportedCase, Note
 from workbench.importing.reading import Source, read_source
-from workbench.importing.run_making import record_runs
+from workbench.importing.run_making import agreement_of, record_runs
 from workbench.importing.suite_making import MadeSuite, made_suite
 from workbench.importing.tools_from import undefined_tools, with_tools_from
+from workbench.reports.agreement import agreement_lines
 from workbench.reports.report_files import why_not_writable
 from workbench.suite.numerals import counted
 from workbench.suite.render import Table
@@ -52,6 +54,8 @@ class ImportReport:
     made: MadeSuite
     recorded: int
     keys: int
+    agreement: tuple[Agreement, ...] = ()
+    """How the source's own scores agree with the grades here."""
 
     @property
     def findings(self) -> list[str]:
@@ -84,7 +88,7 @@ class ImportReport:
             found.append(f"{counted(self.recorded, 'run')} in {options.runs}: workbench grade {options.runs}")
         elif runs:
             found.append(f"{counted(runs, 'run')} not recorded: --runs FOLDER records them")
-        return found
+        return [*found, *agreement_lines(self.agreement)]
 
 
 def _said(case: ImportedCase, text: str) -> str:
@@ -111,10 +115,11 @@ def import_file(options: ImportOptions, secrets: Secrets) -> ImportReport:
     made = made_suite(imported, name, options.output, secrets)
     if options.tools_from is not None:
         made = replace(made, notes=(*made.notes, *undefined_tools(made.file, options.tools_from)))
-    recorded = 0
+    recorded, fold = 0, AgreementFold()
     if not options.dry:
-        recorded = written(made, options.output, options.runs, secrets, force=options.force)
-    return ImportReport(options, form, made, recorded, keys)
+        recorded = written(made, options.output, options.runs, secrets, force=options.force, agreement=fold)
+    agreement = fold.agreements() if recorded else agreement_of(made)
+    return ImportReport(options, form, made, recorded, keys, agreement)
 
 
 def _imported(form: str, source: Source) -> Imported:
@@ -200,13 +205,21 @@ def is_code(file: Path, form: str | None) -> bool:
     return file.suffix.lower() == ".py" and form in (None, "arcade")
 
 
-def written(made: MadeSuite, suite: Path | None, recordings: Path | None, secrets: Secrets, *, force: bool) -> int:
-    """Write a suite and the recordings of its runs, each where there is a place for it. Returns how many runs were
-    recorded. Raises RefusedError."""
+def written(
+    made: MadeSuite,
+    suite: Path | None,
+    recordings: Path | None,
+    secrets: Secrets,
+    *,
+    force: bool,
+    agreement: AgreementFold | None = None,
+) -> int:
+    """Write a suite and the recordings of its runs, each where there is a place for it, and count these in an
+    `agreement`. Returns how many runs were recorded. Raises RefusedError."""
     if suite is not None and (why := why_not_writable(suite)) is not None:
         raise RefusedError(f"{suite} cannot be written: {why}")
     try:
-        recorded = record_runs(made, recordings, secrets) if recordings is not None else 0
+        recorded = record_runs(made, recordings, secrets, agreement) if recordings is not None else 0
         if suite is not None:
             save(suite, made.file.text, state_of(suite) if force else None)
     except RecordingError as error:

@@ -7,10 +7,11 @@ from dataclasses import replace
 from functools import partial
 
 from workbench.importing.bounds import RefusedError
-from workbench.importing.conversations import case_of, joined
+from workbench.importing.conversations import case_of, joined, unless_wrong
 from workbench.importing.imported import Format, Imported, ImportedCase, Note, gathered, graded_as
 from workbench.importing.messages import call_written, conversation_of, number_of, result_written
 from workbench.importing.reading import Node, Source
+from workbench.trajectory.events import SourceScore
 from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.typed_json import json_text
 
@@ -56,9 +57,13 @@ def _case(sample: Node, evaluation: Node) -> ImportedCase:
     conversation = conversation_of(Node(document, place), messages)
     notes = list(conversation.notes)
     scores = sample.get("scores")
+    own: list[SourceScore] = []
     for name, score in scores.table().items() if scores is not None else ():
         value = Node(score).get("value")
-        notes.append(Note(place, f"Inspect scored {name} = {_text(value)}, which no check asks for"))
+        if (number := _number(value)) is not None:
+            own.append(SourceScore(f"{name} of Inspect", number, number >= 1, place))
+        else:
+            notes.append(Note(place, f"Inspect scored {name} = {_text(value)}, which is no number from 0 to 1"))
     if (target := sample.get("target")) is not None and target.value:
         notes.append(Note(place, f"its target is {_text(target)}, which no check asks for"))
     if sample.has("error"):
@@ -71,7 +76,22 @@ def _case(sample: Node, evaluation: Node) -> ImportedCase:
     index = sum(1 for each in before if each.text_of("role") != "system") if last_input is not None else None
     if index is not None and not (index < len(conversation.messages) and conversation.messages[index].role == "user"):
         index = None
-    return case_of(conversation, index)
+    case = case_of(conversation, index)
+    return unless_wrong(replace(case, runs=tuple(replace(run, scores=tuple(own)) for run in case.runs)))
+
+
+_LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
+"""Correct, partly correct, incorrect, no answer: Inspect's own values of these."""
+
+
+def _number(value: Node | None) -> float | None:
+    """Return a score as a number from 0 to 1; `None` for any other."""
+    found = value.value if value is not None else None
+    if isinstance(found, bool):
+        return float(found)
+    if isinstance(found, str):
+        return _LETTERS.get(found)
+    return float(found) if isinstance(found, int | float) and 0 <= found <= 1 else None
 
 
 def _id_of_answer(event: Node) -> str:

@@ -8,11 +8,12 @@ from dataclasses import replace
 from workbench.importing.bounds import RefusedError
 from workbench.importing.conversations import case_of
 from workbench.importing.imported import ImportedCase, ImportedRun, Note
-from workbench.importing.messages import conversation_of
+from workbench.importing.messages import conversation_of, number_of
 from workbench.importing.promptfoo_cases import case_of_test, conversation_of_prompt
 from workbench.importing.reading import Node
 from workbench.suite.numerals import counted
 from workbench.suite.render import Table
+from workbench.trajectory.events import SourceScore
 from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.typed_json import json_text, parsed_json
 
@@ -65,12 +66,22 @@ def _case(group: list[Node], tools: tuple[Table, ...], model_of: Callable[[str],
             why = (answer or result).text_of("error") or "it holds no output"
             notes.append(Note(result.place, f"a run is not imported: {why}"))
             continue
-        runs.append(_run(result, answer, raw, tools, model_of))
+        run = _run(result, answer, raw, tools, model_of)
+        runs.append(replace(run, scores=_scores(result)))
         success = result.get("success")
         passed += success is not None and success.value is True
     verdicts = f"{counted(len(runs), 'result')} → recordings; promptfoo's verdicts: {passed} passed"
     mapped = (*case.mapped, f"{verdicts}, {len(runs) - passed} failed") if runs else case.mapped
     return replace(case, place=first.place, mapped=mapped, runs=tuple(runs)).noted(*notes)
+
+
+def _scores(result: Node) -> tuple[SourceScore, ...]:
+    """Return promptfoo's own score and verdict."""
+    success, score = result.get("success"), number_of(result.get("score"))
+    if success is None or not isinstance(success.value, bool):
+        return ()
+    value = float(success.value) if score is None else min(score, 1.0)
+    return (SourceScore("score of promptfoo", value, success.value, result.place),)
 
 
 def _run(

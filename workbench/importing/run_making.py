@@ -13,6 +13,7 @@ from workbench.checks.evaluate import CheckContext
 from workbench.config.secrets import Secrets
 from workbench.engine.told import started_elsewhere, told_payloads
 from workbench.evaluation.regrade import graded_anew
+from workbench.grading.agreement import Agreement, AgreementFold, agreements
 from workbench.grading.grade import RunResult
 from workbench.importing.imported import ImportedRun
 from workbench.importing.suite_making import MadeSuite
@@ -36,13 +37,24 @@ def run_of(file: SuiteFile, case: Case, run: ImportedRun, repeat: int) -> tuple[
     return planned, events, graded_anew(result_of(planned, "error", fold(events)), planned, CheckContext())
 
 
-def record_runs(made: MadeSuite, folder: Path, secrets: Secrets) -> int:
-    """Record the runs of all cases into a folder. Returns how many there are. Raises RecordingError."""
+def agreement_of(made: MadeSuite) -> tuple[Agreement, ...]:
+    """Return how the scores of the runs where they were made agree with those of their cases."""
+    assert made.file.suite is not None
+    pairs = zip(made.file.suite.cases, made.cases, strict=True)
+    scored = [(case, number, run) for case, each in pairs for number, run in enumerate(each.runs) if run.scores]
+    return agreements(run_of(made.file, case, run, number)[2] for case, number, run in scored)
+
+
+def record_runs(made: MadeSuite, folder: Path, secrets: Secrets, agreement: AgreementFold | None = None) -> int:
+    """Record the runs of all cases into a folder, and count them in an `agreement`. Returns how many there are. Raises
+    RecordingError."""
     assert made.file.suite is not None
     count = 0
     for case, imported in zip(made.file.suite.cases, made.cases, strict=True):
         for repeat, run in enumerate(imported.runs):
             planned, events, result = run_of(made.file, case, run, repeat)
+            if agreement is not None:
+                agreement.add(result)
             started_at = run.started_at or datetime.now(UTC).isoformat(timespec="milliseconds")
             save_recording(folder, planned, events, result, started_at=started_at, secrets=secrets)
             count += 1
@@ -53,7 +65,7 @@ def _payloads(planned: PlannedRun, run: ImportedRun) -> Iterator[EventPayload]:
     case, suite = planned.case, planned.suite
     tools = [tool for tool in definitions_for(suite, case) if case.offer is None or tool.name in case.offer]
     notice = "imported: the run was made elsewhere"
-    yield started_elsewhere(suite, case, run.model, planned.file.hash, tools, (notice,))
+    yield started_elsewhere(suite, case, run.model, planned.file.hash, tools, (notice,), run.scores)
     yield from told_payloads(run.rounds)
     reason: FinishReason = "answered"
     if run.rounds and run.rounds[-1].calls:

@@ -7,13 +7,18 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from workbench.importing.bounds import RefusedError
-from workbench.importing.conversations import case_of
+from workbench.importing.conversations import Calls, case_of, of_reference, unless_wrong, without_expectations
 from workbench.importing.imported import Format, Imported, ImportedCase, Note, graded_as
 from workbench.importing.messages import conversation_of, number_of
 from workbench.importing.reading import Node, Source
 from workbench.suite.numerals import counted
 from workbench.suite.render import Table
-from workbench.trajectory.messages import JsonValue
+from workbench.suite.sameness import same
+from workbench.trajectory.events import SourceScore
+from workbench.trajectory.messages import JsonValue, ToolCall
+
+_ROUNDING = 1e-6
+"""How far a reward may be below 1 and count as success, as in both systems."""
 
 
 def _is_task(node: Node) -> bool:
@@ -70,8 +75,10 @@ def _cases(record: Node, results: Node | None, notes: list[Note]) -> Iterator[Im
         "model": (agent.text_of("llm") or None) if agent is not None else None,
     }
     conversation = conversation_of(Node(document, record.place), messages)
-    wanted, reward = _wanted(record, results)
-    about.append(Note(record.place, f"the actions of its task: {', '.join(wanted) or 'none'}; its reward: {reward}"))
+    wanted, scores = _wanted(record, results), _scores(record, results, name)
+    if wanted is not None:
+        named = f"its task names {counted(len(wanted), 'action')}: these are expected, in any order"
+        about.append(Note(record.place, named))
     conversation = replace(
         conversation,
         started_at=record.text_of("start_time", "timestamp"),
@@ -81,35 +88,94 @@ def _cases(record: Node, results: Node | None, notes: list[Note]) -> Iterator[Im
     turns = [index for index, message in enumerate(said) if message.role == "user"]
     if not turns:
         raise record.refused("has no message of a user, so there is no request to make a case of")
+    ends = [*turns[1:], len(said)]
+    spans = zip(turns, ends, strict=True)
+    calls = [[call for message in said[at:end] for call in message.tool_calls] for at, end in spans]
+    answered = [number for number, (at, end) in enumerate(zip(turns, ends, strict=True), start=1) if end > at + 1]
+    expected = _by_turn(wanted or [], calls, answered[-1] if answered else len(turns))
     quiet = 0
-    for number, (at, end) in enumerate(zip(turns, [*turns[1:], len(said)], strict=True), start=1):
-        if any(message.tool_calls for message in said[at:end]):
-            yield case_of(replace(conversation, messages=said[:end], name=f"{name}, turn {number}"), at)
-        else:
+    for number, (at, end, made) in enumerate(zip(turns, ends, calls, strict=True), start=1):
+        if not made and number not in expected:
             quiet += 1
+            continue
+        case = case_of(replace(conversation, messages=said[:end], name=f"{name}, turn {number}"), at)
+        case = replace(case, runs=tuple(replace(run, scores=scores) for run in case.runs))
+        if wanted is not None:
+            yield _expecting(case, expected.get(number, []))
+        else:
+            yield unless_wrong(case)
     if quiet:
         notes.append(Note(record.place, f"{counted(quiet, 'turn')} without a call: no case, only what was said before"))
 
 
-def _wanted(record: Node, results: Node | None) -> tuple[list[str], str]:
-    """Returns the names of the actions that a task asks for, and the reward of what was done."""
+def _expecting(case: ImportedCase, actions: list[ToolCall]) -> ImportedCase:
+    """Return a case that expects actions of its task and leaves other calls free; without any, nothing yet."""
+    case = without_expectations(case)
+    if not actions:
+        case.table["expect_nothing_yet"] = True
+        return case.noted(Note(case.place, "its task names no action for this turn: it expects nothing yet"))
+    case = of_reference(case, actions, {}, key="unordered")
+    case.table["extra_calls"] = "allow"
+    return case
+
+
+def _by_turn(actions: list[ToolCall], calls: list[list[ToolCall]], answered: int) -> dict[int, list[ToolCall]]:
+    """Return the actions of a task by the turn, from 1, in which they were made: with these arguments or, failing that,
+    with others. What was never made is expected in the last turn with calls, else in the last one that was
+    `answered`."""
+    free = [(number, call) for number, made in enumerate(calls, start=1) for call in made]
+    last = max((number for number, _ in free), default=answered)
+    turn_of: dict[int, int] = {}
+    for exactly in (True, False):
+        for index, action in enumerate(actions):
+            found = next((each for each in free if _is_made(action, each[1], exactly=exactly)), None)
+            if index not in turn_of and found is not None:
+                free.remove(found)
+                turn_of[index] = found[0]
+    found_in: dict[int, list[ToolCall]] = {}
+    for index, action in enumerate(actions):
+        found_in.setdefault(turn_of.get(index, last), []).append(action)
+    return found_in
+
+
+def _is_made(action: ToolCall, call: ToolCall, *, exactly: bool) -> bool:
+    return call.tool == action.tool and (not exactly or same(dict(call.arguments), dict(action.arguments)))
+
+
+def _wanted(record: Node, results: Node | None) -> list[ToolCall] | None:
+    """Return the actions that a task asks for; `None` where the file does not say."""
     if results is None:
-        info, reward = record.get("info"), record.get("reward")
+        info = record.get("info")
         task = info.get("task") if info is not None else None
     else:
-        of_run = record.get("reward_info")
-        reward = of_run.get("reward") if of_run is not None else None
         tasks = results.get("tasks")
-        same = [
+        same_id = [
             task
             for task in (tasks.items() if tasks is not None else [])
             if task.table().get("id") == record.table().get("task_id")
         ]
-        task = same[0].get("evaluation_criteria") if same else None
+        task = same_id[0].get("evaluation_criteria") if same_id else None
     actions = task.get("actions") if task is not None else None
-    names = [action.text_of("name") for action in (actions.items() if actions is not None else [])]
-    amount = number_of(reward)
-    return [each for each in names if each], "not said" if amount is None else f"{amount:g}"
+    if actions is None or actions.value is None:
+        return None
+    ids = Calls()
+    found = []
+    for action in actions.items():
+        if action.text_of("requestor") == "user":
+            continue  # a tool of the user's own
+        arguments = action.first("kwargs", "arguments")
+        found.append(ids.call(action, "", action.text_of("name"), arguments.value if arguments is not None else {}))
+    return found
+
+
+def _scores(record: Node, results: Node | None, name: str) -> tuple[SourceScore, ...]:
+    """Return the reward of a conversation, which is about all of its turns."""
+    of_run = record.get("reward_info") if results is not None else record
+    reward = number_of(of_run.get("reward")) if of_run is not None else None
+    if reward is None:
+        return ()
+    system = "tau-bench" if results is None else "tau2-bench"
+    return (SourceScore(f"reward of {system}", min(reward, 1.0), reward >= 1 - _ROUNDING, name),)
 
 
 def _second(message: Node, about: list[Note]) -> Iterator[JsonValue]:
@@ -135,4 +201,4 @@ def _second(message: Node, about: list[Note]) -> Iterator[JsonValue]:
     yield {**table, "tool_calls": calls, "latency_ms": seconds * 1000 if seconds is not None else None}
 
 
-TAU = Format(_recognizes, _read, graded_as("every"))
+TAU = Format(_recognizes, _read, {"by": "trajectory", **graded_as("every")})

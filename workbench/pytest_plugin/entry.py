@@ -6,6 +6,7 @@ Whatever these need is imported when they are used, so that a session without su
 from __future__ import annotations
 
 import argparse
+import math
 
 import pytest
 
@@ -37,6 +38,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--workbench-concurrency", type=_from_1, metavar="N", help="runs under way at a time on an endpoint"
     )
+    group.addoption(
+        "--workbench-max-cost",
+        type=_dollars,
+        metavar="USD",
+        help="begin no run that would take the cost of the session beyond this, judges included",
+    )
     group.addoption("--workbench-trust", action="store_true", help="approve whatever the suites start and import")
     group.addoption("--workbench-execute", action="store_true", help="really execute tools that are marked read-only")
     group.addoption("--workbench-history", action="store_true", help="record the batch in the project's history")
@@ -60,6 +67,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     parser.addini("workbench", "collect suites, as --workbench does", type="bool", default=False)
     parser.addini("workbench_models", "models to run on, as --workbench-model does", type="args", default=[])
+
+
+def _dollars(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 < number < math.inf:
+        raise argparse.ArgumentTypeError(f"write a number of US dollars above 0, not {text!r}")
+    return number
 
 
 def _from_1(text: str) -> int:

@@ -30,6 +30,7 @@ class Settings:
     reports: tuple[Path, ...]
     errors: Errors
     baseline: str | None = None
+    max_cost_usd: float | None = None
 
     @classmethod
     def of(cls, config: pytest.Config) -> Settings:
@@ -50,6 +51,7 @@ class Settings:
             repeats=option.workbench_repeats,
             repeat_rule=option.workbench_repeat_rule,
             concurrency=option.workbench_concurrency or signature(workbench.evaluate).parameters["concurrency"].default,
+            max_cost_usd=option.workbench_max_cost,
             trust=option.workbench_trust,
             execute=option.workbench_execute,
             history=option.workbench_history,
@@ -71,6 +73,8 @@ class Settings:
             options["repeats"] = self.repeats
         if self.repeat_rule is not None:
             options["repeat_rule"] = self.repeat_rule
+        if self.max_cost_usd is not None:
+            options["max_cost_usd"] = self.max_cost_usd
         options["approve"] = workbench.ALL if self.trust else workbench.TRUSTED
         if self.baseline is not None:
             options |= {"baseline": self.baseline, "fail_on": "regression"}

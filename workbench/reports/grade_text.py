@@ -117,6 +117,8 @@ def _on_scale(number: float, scale: tuple[float, float]) -> str:
 def metric_text(metric: Metric) -> str:
     """Returns a metric on one line, without a sign: `polite 0.75 (4 on 1..5), expected …: why`. The issue of a check
     that does not hold says the rest."""
+    if metric.about is not None:
+        return one_line(f"{metric.name} {decimals(metric.value)} ({metric.about})")
     given = "" if metric.number is None or metric.scale is None else f" ({_on_scale(metric.number, metric.scale)})"
     value = f"{metric.name} {decimals(metric.value)}{given}"
     why = f": {metric.why}" if metric.why else ""

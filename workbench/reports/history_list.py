@@ -14,6 +14,7 @@ from workbench.grading.grade import Status
 from workbench.history.records import BatchPart, BatchRow, MergedShards, SuiteRef
 from workbench.reports.paint import Paint
 from workbench.reports.signs import STATUS_SIGNS, sparkline
+from workbench.reports.values import cost_text
 from workbench.reports.visible import fit, one_line, shortened
 from workbench.reports.when import ago, local_time
 from workbench.suite.numerals import counted, decimals
@@ -122,7 +123,10 @@ def why_missing(batch: BatchRow) -> str:
     """Returns what became of a batch that lacks runs: `stopped`, `merged from 3 of 20 shards`."""
     if batch.merged is not None:
         return f"merged from {shards_text(batch.merged)}"
-    return "interrupted" if batch.ended_at is None else "stopped"
+    if batch.ended_at is None:
+        return "interrupted"
+    limit = batch.settings.get("cost_limit_usd")
+    return f"stopped, cost limit {cost_text(limit)}" if isinstance(limit, int | float) else "stopped"
 
 
 def merge_hint(batch: BatchRow) -> str:

@@ -17,6 +17,7 @@ from workbench.analysis.totals import that_count, totals_by_model
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import IssueKind, RunResult, Status, Verdict
 from workbench.grading.repeats import CaseResult
+from workbench.reports.agreement import AgreementReport
 from workbench.reports.baseline import AgainstBaseline, BaselineReport, baseline_report
 from workbench.reports.cases import CaseReport, case_fields
 from workbench.reports.failures import FailuresReport, failures_report
@@ -53,6 +54,9 @@ class MetricReport(ReportModel):
     scale: tuple[float, float] | None = Field(description="[low, high] of that number")
     expected: str
     why: str
+    about: str | None = Field(
+        None, description="what the system that made an imported run scored; null for a check of the case"
+    )
 
 
 class TotalsReport(ReportModel):
@@ -79,8 +83,12 @@ class TotalsReport(ReportModel):
     runs_of_unknown_cost: int = Field(description="number of runs that are not in `cost_usd`")
     judging: JudgeUseReport
     endpoint_faults: int = Field(0, description="number of failed runs that a fault of the endpoint failed")
+    cost_limited: int = Field(0, description="number of stopped runs that a limit on cost kept from being made")
     valid_arguments: ValidArgumentsReport | None = Field(
         None, description="calls of the graded runs by their tools' own schemas"
+    )
+    agreement: tuple[AgreementReport, ...] = Field(
+        (), description="for imported runs, the verdicts of the system that made them beside those of their cases"
     )
 
 

@@ -20,7 +20,7 @@ from workbench.reports.paint import Paint
 from workbench.reports.run_words import cut, expected_lines, issue_lines, made_lines, told_steps
 from workbench.reports.runs_report import RunsReport, ShownCase
 from workbench.reports.signs import STATUS_SIGNS
-from workbench.reports.text import endpoint_text
+from workbench.reports.text import endpoint_text, not_made_text
 from workbench.reports.timing import timing_line
 from workbench.reports.values import cost_text, milliseconds, score_text
 from workbench.reports.visible import one_line
@@ -123,6 +123,7 @@ def _totals_line(report: RunsReport) -> str:
     good = cases.number("passed", "warned")
     parts = [f"{good:,} of {counted(len(cases), 'case')} passed"]
     parts += [f"{counted(totals.runs, 'run')}"] if totals.runs != len(cases) else []
+    parts += [not_made_text(totals.cost_limited)] if totals.cost_limited else []
     parts += [endpoint_text(totals.endpoint_faults, totals.failed)] if totals.endpoint_faults else []
     parts += [timing_line(report.timing)] if report.timing is not None else []
     parts += [f"batch {report.batch}"] if report.batch is not None else []

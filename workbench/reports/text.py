@@ -16,6 +16,7 @@ from workbench.analysis.totals import Totals, that_count, totals_by_model
 from workbench.grading.grade import Grade, Issue, RunResult, disagree
 from workbench.grading.repeats import CaseResult, Cases
 from workbench.grading.run_summary import is_not_needed
+from workbench.reports.agreement import agreement_lines
 from workbench.reports.argument_words import unchecked_lines, valid_arguments_text
 from workbench.reports.by_hand import unread_text
 from workbench.reports.case_titles import Title
@@ -89,7 +90,10 @@ def text_report(
     yield from totals_lines(whole, paint, title="all" if len(models) > 1 else "")
     if any(result.grader is not None for result in counting):
         yield deciders_line(counting, paint)
-    yield from published_lines(counting, suite_names, paint, with_details=amount == "much")
+    much = amount == "much"
+    asked = counting if much else [result for result in counting if result.grading.shows_published]
+    if asked:
+        yield from published_lines(asked, suite_names, paint, with_details=much)
     if any(result.model == BASELINE and result.grader is not None for result in counting):
         yield paint(f"  {BASELINE} is a baseline, not a language model", "quiet")
 
@@ -112,6 +116,8 @@ def totals_lines(totals: Totals, paint: Paint, title: str = "") -> Iterator[str]
     ]
     lead = f"{paint(title, 'strong')}: " if title else ""
     yield f"{lead}{counted(totals.runs, 'run')}: {', '.join(parts)}"
+    if totals.cost_limited:
+        yield paint(f"  {not_made_text(totals.cost_limited)}", "bad")
     if totals.endpoint_faults:
         yield f"  {endpoint_text(totals.endpoint_faults, totals.failed)}"
     facts = []
@@ -140,9 +146,16 @@ def totals_lines(totals: Totals, paint: Paint, title: str = "") -> Iterator[str]
         yield paint(f"  cost: {cost_text(totals.cost_usd)}{without}", "quiet")
     if totals.judging.asked:
         yield paint(f"  judging: {judging_text(totals.judging)}", "quiet")
+    for line in agreement_lines(totals.agreement):
+        yield paint(f"  {line}", "quiet")
     effort = [(totals.retries, "requests retried"), (totals.executions, "calls executed")]
     if parts := [f"{what}: {number:,}" for number, what in effort if number]:
         yield paint(f"  {' · '.join(parts)}", "quiet")
+
+
+def not_made_text(runs: int) -> str:
+    """Return `3 runs not made: cost limit`."""
+    return f"{counted(runs, 'run')} not made: cost limit"
 
 
 def endpoint_text(faults: int, failed: int) -> str:
@@ -243,7 +256,8 @@ def _details(result: RunResult, paint: Paint, outputs: ToldOutputs, in_full: boo
             yield paint(f"    {why}", "quiet")
     for metric in result.metrics if in_full or result.status != "passed" else ():
         sign = paint(STATUS_SIGNS["passed" if metric.holds else "failed"], "passed" if metric.holds else "failed")
-        yield f"    {sign} response.{shortened(metric_text(metric), ISSUE_WIDTH_MAX)}"
+        place = "response." if metric.about is None else ""
+        yield f"    {sign} {place}{shortened(metric_text(metric), ISSUE_WIDTH_MAX)}"
     for judgement in result.judgements if in_full else ():
         yield paint(f"    {shortened(judgement_text(judgement), ISSUE_WIDTH_MAX)}", "quiet")
 

@@ -30,6 +30,7 @@ from workbench.suite.tables import (
     NonEmpty,
     RepeatRule,
     Statistic,
+    SuiteLimitsTable,
     WrittenExtraCalls,
 )
 
@@ -436,7 +437,7 @@ class Suite(Frozen):
     models: Items[NonEmpty] = ("offline",)
     tags: Items[str] = ()
     execute: bool = False
-    limits: LimitsTable = LimitsTable.model_construct()
+    limits: SuiteLimitsTable = SuiteLimitsTable.model_construct()
     grading: GradingTable = GradingTable.model_construct()
     gate: Gate = Gate.model_construct()
     aggregates: Items[Aggregate] = ()

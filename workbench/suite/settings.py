@@ -73,11 +73,18 @@ class Grading:
     """Whether the run decides nothing: no gate, no aggregate, no exit code."""
     compare_by: ComparedBy = "status"
     """The question by which comparisons decide."""
+    published_report: bool = False
+    """Whether reports show what the published system behind the grader would print."""
     cluster: str | None = None
     """What the case has in common with others that were made alike."""
     critics: CriticsOptions = CriticsOptions()
     accuracy: AccuracyOptions = AccuracyOptions()
     dimensions: DimensionsOptions = DimensionsOptions()
+
+    @property
+    def shows_published(self) -> bool:
+        """Whether text reports have the lines of the published system without being asked for everything."""
+        return self.published_report or self.is_compatible
 
     @property
     def is_compatible(self) -> bool:
@@ -195,7 +202,9 @@ def _merged(*layers: BaseModel) -> dict[str, Any]:
 
 
 def _limits_of(*layers: BaseModel) -> Limits:
-    return Limits(**_merged(*layers))
+    values = _merged(*layers)
+    values.pop("batch_cost_usd", None)  # about a batch, not about a run
+    return Limits(**values)
 
 
 _OPTIONS_OF = {"critics": CriticsOptions, "accuracy": AccuracyOptions, "dimensions": DimensionsOptions}

@@ -41,6 +41,7 @@ from workbench.suite.tables import (
     GradingTable,
     LimitsTable,
     StatisticsTable,
+    SuiteLimitsTable,
 )
 
 _OF_SUITE_AND_CASE: dict[tuple[str, ...], tuple[str, type[BaseModel]]] = {
@@ -57,6 +58,7 @@ _OF_SUITE_AND_CASE: dict[tuple[str, ...], tuple[str, type[BaseModel]]] = {
 TABLES: dict[tuple[str, ...], tuple[str, type[BaseModel]]] = {
     (): ("the suite", Suite),
     **_OF_SUITE_AND_CASE,
+    ("limits",): ("the limits", SuiteLimitsTable),
     ("gate",): ("the gate", Gate),
     ("aggregates",): ("an aggregate", Aggregate),
     ("aggregates", "at_least"): ("the gates of an aggregate", StatisticsTable),
@@ -312,8 +314,10 @@ def _other_word_hint(key: str, known: Iterable[str]) -> str:
 
 def _limit_hint(key: str, keys: tuple[str, ...]) -> str:
     """Returns where a limit goes that is written outside the table of limits; empty for any other key."""
-    if key not in LimitsTable.model_fields:
+    if key not in SuiteLimitsTable.model_fields:
         return ""
+    if key not in LimitsTable.model_fields:
+        return "write it into `limits` of the suite: it is about a whole batch"
     return "write it into `limits` of the case, or of the suite" if "cases" in keys else "write it into `limits`"
 
 

@@ -71,6 +71,12 @@ class LimitsTable(Frozen):
     timeout_s: Annotated[float, Field(gt=0)] | None = None
 
 
+class SuiteLimitsTable(LimitsTable):
+    """Limits of a suite: those of each run, and the US dollars that a batch may cost."""
+
+    batch_cost_usd: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+
+
 class CriticsTable(Frozen):
     """Options of the `critics` grader as written."""
 
@@ -107,6 +113,7 @@ class GradingTable(Frozen):
     whole_numbers: WholeNumbers | None = None
     extra_calls: WrittenExtraCalls | None = None
     compare_by: ComparedBy | None = None
+    published_report: bool | None = None
     critics: CriticsTable = CriticsTable.model_construct()
     accuracy: AccuracyTable = AccuracyTable.model_construct()
     dimensions: DimensionsTable = DimensionsTable.model_construct()

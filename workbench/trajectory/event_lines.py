@@ -71,7 +71,7 @@ EVENT_NAMES: dict[type[EventPayload], str] = {
 """The name of each event in a line."""
 
 _CLASSES = {name: cls for cls, name in EVENT_NAMES.items()}
-_LEFT_OUT_WHEN_EMPTY = {"server_outputs", "server_output", "deviations", "code"}
+_LEFT_OUT_WHEN_EMPTY = {"server_outputs", "source_scores", "server_output", "deviations", "code"}
 """Few runs have them, and lines of versions before them stay as they were."""
 _FIELDS = {cls: tuple((stored_name(field), field.name) for field in fields(cls)) for cls in EVENT_NAMES}
 

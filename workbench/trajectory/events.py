@@ -50,6 +50,17 @@ class ServerOutput:
 
 
 @dataclass(frozen=True, slots=True)
+class SourceScore:
+    """What the system that made an imported run says of it: its own score, 0..1, and whether that is good enough there.
+    `about` names what it scored, such as a task of which this run is a part."""
+
+    name: str
+    value: float
+    passed: bool
+    about: str
+
+
+@dataclass(frozen=True, slots=True)
 class RunStarted:
     """The conversation before the first request. `notices` name what differs from the suite: a parameter that the API
     lacks, or a remembered listing of tools whose server cannot be reached. `server_outputs` are of such servers."""
@@ -64,6 +75,7 @@ class RunStarted:
     seed: int | None = None
     notices: tuple[str, ...] = ()
     server_outputs: tuple[ServerOutput, ...] = ()
+    source_scores: tuple[SourceScore, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

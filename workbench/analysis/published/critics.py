@@ -11,6 +11,7 @@ from workbench.analysis.published.system import Summary, System, share
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import RunResult, Status
 from workbench.grading.repeats import joined, runs_by_case
+from workbench.grading.scoring import verdict_of
 from workbench.suite.numerals import counted
 from workbench.suite.settings import Grading
 from workbench.trajectory.messages import JsonValue
@@ -59,16 +60,26 @@ class _Case(NamedTuple):
 
 def _cases(runs: Sequence[RunResult]) -> list[_Case]:
     small = (
-        _Run(run.suite, run.case_id, run.model, run.repeat, run.status, run.score, _by_own_rule(run.grading))
+        _Run(run.suite, run.case_id, run.model, run.repeat, _status(run), run.score, _by_own_rules(run.grading))
         for run in runs
     )
     groups = ((group[0], joined(group)) for group in runs_by_case(small, lambda run: run.suite))
     return [_Case(first.case_id, first.model, come_to.status, come_to.score) for first, come_to in groups]
 
 
-def _by_own_rule(grading: Grading) -> Grading:
-    """Return the options with a rule for repeats that the system has: its default in place of Workbench's own."""
-    return replace(grading, repeat_rule="last") if grading.repeat_rule == "every" else grading
+def _status(run: RunResult) -> Status:
+    """Return the system's status of a run. What a rule decided before scoring, which has no sums, stands."""
+    if run.grade is None or run.score is None or not run.grade.numbers:
+        return run.status
+    return verdict_of(run.score, _by_own_rules(run.grading), slack=0.0)
+
+
+def _by_own_rules(grading: Grading) -> Grading:
+    """Return the options with a rule for repeats that the system has, its default in place of Workbench's own, and with
+    its use of the thresholds: from the fail threshold on a run has passed, and a warning needs a lower one."""
+    warn_threshold = min(grading.warn_threshold, grading.fail_threshold)
+    rule = "last" if grading.repeat_rule == "every" else grading.repeat_rule
+    return replace(grading, repeat_rule=rule, warn_threshold=warn_threshold)
 
 
 def pass_rate(cases: Sequence[_Case]) -> float:

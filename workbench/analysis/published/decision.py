@@ -10,6 +10,9 @@ from workbench.dataclasses import dataclass
 from workbench.grading.grade import RunResult
 from workbench.suite.numerals import counted
 
+FEWEST_FOR_PERCENTILES = 20
+"""With fewer values none lies beyond the 95th percentile."""
+
 
 @dataclass(frozen=True)
 class PrintedLatency:
@@ -19,9 +22,16 @@ class PrintedLatency:
     p50: float
     p95: float
     max: float
+    answers: int
+
+    @property
+    def has_percentiles(self) -> bool:
+        """Whether there are enough answers for percentiles: of two, this p95 is the smaller one, and below p50."""
+        return self.answers >= FEWEST_FOR_PERCENTILES
 
     def __str__(self) -> str:
-        return f"latency mean {self.mean:.1f}, p50 {self.p50:.1f}, p95 {self.p95:.1f}, max {self.max:.1f} ms"
+        percentiles = f", p50 {self.p50:.1f}, p95 {self.p95:.1f}" if self.has_percentiles else ""
+        return f"latency mean {self.mean:.1f}{percentiles}, max {self.max:.1f} ms"
 
 
 def printed_latency(latencies_ms: Sequence[float]) -> PrintedLatency:
@@ -39,6 +49,7 @@ def printed_latency(latencies_ms: Sequence[float]) -> PrintedLatency:
         statistics.median(ascending),
         ascending[int(0.95 * number) - 1] if number > 1 else ascending[0],
         ascending[-1],
+        number,
     )
 
 
@@ -55,7 +66,8 @@ def _summary(runs: Sequence[RunResult]) -> Summary:
     if not latencies:
         return Summary(headline, (), {"score": score, "examples": len(runs), "latency": None})
     latency = printed_latency(latencies)
-    printed = {"mean": latency.mean, "p50": latency.p50, "p95": latency.p95, "max": latency.max}
+    percentiles = (latency.p50, latency.p95) if latency.has_percentiles else (None, None)
+    printed = {"mean": latency.mean, "p50": percentiles[0], "p95": percentiles[1], "max": latency.max}
     return Summary(f"{headline}, {latency}", (), {"score": score, "examples": len(runs), "latency": {**printed}})
 
 

@@ -37,6 +37,7 @@ _TABLES: dict[Place, tuple[Field, ...]] = {
         Field("whole_numbers", "choice", choices=WHOLE_NUMBERS),
         Field("extra_calls", "choice", choices=EXTRA_CALLS_RULES),
         Field("compare_by", "choice", choices=COMPARED_BY),
+        Field("published_report", "yes_no"),
     ),
     ("grading", "critics"): (
         Field("tool_selection_weight", "number", limits=Limits(0)),
@@ -64,6 +65,9 @@ _TABLES: dict[Place, tuple[Field, ...]] = {
 }
 """The keys of each settings table."""
 
+_OF_SUITE_ALONE: dict[Place, tuple[Field, ...]] = {("limits",): (Field("batch_cost_usd", "number", limits=Limits(0)),)}
+"""Further keys that a suite has and a case has not."""
+
 _DEFAULTS: dict[str, object] = {"limits": LimitsInForce(), "grading": Grading(), "gate": Gate.model_construct()}
 
 
@@ -82,12 +86,11 @@ def _table_rows(source: FormSource, place: Place, rare: bool) -> Iterator[FormRo
     table: Table = written if isinstance(written, dict) else {}
     below = {inner[-1] for inner in _TABLES if inner[:-1] == place}
     yield FormRow("section", place, 0, " ".join(map(str, place)), absent=not table, rare=rare)
+    fields = _TABLES[place] if source.is_case else (*_TABLES[place], *_OF_SUITE_ALONE.get(place, ()))
     # A case has its rule about surplus calls beside what it expects.
-    fields = [
-        each for each in _TABLES[place] if each.key in table or not (source.is_case and each.key == "extra_calls")
-    ]
-    rows = [field_row(table, place, _with_default(source, place, field, rare), 1 + DETAIL) for field in fields]
-    known = (*(field.key for field in _TABLES[place]), *map(str, below))
+    shown = [each for each in fields if each.key in table or not (source.is_case and each.key == "extra_calls")]
+    rows = [field_row(table, place, _with_default(source, place, field, rare), 1 + DETAIL) for field in shown]
+    known = (*(field.key for field in fields), *map(str, below))
     yield from [*rows, *unknown_rows(table, place, 1 + DETAIL, known)]
 
 
@@ -98,7 +101,7 @@ def _with_default(source: FormSource, place: Place, field: Field, rare: bool) ->
     if inherited is ABSENT and place[0] in _DEFAULTS:
         value = _DEFAULTS[str(place[0])]
         for part in at[1:]:
-            value = getattr(value, str(part))
+            value = getattr(value, str(part), None)  # what a suite alone has is not among the options in force
     text = default_text(value, inherited is not ABSENT)
     if field.key == "extra_calls" and inherited is ABSENT:
         text = surplus_default(source)

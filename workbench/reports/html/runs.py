@@ -20,7 +20,7 @@ from workbench.reports.json_report import ReportDocument
 from workbench.reports.move_kinds import moves_text
 from workbench.reports.paint import Paint
 from workbench.reports.runs_report import RunsReport
-from workbench.reports.text import endpoint_text
+from workbench.reports.text import endpoint_text, not_made_text
 from workbench.suite.disk import from_here
 from workbench.suite.numerals import counted
 
@@ -143,7 +143,8 @@ def verdict_of(report: RunsReport) -> PageVerdict:
     again = (moves_text(moved) or "no grade differs from the recorded one") if moved else ""
     text = why or ("everything passed" if passed == totals.graded else "good enough")
     faults = endpoint_text(totals.endpoint_faults, totals.failed) if totals.endpoint_faults else ""
+    not_made = not_made_text(totals.cost_limited) if totals.cost_limited else ""
     since = [line for _, line in confirmation_lines(report.against)] if report.against is not None else []
     since += report.against.suite_changes if report.against is not None else ()
-    details = (counts, *filter(None, [faults, again]), *since)
+    details = (counts, *filter(None, [not_made, faults, again]), *since)
     return PageVerdict(good=good, text=text[:1].upper() + text[1:], details=details)

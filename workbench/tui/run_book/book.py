@@ -18,6 +18,7 @@ from workbench.batches.events import (
     BatchDone,
     BatchEvent,
     BatchStarted,
+    CostLimitReached,
     ExecutionAsked,
     RequestHeld,
     RequestPutOff,
@@ -115,6 +116,8 @@ class RunBook:
         self._revisions: dict[Path, int] = {}
         self._tallies: dict[Path, tuple[tuple[str, ...], int, CaseTally]] = {}
         self._questions: list[Question] = []
+        self._limits_reached: dict[str, CostLimitReached] = {}
+        """By batch, the limits on cost about which the user is asked."""
         self._starting: dict[int, tuple[str, float]] = {}
         """What starts, and since when."""
         self._origins: dict[str, RunRecord] = {}
@@ -149,6 +152,8 @@ class RunBook:
                 if record is not None:
                     self._questions.append(Question(record, question))
                     return record.path, record.case_id
+            case CostLimitReached():
+                self._limits_reached[event.batch] = event
             case RequestPutOff(run_id=run_id, wait_s=wait_s):
                 record = self._runs.get(run_id)
                 if record is not None:
@@ -171,6 +176,7 @@ class RunBook:
                     self._finish(record, event)
                     return record.path, record.case_id
             case BatchDone(batch=name):
+                self._limits_reached.pop(name, None)
                 if name in self._batches:
                     self._batches[name].ended_s = self._clock()
         return None
@@ -231,6 +237,19 @@ class RunBook:
     def questions(self) -> tuple[Question, ...]:
         """The open questions, the oldest first. A question is withdrawn when its run continues or ends."""
         return tuple(self._questions)
+
+    @property
+    def limits_reached(self) -> tuple[CostLimitReached, ...]:
+        """The limits on cost that batches have reached, the oldest first, until the user answers."""
+        return tuple(self._limits_reached.values())
+
+    def limit_answered(self, batch: str) -> None:
+        """Remove the question about a batch's limit on cost."""
+        self._limits_reached.pop(batch, None)
+
+    def waiting_in(self, batch: str) -> int:
+        """Return how many runs of a batch have not begun."""
+        return sum(run.batch == batch and run.stage == "waiting" for run in self._runs.values())
 
     def answered(self, question: Question) -> None:
         """Remove a question that was answered, before its run reports that it continues."""

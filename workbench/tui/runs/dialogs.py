@@ -12,9 +12,12 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import Input
 
+from workbench.batches.events import CostLimitReached
 from workbench.config.secrets import Secrets
+from workbench.reports.values import cost_text
 from workbench.reports.visible import one_line, visible
 from workbench.suite.model import MOST_REPEATS
+from workbench.suite.numerals import counted
 from workbench.suite.trust import SuiteNeeds
 from workbench.trajectory.messages import JsonValue, ToolDefinition
 from workbench.tui.kit.asking import AskScreen
@@ -60,6 +63,36 @@ class ExecutionScreen(AskScreen[ExecutionAnswer]):
             harmless=frozenset({"stop"}),
         )
         self.question = question
+
+
+CostLimitAnswer = Literal["more", "all", "stop"]
+
+
+class CostLimitScreen(AskScreen[CostLimitAnswer]):
+    """Asks whether a batch may go beyond its limit on cost: as much again, without a limit, or no further. Closes with
+    `None` when the question is withdrawn."""
+
+    TITLE_LINE = "The cost limit is reached"
+    REST_S = 0.4
+
+    def __init__(self, reached: CostLimitReached, left: int) -> None:
+        super().__init__(
+            lambda width: cost_limit_lines(reached, left, width),
+            [
+                ("more", Option("more", f"up to {cost_text(reached.limit_usd * 2)}")),
+                ("all", Option("no limit", "make all runs, whatever they cost")),
+                ("stop", Option("stop", "make no further run; the batch can be resumed")),
+            ],
+            leaving="stop",
+        )
+        self.reached = reached
+
+
+def cost_limit_lines(reached: CostLimitReached, left: int, width: int) -> list[Line]:
+    """Return what was spent, and what is left to do."""
+    spent = f"{cost_text(reached.spent_usd)} of {cost_text(reached.limit_usd)} is spent, judges included."
+    waiting = f"{counted(left, 'run')} left: the next one would probably go beyond the limit."
+    return [EMPTY, *with_margin(spent, width, "strong"), *with_margin(waiting, width), EMPTY]
 
 
 class HandExecutionScreen(AskScreen[Literal["yes", "no"]]):

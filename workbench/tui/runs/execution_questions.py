@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from workbench.batches.events import CostLimitReached
 from workbench.config.secrets import Secrets
+from workbench.reports.values import cost_text
 from workbench.reports.visible import one_line
+from workbench.suite.numerals import counted
 from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.run_book.book import RunBook
@@ -16,7 +20,7 @@ from workbench.tui.run_book.record import Question
 from workbench.tui.runs.runner import Runner
 
 if TYPE_CHECKING:
-    from workbench.tui.runs.dialogs import ExecutionAnswer
+    from workbench.tui.runs.dialogs import CostLimitAnswer, ExecutionAnswer
 
 
 _Tool: TypeAlias = tuple[str, Path, str | None, str]
@@ -57,29 +61,54 @@ class Questions:
 
     def look(self) -> None:
         """Show the next question, or withdraw the displayed one."""
-        if not self._book.questions and self._stage.shows_main:
+        if not self._book.questions and not self._book.limits_reached and self._stage.shows_main:
             return
         for question in [each for each in self._book.questions if _tool(each) in self._allowed]:
             self._book.answered(question)
             self._runner.allow(question.run.run_id, question.asked.call.id, "run")
-        from workbench.tui.runs.dialogs import ExecutionScreen
+        from workbench.tui.runs.dialogs import CostLimitScreen, ExecutionScreen
 
-        asked, screen = self._book.questions, self._stage.shown
-        if isinstance(screen, ExecutionScreen):
+        asked, screen, limits = self._book.questions, self._stage.shown, self._book.limits_reached
+        if isinstance(screen, CostLimitScreen):
+            if screen.reached not in limits:
+                screen.dismiss(None)
+        elif isinstance(screen, ExecutionScreen):
             if screen.question not in asked:
                 screen.dismiss(None)
         elif self._may_ask() and not self._put_off and asked:
             question = asked[0]
             self._stage.show(ExecutionScreen(question, self._secrets), lambda answer: self._answered(question, answer))
+        elif self._may_ask() and not self._put_off and limits:
+            reached = limits[0]
+            limit_screen = CostLimitScreen(reached, self._book.waiting_in(reached.batch))
+            self._stage.show(limit_screen, lambda answer: self._limit_answered(reached, answer))
 
     def withdraw(self) -> None:
         """Withdraw all questions, because every run is being stopped."""
-        from workbench.tui.runs.dialogs import ExecutionScreen
+        from workbench.tui.runs.dialogs import CostLimitScreen, ExecutionScreen
 
+        for reached in self._book.limits_reached:
+            self._book.limit_answered(reached.batch)
+        if isinstance(self._stage.shown, CostLimitScreen):
+            self._stage.shown.dismiss(None)
         for question in self._book.questions:
             self._book.answered(question)
         if isinstance(screen := self._stage.shown, ExecutionScreen):
             screen.dismiss("stop")
+
+    def _limit_answered(self, reached: CostLimitReached, answer: CostLimitAnswer | None) -> None:
+        if reached not in self._book.limits_reached:
+            return  # withdrawn
+        self._book.limit_answered(reached.batch)
+        raised = {"more": reached.limit_usd * 2, "all": math.inf}.get(answer or "stop")
+        self._runner.raise_cost_limit(reached.batch, raised)
+        if raised is None:
+            left = counted(self._book.waiting_in(reached.batch), "run")
+            text = f"{left} not made: cost limit of {cost_text(reached.limit_usd)}"
+            self._stage.announce(text, "warned", GLYPHS.stopped)
+        else:
+            limit = "no limit on cost" if raised == math.inf else f"a cost limit of {cost_text(raised)}"
+            self._stage.announce(f"Going on with {limit}")
 
     def _answered(self, question: Question, answer: ExecutionAnswer | None) -> None:
         run = question.run

@@ -30,6 +30,7 @@ class AppRuntime(Protocol):
         self, plan: Plan, approval: Approval, *, record: Recordings | None = None, until: Until = "end"
     ) -> str: ...
     def allow(self, run_id: str, call_id: str, leave: Leave) -> None: ...
+    def raise_cost_limit(self, batch: str, usd: float | None) -> None: ...
     def go_on(self, run_id: str, until: Until, hold: int | None) -> Future[str | None]: ...
     def do(self, run_id: str, command: Command, hold: int) -> Future[str | None]: ...
     def hold_at(self, breakpoints: Sequence[Breakpoint]) -> None: ...
@@ -114,6 +115,11 @@ class Runner:
         """Answer a permission question of a run."""
         if self._runtime is not None:
             self._runtime.allow(run_id, call_id, leave)
+
+    def raise_cost_limit(self, batch: str, usd: float | None) -> None:
+        """Answer whether a batch may go beyond its limit on cost: the new limit, or `None`."""
+        if self._runtime is not None:
+            self._runtime.raise_cost_limit(batch, usd)
 
     async def go_on(self, run_id: str, until: Until, hold: int | None) -> str | None:
         """Let a run continue from the displayed hold, or hold an active run at its next stop. Returns why not, if it

@@ -61,12 +61,13 @@ class Starter:
         *,
         catch_up: Callable[[], Awaitable[object]],
         put_off: Callable[[], AbstractContextManager[None]],
+        history: Path | None = None,
         compares: bool = False,
     ) -> None:
         """Create a starter.
 
-        `catch_up` reloads all suites and asks about conflicts. `put_off` suspends questions of runs. With `compares`,
-        the history shows batches of several models as comparisons.
+        `catch_up` reloads all suites and asks about conflicts. `put_off` suspends questions of runs. `history` tells
+        what runs cost. With `compares`, the history shows batches of several models as comparisons.
         """
         self._stage = stage
         self._selection = selection
@@ -76,6 +77,7 @@ class Starter:
         self._runner = runner
         self._program = program
         self._trust = trust
+        self._history = history
         self._read_again = catch_up
         self._put_off = put_off
         self._compares = compares
@@ -175,7 +177,12 @@ class Starter:
                 lost = lost or file.path
             else:
                 runs += planned
-        plan, approval, _ = await self._approved(self.plan(runs, begin.options if begin is not None else None))
+        options = begin.options if begin is not None else None
+        limited = await self._limited(self.plan(runs, options), options)
+        if isinstance(limited, str):
+            self._stage.announce(f"Nothing was run: {limited}", "warned", GLYPHS.warned)
+            return
+        plan, approval, _ = await self._approved(limited)
         if plan.runs:
             models = len({run.model for run in plan.runs})
             if until != "end":
@@ -248,7 +255,10 @@ class Starter:
                     why = why or refusal
                 else:
                     runs += planned
-            plan, approval, untrusted = await self._approved(self.plan(runs))
+            limited = await self._limited(self.plan(runs))
+            if isinstance(limited, str):
+                return limited
+            plan, approval, untrusted = await self._approved(limited)
             if plan.runs:
                 await self._runner.start(plan, approval)
             return why or untrusted
@@ -295,7 +305,10 @@ class Starter:
             planned = draft.planned(now, self._selection.models)
             if planned.subject is not None:
                 return NOT_STEPPED
-            plan, approval, untrusted = await self._approved(self.plan([planned]))
+            limited = await self._limited(self.plan([planned]))
+            if isinstance(limited, str):
+                return limited
+            plan, approval, untrusted = await self._approved(limited)
             if not plan.runs:
                 return untrusted
             if (why := draft.why_not(now)) is not None:  # while the question was open
@@ -311,7 +324,10 @@ class Starter:
             refused = next(filter(None, (self._refusal(file) for file in plan.files)), None)
             if refused is not None:
                 return refused
-            approved, approval, untrusted = await self._approved(plan)
+            limited = await self._limited(plan)
+            if isinstance(limited, str):
+                return limited
+            approved, approval, untrusted = await self._approved(limited)
             if approved.runs:
                 for run in approved.runs:
                     self._book.branch(run.run_id, origins[run.run_id])
@@ -320,10 +336,14 @@ class Starter:
 
     async def resume(self, resumption: Resumption) -> str | None:
         """Execute the missing runs of a claimed batch. Returns why not, if they are not executed."""
+        from workbench.evaluation.cost_limit import CostLimitError
         from workbench.evaluation.resume import plan_of
 
         async with self._alone():
-            plan = plan_of(resumption, self._program, self._trust.store.is_exempt)
+            try:
+                plan = await asyncio.to_thread(plan_of, resumption, self._program, self._trust.store.is_exempt)
+            except (CostLimitError, HistoryError) as error:
+                return str(error)
             approved, approval, untrusted = await self._approved(plan)
             if untrusted is not None:
                 return untrusted
@@ -367,6 +387,24 @@ class Starter:
             concurrency=options.concurrency if options is not None else DEFAULT_CONCURRENCY,
             compares=self._compares,
         )
+
+    async def _limited(self, plan: Plan, options: RunOptions | None = None) -> Plan | str:
+        """Return a plan with the limit on its cost, or why that cannot be kept. Announces what its runs will cost."""
+        from workbench.evaluation.planning import limit_usd
+
+        usd = limit_usd(plan.runs, options.max_cost_usd if options is not None else None)
+        if usd is None or not plan.runs:
+            return plan
+        from workbench.batches.specs import Specs
+        from workbench.evaluation.cost_limit import CostLimitError, cost_limit
+
+        specs = Specs(self._program.models, self._program.environment)
+        try:
+            limit = await asyncio.to_thread(cost_limit, usd, plan.runs, specs, self._program, self._history)
+        except (CostLimitError, HistoryError) as error:
+            return str(error)
+        self._stage.announce(limit.notice(plan.runs))
+        return replace(plan, cost_limit=limit)
 
     async def _approved(self, plan: Plan) -> tuple[Plan, Approval, str | None]:
         """Return a plan without untrusted suites, its approval, and which suite is not trusted, if any. Asks if

@@ -124,6 +124,7 @@ class Services:
             Trust(store, all_of_them=trust),
             catch_up=self.reader.catch_up,
             put_off=self._questions.put_off,
+            history=history,
             compares=begin is not None and begin.opens == "compare",
         )
         self.server_offers = ServerOffers(
