@@ -72,10 +72,10 @@ _NAME_PARTS_BYTES = (30, 50, 36)
 class RecordingLines:
     """The lines of recordings. `now` gives the time as ISO 8601 text."""
 
-    def __init__(self, secrets: Secrets, now: Callable[[], str]) -> None:
+    def __init__(self, secrets: Secrets, now: Callable[[], str], excerpts: Excerpts | None = None) -> None:
         self._secrets = secrets
         self._now = now
-        self._excerpts = Excerpts()
+        self._excerpts = excerpts or Excerpts()
         self._parts = SuiteParts(secrets)
 
     def prepare(self, runs: Iterable[PlannedRun]) -> None:
@@ -225,13 +225,15 @@ def save_recording(
     *,
     started_at: str,
     secrets: Secrets,
+    excerpts: Excerpts | None = None,
 ) -> Path:
     """Write a run into a folder, which is made if need be, and return the new file. One that is not over, and so has no
     `result`, is written as far as it is.
 
-    `started_at` is when the run began, as ISO 8601 text. Raises RecordingError when the file cannot be written.
+    `started_at` is when the run began, as ISO 8601 text; runs of a suite share `excerpts`, which take it apart once.
+    Raises RecordingError when the file cannot be written.
     """
-    lines = RecordingLines(secrets, lambda: started_at).whole(planned, events, result)
+    lines = RecordingLines(secrets, lambda: started_at, excerpts).whole(planned, events, result)
     stem = secrets.redacted((planned.file.path.stem, planned.case.id, planned.model))
     return _new_file(folder, _stem(*stem), 1, lines)
 

@@ -17,6 +17,7 @@ from workbench.grading.agreement import Agreement, AgreementFold, agreements
 from workbench.grading.grade import RunResult
 from workbench.importing.imported import ImportedRun
 from workbench.importing.suite_making import MadeSuite
+from workbench.suite.excerpt import Excerpts
 from workbench.suite.loading import SuiteFile
 from workbench.suite.model import Case
 from workbench.tools.listings import definitions_for
@@ -49,14 +50,14 @@ def record_runs(made: MadeSuite, folder: Path, secrets: Secrets, agreement: Agre
     """Record the runs of all cases into a folder, and count them in an `agreement`. Returns how many there are. Raises
     RecordingError."""
     assert made.file.suite is not None
-    count = 0
+    count, excerpts = 0, Excerpts()
     for case, imported in zip(made.file.suite.cases, made.cases, strict=True):
         for repeat, run in enumerate(imported.runs):
             planned, events, result = run_of(made.file, case, run, repeat)
             if agreement is not None:
                 agreement.add(result)
             started_at = run.started_at or datetime.now(UTC).isoformat(timespec="milliseconds")
-            save_recording(folder, planned, events, result, started_at=started_at, secrets=secrets)
+            save_recording(folder, planned, events, result, started_at=started_at, secrets=secrets, excerpts=excerpts)
             count += 1
     return count
 
