@@ -100,6 +100,7 @@ class Services:
         self.runs_delivered: Sequence[Callable[[], object]] = ()
         """Called last, for commands that wait for their runs."""
         self.runner.on_listing = self._tools_listed
+        self.runner.on_endpoint = lambda text: app.announce(one_line(text), gently=True)
         self.breakpoints = ProjectBreakpoints(
             app, open_suites, self.known_tools, program, begin.breakpoints if begin is not None else None
         )

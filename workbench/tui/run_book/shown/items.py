@@ -12,6 +12,7 @@ from workbench.grading.grade import ArgumentVerdict, Issue, RunResult, StepGrade
 from workbench.trajectory.events import (
     ExecutionProgress,
     Forked,
+    PromptProgress,
     ResponseFinished,
     ResultReceived,
     RetryScheduled,
@@ -98,6 +99,7 @@ class RoundItem:
     response: ResponseFinished | None = None
     errors: list[str] = field(default_factory=list)
     begun: bool = False
+    progress: PromptProgress | None = None
     retry: RetryScheduled | None = None
     retry_at: datetime | None = None
     over: bool = False

@@ -21,6 +21,7 @@ from workbench.trajectory.events import (
     Forked,
     MessageAdded,
     Paused,
+    PromptProgress,
     ReasoningDelta,
     Regenerated,
     RequestFailed,
@@ -152,6 +153,9 @@ class RunView:
                     asked.retry = retry
                     end_ms = event.time_ms + retry.wait_ms
                     asked.retry_at = self.began + timedelta(milliseconds=end_ms) if self.began else None
+            case PromptProgress() as reading:
+                if (asked := run.request()) is not None:
+                    asked.progress = reading
             case TextDelta(text=text):
                 self._say(text, reasoning=False)
             case ReasoningDelta(text=text):
