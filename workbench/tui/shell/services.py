@@ -215,6 +215,7 @@ class Services:
             shown.second_passed()
         else:
             self._main.show_status()
+            self._main.run_pane.run_list.pass_time(self.book.now())
             if self.book.starting or self._main.shows_summary:
                 self._main.show_run()
 

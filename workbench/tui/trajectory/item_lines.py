@@ -164,7 +164,8 @@ def _round(item: RoundItem, width: int) -> list[Line]:
         wait = f"in {duration(item.retry.wait_ms)}"
         text = Span(f"{GLYPHS.retry} retry {item.retry.attempt} {f'at {at} ({wait})' if at else wait}", "running")
     else:
-        text = Span(f"{'answering' if item.begun else 'waiting for the model'} {GLYPHS.running}", "running")
+        known = (f"{item.awaited.doing} {GLYPHS.running}", *item.awaited.facts(item.now_s))
+        text = Span(cut(f" {GLYPHS.dot} ".join(known), width - BODY), "running")
     lines: list[Line] = [(*_head(item.number, "model"), text)]
     for repaired in deviation_lines(response.deviations) if response is not None else ():
         lines += signed(GLYPHS.warned, repaired, "warned", width, CALL_INDENT)

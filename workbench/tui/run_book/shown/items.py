@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import ArgumentVerdict, Issue, RunResult, StepGrade
+from workbench.reports.waiting import Awaited
 from workbench.trajectory.events import (
     ExecutionProgress,
     Forked,
-    PromptProgress,
     ResponseFinished,
     ResultReceived,
     RetryScheduled,
@@ -91,7 +91,8 @@ class ForkItem:
 @dataclass(slots=True)
 class RoundItem:
     """A model request, under way until `response` or the end of the run arrives. `begun` is true once part of an answer
-    arrived. `retry` is set while it waits to be repeated at `retry_at`. `replayed` is true if it was copied from the
+    arrived. `awaited` is what is known of the answer until then, and `now_s` the present, as far as known, by the run's
+    clock. `retry` is set while it waits to be repeated at `retry_at`. `replayed` is true if it was copied from the
     origin of a fork."""
 
     number: int
@@ -99,11 +100,12 @@ class RoundItem:
     response: ResponseFinished | None = None
     errors: list[str] = field(default_factory=list)
     begun: bool = False
-    progress: PromptProgress | None = None
     retry: RetryScheduled | None = None
     retry_at: datetime | None = None
     over: bool = False
     replayed: bool = False
+    awaited: Awaited = field(default_factory=lambda: Awaited(0.0))
+    now_s: float | None = None
 
 
 @dataclass(slots=True)
