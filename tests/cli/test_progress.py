@@ -16,9 +16,19 @@ from workbench.batches.events import RequestPutOff, RunEvent, StartUp
 from workbench.batches.plan import plan_runs
 from workbench.cli.progress import LOOK_INTERVAL_S, REDRAW_INTERVAL_S, ProgressBar
 from workbench.evaluation.progress import BatchProgress
-from workbench.reports.progress import Progress, starting_text
+from workbench.reports.paint import Paint
+from workbench.reports.progress import Progress, progress_line, starting_text
 from workbench.suite.loading import parse_suite
-from workbench.trajectory.events import Event, RequestStarted, RetryScheduled
+from workbench.trajectory.events import (
+    Event,
+    EventPayload,
+    PromptProgress,
+    RequestFailed,
+    RequestStarted,
+    ResponseFinished,
+    RetryScheduled,
+    TextDelta,
+)
 
 GREETINGS = 'format = 1\nname = "Greetings"\n' + "".join(
     f'[[cases]]\nname = "Greeting {number}"\nuser = "Say hello."\nexpect_no_calls = true\n' for number in range(7)
@@ -200,3 +210,27 @@ def test_in_a_real_terminal_it_stands_below_the_steps_and_leaves_nothing_behind(
     assert "7 runs: 7 passed, 0 failed" in lines
     assert not [line for line in lines if "running" in line]
     assert len([line for line in lines if line.startswith("Greeting")]) == 7 * STEPS
+
+
+def test_the_oldest_answer_that_is_waited_for_is_said_with_its_time_progress_and_speed() -> None:
+    runs = plan_runs([parse_suite(GREETINGS, Path("greetings.toml"))], models=["m"])[:2]
+    progress = BatchProgress(runs)
+
+    def take(run: int, what: EventPayload, at_s: float) -> bool:
+        return progress.take(RunEvent(Event(runs[run].run_id, 0, 0.0, what)), at_s)
+
+    def line(at_s: float) -> str:
+        return progress_line(progress, at_s, width=160, paint=Paint(False))
+
+    take(0, RequestStarted(1), 10.0)
+    take(1, RequestStarted(1), 11.0)
+    assert "waiting" not in line(11.0)
+    assert " · waiting for the model: 12 s" in line(22.0)
+    take(0, PromptProgress(1, 512, 2048, 9.0), 22.0)
+    assert " · reading the prompt: 13 s, 512 of 2,048 tokens" in line(23.0)
+    assert not take(0, TextDelta(1, "x" * 80), 24.0)  # shown as time goes by
+    assert " · answering: 16 s, about 10 tokens/s" in line(26.0)
+    take(0, ResponseFinished(1, "answered", None, 1.0, 2.0), 27.0)
+    assert " · waiting for the model: 17 s" in line(28.0)
+    take(1, RequestFailed(1, "busy"), 29.0)
+    assert "the model" not in line(40.0)

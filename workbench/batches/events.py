@@ -133,6 +133,13 @@ class HistorySaid:
 
 
 @dataclass(frozen=True, slots=True)
+class EndpointSaid:
+    """An endpoint is sent fewer requests at a time than the settings allow, and why; comes once."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class ClusterSaid:
     """Something happened to the workers of a cluster. The runs go on, as far as there are any, unless that `ends` the
     batch."""
@@ -155,6 +162,7 @@ BatchEvent = (
     | BatchDone
     | HistorySaid
     | ClusterSaid
+    | EndpointSaid
 )
 BatchListener = Callable[[BatchEvent], None]
 

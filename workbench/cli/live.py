@@ -17,6 +17,7 @@ from workbench.batches.events import (
     BatchDone,
     BatchEvent,
     ClusterSaid,
+    EndpointSaid,
     HistorySaid,
     JudgeAsked,
     RequestPutOff,
@@ -167,6 +168,7 @@ def _watch(
 ) -> None:
     """Print what happens until the batch is done, or somebody signals for the second time."""
     never = threading.Event()  # only time is waited for
+    said = set[str]()
     while True:
         bar.draw()
         if events.empty():
@@ -199,6 +201,9 @@ def _watch(
             case RequestPutOff() if isinstance(printer, StepPrinter):
                 printer.put_off(event)
             case HistorySaid(text) | ClusterSaid(text=text):
+                warn(text)
+            case EndpointSaid(text) if text not in said:
+                said.add(text)  # each of several processes finds it out by itself
                 warn(text)
             case BatchDone():
                 return

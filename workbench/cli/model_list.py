@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from workbench.cli.door import ask, know_suites, warn, write, write_json
@@ -21,8 +21,9 @@ from workbench.evaluation.model_list import (
     named_models,
     untrusted,
 )
+from workbench.evaluation.probe_result import ProbeResult, advice_of
 from workbench.providers.built_in import built_in_models
-from workbench.reports.paint import Paint, paint_for
+from workbench.reports.paint import Paint, Tone, paint_for
 from workbench.reports.visible import one_line
 
 _NOT_USED = {
@@ -33,15 +34,18 @@ _NOT_USED = {
 }
 """Variables that the vendors' SDKs would follow, and what to do instead."""
 
+_TONES: Mapping[str, Tone] = {"works": "good", "repaired": "warn", "wrong": "bad", "unclear": "warn"}
+
 
 @dataclass(frozen=True)
 class ModelList:
     """Which models are listed: those of `model`, else those that settings and suites at the paths name. With `check`,
-    each is asked whether it answers."""
+    each is asked whether it answers; with `tools`, it is sent the probes of tool calling."""
 
     paths: Sequence[str]
     model: Sequence[str]
     check: bool
+    tools: bool
     trust: bool
     format: str
 
@@ -65,14 +69,27 @@ def list_models(options: ModelList, program: Program) -> int:
     if options.check:
         if not (options.trust or _may_ask(found, program)):
             return USAGE
-        asyncio.run(check_models(found.models, program))
+        asyncio.run(_check(found.models, program, tools=options.tools))
     notes = [f"{name} is set but not used: {hint}" for name, hint in _NOT_USED.items() if os.environ.get(name)]
     if options.format == "json":
         write_json(_as_json(found.models, notes))
     else:
         write("\n".join([*_lines(found.models, notes, paint_for(sys.stdout, os.environ)), ""]))
     silent = any(listed.check is not None and not listed.check.ok for listed in found.models)
-    return INFRASTRUCTURE if silent else USAGE if found.problems else OK
+    wrong = any(probe.state == "wrong" for listed in found.models for probe in listed.probes)
+    return INFRASTRUCTURE if silent or wrong else USAGE if found.problems else OK
+
+
+async def _check(models: Sequence[ListedModel], program: Program, *, tools: bool) -> None:
+    await check_models(models, program)
+    if tools:
+        from workbench.evaluation.tool_probes import probe_models  # on use: the other lists run nothing
+
+        def tell(listed: ListedModel, result: ProbeResult) -> None:
+            if sys.stderr.isatty():
+                warn(f"{listed.spec.name}: {result.sign} {result.probe}")
+
+        await probe_models(models, program, tell)
 
 
 def _may_ask(found: FoundModels, program: Program) -> bool:
@@ -104,10 +121,22 @@ def _lines(models: Sequence[ListedModel], notes: Sequence[str], paint: Paint) ->
         if listed.check is not None:
             checked = f"{listed.check.mark} {one_line(listed.check.sentence)}"
             yield "  " + paint(checked, "good" if listed.check.ok else "warn" if listed.check.answers else "bad")
+        yield from _probe_lines(listed, paint)
     if notes:
         yield ""
     for note in notes:
         yield paint(f"▲ {note}", "warn")
+
+
+def _probe_lines(listed: ListedModel, paint: Paint) -> Iterator[str]:
+    if not listed.probes:
+        return
+    width = max(len(result.probe) for result in listed.probes)
+    for result in listed.probes:
+        head = f"{result.sign} {result.probe:<{width}}"
+        yield f"  {paint(head, _TONES[result.state])}  {one_line(result.finding)}"
+    for advice in advice_of(listed.probes):
+        yield "  " + paint(f"→ {one_line(advice)}", "quiet")
 
 
 def _as_json(models: Sequence[ListedModel], notes: Sequence[str]) -> dict[str, object]:

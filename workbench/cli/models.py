@@ -18,6 +18,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def add_list_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of listing and of checking."""
     parser.add_argument(
+        "--tools",
+        action="store_true",
+        help="check too how each endpoint handles tools: send one small request of each kind, which costs tokens",
+    )
+    parser.add_argument(
         "paths", nargs="*", metavar="PATH", help="suite files, or folders that hold them (default: the current folder)"
     )
     add_model_options(
@@ -41,5 +46,6 @@ def execute(arguments: argparse.Namespace) -> int:
     models = model_options(arguments)
     if models is None:
         return USAGE
-    wanted = ModelList(arguments.paths, arguments.model, arguments.check, arguments.trust, arguments.format)
+    check = arguments.check or arguments.tools
+    wanted = ModelList(arguments.paths, arguments.model, check, arguments.tools, arguments.trust, arguments.format)
     return list_models(wanted, begin_program(models))

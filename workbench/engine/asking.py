@@ -1,7 +1,7 @@
 """Sends one model request of a run: waits for the endpoint's turn, streams the answer, and retries.
 
-Only the successful attempt counts as the model's latency. Turns and waits count neither as latency nor towards the
-run's time limit.
+Only the successful attempt counts as the model's latency, without the time for which it waited at the endpoint for
+other requests. Turns and waits count neither as latency nor towards the run's time limit.
 """
 
 from __future__ import annotations
@@ -13,16 +13,13 @@ from workbench.engine.arguments import usable
 from workbench.engine.recorder import Recorder
 from workbench.engine.retries import RetryPolicy
 from workbench.engine.time_limit import TimeLimit
-from workbench.providers.model import AnswerFinished, Model, ModelError, ModelRequest, TooMuchError
+from workbench.providers.model import FIRST_TOKENS, AnswerFinished, Model, ModelError, ModelRequest, TooMuchError
 from workbench.trajectory.events import (
     CallFinished,
-    CallStarted,
-    ReasoningDelta,
     RequestFailed,
     RequestStarted,
     ResponseFinished,
     RetryScheduled,
-    TextDelta,
 )
 from workbench.trajectory.trajectory import Round
 
@@ -66,7 +63,7 @@ async def _ask_once(model: Model, request: ModelRequest, recorder: Recorder) -> 
                     end = event
                     break
                 size.add(event)
-                if first_token_ms is None and isinstance(event, TextDelta | ReasoningDelta | CallStarted):
+                if first_token_ms is None and isinstance(event, FIRST_TOKENS):
                     first_token_ms = recorder.ms_since(began)
                 recorder.emit(usable(event) if isinstance(event, CallFinished) else event)
         if end is None:
@@ -77,7 +74,18 @@ async def _ask_once(model: Model, request: ModelRequest, recorder: Recorder) -> 
     latency_ms = recorder.ms_since(began)
     recorder.emit(
         ResponseFinished(
-            request.round, end.stop_reason, end.usage, first_token_ms, latency_ms, end.provider_state, end.deviations
+            request.round,
+            end.stop_reason,
+            end.usage,
+            _without(end.waited_ms, first_token_ms),
+            round(max(latency_ms - end.waited_ms, 0.0), 3),
+            end.provider_state,
+            end.deviations,
+            end.waited_ms,
         )
     )
     return recorder.last_round
+
+
+def _without(waited_ms: float, first_token_ms: float | None) -> float | None:
+    return None if first_token_ms is None else round(max(first_token_ms - waited_ms, 0.0), 3)

@@ -223,6 +223,7 @@ def _answer(of: Round) -> Iterator[EventPayload]:
         of.latency_ms or 0.0,
         of.provider_state,
         of.deviations,
+        of.waited_ms,
     )
 
 

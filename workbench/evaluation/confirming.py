@@ -78,6 +78,9 @@ class Confirming:
                 if evidence.decided is None and in_error[place]:
                     errors += 1
                     why = f"{counted(in_error[place], 'rerun')} ended in an error"
+                elif evidence.decided is None and course.cost_limit is not None:
+                    errors += 1
+                    why = course.cost_limit
                 elif evidence.decided is None and place in course.writing:
                     why = _not_read_only(course.writing[place])
                 elif evidence.decided is None:

@@ -12,6 +12,7 @@ from workbench.config.program import Program
 from workbench.dataclasses import dataclass
 from workbench.evaluation.approval import Needs, Trust, needs_asking
 from workbench.evaluation.plan import trust_store
+from workbench.evaluation.probe_result import ProbeResult
 from workbench.providers.built_in import is_built_in
 from workbench.providers.http.check import CheckResult
 from workbench.providers.http.endpoints import Endpoints
@@ -29,12 +30,14 @@ CHECK_TIMEOUT_S = 40.0
 
 @dataclass
 class ListedModel:
-    """A model, the variables that its key may be among, and the suites that name it."""
+    """A model, the variables that its key may be among, and the suites that name it; `probes` are the results of those
+    that were sent to it."""
 
     spec: ModelSpec
     environment: Mapping[str, str]
     named_by: list[str] = field(default_factory=list)
     check: CheckResult | None = None
+    probes: list[ProbeResult] = field(default_factory=list)
 
     @property
     def key_is_set(self) -> bool:
@@ -83,6 +86,7 @@ class ListedModel:
             "file": str(spec.file) if spec.file is not None else None,
             "named_by": self.named_by,
             "check": {"ok": check.ok, "answers": check.answers, "says": check.sentence} if check is not None else None,
+            "tools": [probe.document() for probe in self.probes] or None,
         }
 
 

@@ -8,7 +8,18 @@ from workbench.batches.events import BatchEvent, RequestPutOff, RunDone, RunEven
 from workbench.batches.plan import PlannedRun
 from workbench.grading.run_summary import RunSummary
 from workbench.reports.progress import Progress
-from workbench.trajectory.events import RetryScheduled
+from workbench.reports.waiting import Awaited
+from workbench.trajectory.events import (
+    CallArgumentsDelta,
+    Event,
+    PromptProgress,
+    ReasoningDelta,
+    RequestFailed,
+    RequestStarted,
+    ResponseFinished,
+    RetryScheduled,
+    TextDelta,
+)
 
 
 class BatchProgress(Progress):
@@ -27,6 +38,7 @@ class BatchProgress(Progress):
             case RunEvent(happened):
                 self.began(happened.run_id, self._model_of[happened.run_id], now_s)
                 self.waits(happened.run_id, waits=isinstance(happened.payload, RetryScheduled))
+                return self._take(happened, now_s)
             case RequestPutOff(run_id):
                 self.waits(run_id, waits=True)
             case StartUp(number, what, took_ms):
@@ -37,4 +49,23 @@ class BatchProgress(Progress):
                 self.ended(result.run_id, result.model, result.status, result.cost_usd)
             case _:
                 return False
+        return True
+
+    def _take(self, happened: Event, now_s: float) -> bool:
+        """Take in what a run says of its answer. Pieces of it show as time goes by."""
+        awaited = self.awaited.get(happened.run_id)
+        match happened.payload:
+            case RequestStarted():
+                self.awaited.pop(happened.run_id, None)
+                self.awaited[happened.run_id] = Awaited(now_s)
+            case PromptProgress() as reading if awaited is not None:
+                awaited.reading = reading
+            case TextDelta(text=piece) | ReasoningDelta(text=piece) | CallArgumentsDelta(fragment=piece):
+                if awaited is not None:
+                    awaited.add(piece, now_s)
+                return False
+            case RequestFailed() | ResponseFinished():
+                self.awaited.pop(happened.run_id, None)
+            case _:
+                pass
         return True

@@ -11,8 +11,8 @@ from workbench.analysis.confirming import MOST_RERUNS, Evidence, fewest_reruns
 from workbench.batches.events import BatchEvent, RunDone
 from workbench.batches.plan import PlannedRun, next_run_id
 from workbench.dataclasses import dataclass
-from workbench.grading.grade import GRADED, RunResult
-from workbench.grading.run_summary import NOT_NEEDED
+from workbench.grading.grade import GRADED, RunResult, Status
+from workbench.grading.run_summary import NOT_NEEDED, is_cost_limited
 from workbench.trajectory.trajectory import CallRecord
 
 
@@ -65,6 +65,8 @@ class RerunCourse:
     """What the reruns have shown so far; a listener of their batch, which it spares runs. No run of a case begins that
     might come after the case is decided: so nothing depends on which of them is over first."""
 
+    status: Status = "skipped"
+
     def __init__(self, reruns: Reruns) -> None:
         self._reruns = reruns
         self._left = reruns.most
@@ -73,6 +75,8 @@ class RerunCourse:
         """How many reruns of each case are over, with or without a verdict."""
         self.writing: dict[int, str] = {}
         """Cases that executed a tool that may not be executed again."""
+        self.cost_limit: str | None = None
+        """Why no more reruns are made, where a limit on cost was reached."""
         self._news = asyncio.Event()
 
     def take(self, event: BatchEvent) -> None:
@@ -85,6 +89,8 @@ class RerunCourse:
     def take_result(self, result: RunResult) -> None:
         """Take in a run that is over."""
         place = self._reruns.place_of[result.run_id]
+        if is_cost_limited(result):
+            self.cost_limit = result.reason
         if result.status in ("skipped", "stopped"):
             return
         self.over[place] += 1
@@ -102,6 +108,8 @@ class RerunCourse:
                 return f"{NOT_NEEDED}it is decided whether the case broke"
             if place in self.writing:
                 return f"{NOT_NEEDED}the case executed {self.writing[place]}, which is not read-only"
+            if self.cost_limit is not None:
+                return f"{NOT_NEEDED}a limit on cost was reached"
             if not self._left:
                 return f"{NOT_NEEDED}{self._reruns.most:,} runs are the most that are made again"
             if self._is_next(place) and planned.repeat < self.over[place] + evidence.needed:

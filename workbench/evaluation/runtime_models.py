@@ -8,7 +8,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.batches.events import BatchListener, JudgeAsked, RequestPutOff
+from workbench.batches.events import BatchListener, EndpointSaid, JudgeAsked, RequestPutOff
 from workbench.batches.judgement_cache import JudgementCache
 from workbench.batches.judging import Asking, Questions, RunJudge
 from workbench.batches.plan import PlannedRun
@@ -91,7 +91,14 @@ class RuntimeModels:
         from workbench.providers.http.endpoints import Endpoints  # on use: built-in models need no HTTP
 
         self._connected = True
-        return Endpoints(self._secrets, starting=self._starting, on_hold=self._on_hold, leases=self._leases)
+        return Endpoints(
+            self._secrets,
+            starting=self._starting,
+            on_hold=self._on_hold,
+            leases=self._leases,
+            share=self._share,
+            tell=lambda text: self._listener(EndpointSaid(text)),
+        )
 
     def _open(self, planned: PlannedRun, approval: Approval, concurrency: int, built_in: BuiltInModels) -> Model:
         if planned.own_model is not None:

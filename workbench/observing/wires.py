@@ -17,7 +17,7 @@ from workbench.importing.imported import Note
 from workbench.importing.reading import Node
 from workbench.importing.responses import messages_of_items
 from workbench.providers.http.answers import Kind, kind_of
-from workbench.providers.model import MOST_STREAM_BYTES, AnswerFinished, ModelError, ModelRequest
+from workbench.providers.model import FIRST_TOKENS, MOST_STREAM_BYTES, AnswerFinished, ModelError, ModelRequest
 from workbench.providers.wire.errors import error_text, quoted
 from workbench.providers.wire.registry import wire_of
 from workbench.providers.wire.sse import SseParser
@@ -215,7 +215,7 @@ class AnswerReading:
 
     def _said(self, events: Iterable[ModelEvent | AnswerFinished]) -> None:
         for event in events:
-            if self._first_token_ms is None:
+            if self._first_token_ms is None and isinstance(event, FIRST_TOKENS):
                 self._first_token_ms = self._ms()
             self._events.append(event)
 

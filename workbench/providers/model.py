@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Protocol, runtime_checkable
 
 from workbench.dataclasses import dataclass
-from workbench.trajectory.events import Deviation, ModelEvent, StopReason
+from workbench.trajectory.events import CallStarted, Deviation, ModelEvent, ReasoningDelta, StopReason, TextDelta
 from workbench.trajectory.messages import JsonValue, Message, ToolDefinition, Usage
 
 # The limits of one answer of a model: generous for any model, and more than any suite can need.
@@ -45,12 +45,19 @@ class ModelRequest:
 @dataclass(frozen=True, slots=True)
 class AnswerFinished:
     """The end of a model's answer, always its last event. `provider_state` is what the provider expects back with it,
-    `deviations` were repaired in it."""
+    `deviations` were repaired in it. `prompt_ms` is how long the endpoint says it took for the prompt, `waited_ms` how
+    long the request waited at the endpoint before that, as far as known."""
 
     stop_reason: StopReason
     usage: Usage | None = None
     provider_state: JsonValue = None
     deviations: tuple[Deviation, ...] = ()
+    prompt_ms: float | None = None
+    waited_ms: float = 0.0
+
+
+FIRST_TOKENS = (TextDelta, ReasoningDelta, CallStarted)
+"""The events with which an answer begins."""
 
 
 @dataclass(frozen=True, slots=True)

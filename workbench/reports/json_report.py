@@ -127,6 +127,7 @@ class RoundReport(ReportModel):
     stop_reason: str | None
     first_token_ms: float | None
     latency_ms: float | None
+    waited_ms: float = Field(description="the wait at the endpoint for other requests, in none of the other times")
     usage: UsageReport | None
     calls: tuple[CallReport, ...]
     errors: tuple[str, ...] = Field(description="why attempts of the request failed, in order")
@@ -410,6 +411,7 @@ def _round(round_: Round) -> dict[str, Any]:
         "text": round_.text,
         "stop_reason": round_.stop_reason,
         "first_token_ms": round_.first_token_ms,
+        "waited_ms": round_.waited_ms,
         "latency_ms": round_.latency_ms,
         "usage": round_.usage,
         "calls": tuple(_call(record) for record in round_.calls),

@@ -15,6 +15,7 @@ from workbench.reports.paint import Paint, Tone
 from workbench.reports.signs import STATUS_SIGNS
 from workbench.reports.values import cost_text
 from workbench.reports.visible import fit, one_line
+from workbench.reports.waiting import Awaited
 from workbench.suite.numerals import counted
 
 ENOUGH_RUNS = 3
@@ -26,6 +27,9 @@ _BAR = 5
 """The priority of the bar: parts with a higher number are kept rather than it."""
 
 MODEL_WIDTH_MAX = 20
+
+_WORTH_A_WORD_S = 2.0
+"""Shorter waits for an answer are not shown."""
 
 _WORDS: dict[Status, str] = {
     "passed": "passed",
@@ -63,6 +67,8 @@ class Progress:
     _models: dict[str, _OfModel] = field(default_factory=dict)
     _under_way: set[str] = field(default_factory=set)
     _waiting: set[str] = field(default_factory=set)
+    awaited: dict[str, Awaited] = field(default_factory=dict)
+    """The requests under way, by run, the oldest first."""
 
     def plan(self, models: Iterable[str]) -> None:
         """Add planned runs, one for each of the models named."""
@@ -98,6 +104,7 @@ class Progress:
         """Count a finished run."""
         of_model = self._models[model]
         self._waiting.discard(run_id)
+        self.awaited.pop(run_id, None)
         if run_id in self._under_way:
             self._under_way.remove(run_id)
             of_model.running -= 1
@@ -159,6 +166,7 @@ def progress_line(progress: Progress, now_s: float, *, width: int, paint: Paint,
     waiting = f", {progress.waiting:,} of them waiting" if progress.waiting else ""
     parts.append((2, [(f"{progress.running:,} running{waiting}", "plain")] if progress.running else []))
     parts.append((2, [(starting_text(progress.starting.values()), "plain")] if progress.starting else []))
+    parts.append((5, _awaited(progress, now_s)))
     parts.append((4, [(f"{planned - done:,} left", "plain")] if done < planned else []))
     parts.append((3, [(f"about {duration_text(left)}", "plain")] if left is not None else []))
     unknown = " + ?" if progress.cost_unknown else ""
@@ -210,6 +218,14 @@ def _ends(progress: Progress, only_ascii: bool) -> list[tuple[str, Tone]]:
         for status in STATUS_SIGNS
         if (count := progress.statuses[status])
     ]
+
+
+def _awaited(progress: Progress, now_s: float) -> list[tuple[str, Tone]]:
+    """Returns for how long the oldest answer is waited for, and what is known of it."""
+    oldest = next(iter(progress.awaited.values()), None)
+    if oldest is None or now_s - oldest.sent_s < _WORTH_A_WORD_S:
+        return []
+    return [(f"{oldest.doing}: {', '.join(oldest.facts(now_s))}", "plain")]
 
 
 def _width(parts: list[tuple[int, list[tuple[str, Tone]]]], gap: str) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from workbench.reports.by_hand import fork_text, hold_text
 from workbench.reports.deviations import deviation_lines
 from workbench.reports.paint import Paint
-from workbench.reports.values import call_text, milliseconds, progress_text, result_text, seconds
+from workbench.reports.values import call_text, milliseconds, progress_text, result_text, seconds, waited_text
 from workbench.reports.visible import one_line, shortened
 from workbench.trajectory.events import (
     CallEdited,
@@ -136,12 +136,13 @@ class StepLines:
                 return [f"↻ the answer of round {number} is superseded; the model is asked again"]
             case Forked() as fork:
                 return [f"↳ {one_line(fork_text(fork))}"]
-            case ResponseFinished(latency_ms=latency_ms, deviations=deviations):
+            case ResponseFinished(latency_ms=latency_ms, deviations=deviations, waited_ms=waited_ms):
                 time = f" in {milliseconds(latency_ms)}" if latency_ms else ""
+                waited = [f"· {waited_text(waited_ms)}"] if waited_ms else []
                 answered = self._paint(f"· model answered{time}", "quiet")
                 silence = [f"« {_EMPTY}"] if self._silent and not "".join(self._text).strip() else []
                 repaired = [f"▲ {line}" for line in deviation_lines(deviations)]
-                return [*self._words(), *silence, *repaired, *([answered] if self._verbose else [])]
+                return [*waited, *self._words(), *silence, *repaired, *([answered] if self._verbose else [])]
             case _:
                 pass
         return []

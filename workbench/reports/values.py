@@ -65,6 +65,11 @@ def seconds(value_ms: float) -> str:
     return f"{value_ms / 1000:.1f} s"
 
 
+def waited_text(waited_ms: float) -> str:
+    """Returns how long a request waited at its endpoint for others to end."""
+    return f"waited {seconds(waited_ms)} for a free slot"
+
+
 def pace_text(cases_a_minute: float) -> str:
     """Returns cases per minute, with a decimal where there are few."""
     return f"{cases_a_minute:,.0f}" if cases_a_minute >= 100 else f"{cases_a_minute:.1f}"

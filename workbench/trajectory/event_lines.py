@@ -19,6 +19,7 @@ from workbench.trajectory.events import (
     Forked,
     MessageAdded,
     Paused,
+    PromptProgress,
     ReasoningDelta,
     Regenerated,
     RequestFailed,
@@ -49,6 +50,7 @@ EVENT_NAMES: dict[type[EventPayload], str] = {
     RequestStarted: "request_started",
     RequestFailed: "request_failed",
     RetryScheduled: "retry_scheduled",
+    PromptProgress: "prompt_progress",
     TextDelta: "text_delta",
     ReasoningDelta: "reasoning_delta",
     TextWasReasoning: "text_was_reasoning",
@@ -71,7 +73,7 @@ EVENT_NAMES: dict[type[EventPayload], str] = {
 """The name of each event in a line."""
 
 _CLASSES = {name: cls for cls, name in EVENT_NAMES.items()}
-_LEFT_OUT_WHEN_EMPTY = {"server_outputs", "source_scores", "server_output", "deviations", "code"}
+_LEFT_OUT_WHEN_EMPTY = {"server_outputs", "source_scores", "server_output", "deviations", "code", "waited_ms"}
 """Few runs have them, and lines of versions before them stay as they were."""
 _FIELDS = {cls: tuple((stored_name(field), field.name) for field in fields(cls)) for cls in EVENT_NAMES}
 

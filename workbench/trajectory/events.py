@@ -115,6 +115,16 @@ class RetryScheduled:
 
 
 @dataclass(frozen=True, slots=True)
+class PromptProgress:
+    """The progress of the endpoint with the prompt: `processed` of `total` tokens in `took_ms`."""
+
+    round: int
+    processed: int
+    total: int
+    took_ms: Milliseconds
+
+
+@dataclass(frozen=True, slots=True)
 class TextDelta:
     """A piece of the model's answer text."""
 
@@ -178,7 +188,8 @@ class Deviation:
 
 @dataclass(frozen=True, slots=True)
 class ResponseFinished:
-    """A model's answer is complete. Times are milliseconds since the request was sent. `deviations` were repaired."""
+    """A model's answer is complete. Times are milliseconds since the request was sent, without `waited_ms`: the wait at
+    the endpoint for other requests to end, as far as that is known. `deviations` were repaired."""
 
     round: int
     stop_reason: StopReason
@@ -188,6 +199,7 @@ class ResponseFinished:
     provider_state: JsonValue = field(default=None, metadata={"stored": "carry"})
     """See `Message.provider_state`."""
     deviations: tuple[Deviation, ...] = ()
+    waited_ms: Milliseconds = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,7 +309,9 @@ class RunFinished:
     server_output: ServerOutput | None = None
 
 
-ModelEvent = TextDelta | ReasoningDelta | TextWasReasoning | CallStarted | CallArgumentsDelta | CallFinished
+ModelEvent = (
+    PromptProgress | TextDelta | ReasoningDelta | TextWasReasoning | CallStarted | CallArgumentsDelta | CallFinished
+)
 """What a provider emits while a model answers."""
 
 EventPayload = (

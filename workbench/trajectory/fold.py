@@ -18,6 +18,7 @@ from workbench.trajectory.events import (
     Forked,
     MessageAdded,
     Paused,
+    PromptProgress,
     ReasoningDelta,
     Regenerated,
     RequestFailed,
@@ -93,6 +94,7 @@ class _OpenRound:
             usage=response.usage if response else None,
             first_token_ms=response.first_token_ms if response else None,
             latency_ms=response.latency_ms if response else None,
+            waited_ms=response.waited_ms if response else 0.0,
             errors=tuple(self.errors),
             provider_state=response.provider_state if response else None,
             deviations=response.deviations if response else (),
@@ -152,6 +154,8 @@ class TrajectoryFold:
                 self._supersede(self._round(number))
             case RequestFailed(round=number, error=error):
                 self._round(number).errors.append(error)
+            case PromptProgress(round=number):
+                self._round(number)
             case TextDelta(round=number, text=text):
                 self._round(number).text.append(text)
             case ReasoningDelta(round=number, text=text):
@@ -235,6 +239,8 @@ class TrajectoryFold:
                 inside_ms = 0.0  # judging whether the step before failed
             case ResultReceived(latency_ms=latency_ms):
                 inside_ms = latency_ms  # judging whether a mock applies
+            case ResponseFinished(waited_ms=waited_ms):
+                return waited_ms
             case _:
                 return 0.0
         return max(since_last_ms - inside_ms, 0.0)

@@ -74,6 +74,8 @@ class Round:
     usage: Usage | None = None
     first_token_ms: float | None = None
     latency_ms: float | None = None
+    waited_ms: float = 0.0
+    """How long the request waited at the endpoint for others to end, as far as known; no part of the other times."""
     errors: tuple[str, ...] = ()
     """The errors of earlier attempts of this request, and of the last one if it failed."""
     provider_state: JsonValue = None

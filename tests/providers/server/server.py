@@ -37,17 +37,25 @@ class Server:
     """Listens on a free port of 127.0.0.1 from when it is entered until it is left.
 
     `requests` are those that came, `most_at_once` is how many were under way at the same time. Listings of models are
-    answered with `models` and use up nothing of the script; a request after the script's end is answered 500.
+    answered with `models`, and requests for llama.cpp's properties with `slots`; both use up nothing of the script. A
+    request after the script's end is answered 500.
     """
 
     def __init__(
-        self, script: Script, *, models: Answer | None = None, tls: ssl.SSLContext | None = None, port: int = 0
+        self,
+        script: Script,
+        *,
+        models: Answer | None = None,
+        slots: int | None = None,
+        tls: ssl.SSLContext | None = None,
+        port: int = 0,
     ) -> None:
         self.requests: list[Request] = []
         self.listings: list[Request] = []
         self.most_at_once = 0
         self.port = port
         self._script = script
+        self._slots = slots
         self._models = models or document(models_document("test-model"))
         self._tls = tls
         self._under_way = 0
@@ -88,16 +96,19 @@ class Server:
         await asyncio.gather(*talks, return_exceptions=True)
 
     async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        connection = next(self._connections)
+        connection = 0
         try:
             while (request := await _read_request(reader, connection)) is not None:
+                if not connection and not _asks_for_properties(request):
+                    connection = next(self._connections)
+                    request = replace(request, connection=connection)
                 self._under_way += 1
                 self.most_at_once = max(self.most_at_once, self._under_way)
                 try:
                     again = await self._answer(_with_mark(self._answer_to(request), request), reader, writer)
                 finally:
                     self._under_way -= 1
-                if not again:
+                if not again or request.headers.get("connection") == "close":
                     return
             writer.write(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n")
         except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
@@ -109,6 +120,10 @@ class Server:
         if request.method == "GET" and request.path.partition("?")[0].endswith("/models"):
             self.listings.append(request)
             return self._models
+        if _asks_for_properties(request):
+            closing = {"connection": "close"}
+            told = {"total_slots": self._slots} if self._slots else {}
+            return document(told, 200 if self._slots else 404, closing)
         self.requests.append(request)
         if callable(self._script):
             return self._script(request)
@@ -156,6 +171,10 @@ class Server:
                     await _break_off(piece, reader, writer)
                     return False
         return True
+
+
+def _asks_for_properties(request: Request) -> bool:
+    return (request.method, request.path) == ("GET", "/props")
 
 
 def _with_mark(answer: Answer, request: Request) -> Answer:

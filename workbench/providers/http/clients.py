@@ -36,6 +36,7 @@ LARGEST_LISTING_BYTES = 16 << 20
 """Of all that is no model's answer: a listing of ten thousand models has a tenth of it."""
 LARGEST_HEADER_BYTES = 64 * 1024
 ERROR_BODY_TIMEOUT_S = 5.0
+APART_TIMEOUT_S = 2.0
 
 ANTHROPIC_VERSION = "2026-10-21"
 OLDER_ANTHROPIC_VERSION = "2023-06-01"
@@ -88,6 +89,24 @@ class Client:
                     most = f"{LARGEST_LISTING_BYTES / 1024**2:g} MiB"
                     raise BodyError(f"sends more than {most} as its list of models: correct base_url")
             return bytes(body)
+
+    async def get_apart(self, url: str) -> bytes:
+        """Return the body at an address of the same server, soon and on a connection of its own: no later request
+        depends on it. Raises as `post`, and TimeoutError."""
+        import yarl
+
+        async with (
+            asyncio.timeout(APART_TIMEOUT_S),
+            self.session.get(
+                yarl.URL(url, encoded=True),
+                headers={"connection": "close"},
+                allow_redirects=False,
+                trace_request_ctx=_Connection(),
+            ) as response,
+        ):
+            if response.status != 200:
+                raise Refused(response.status, {}, b"")
+            return await beginning_of(response, LARGEST_ERROR_BYTES)
 
     async def _ask(
         self, method: str, path: str, read_timeout_s: float, body: bytes | None = None

@@ -16,6 +16,8 @@ from workbench.providers.http.clients import Clients
 from workbench.providers.http.errors import EndpointErrors
 from workbench.providers.http.model import EndpointModel, ModelWithPauses
 from workbench.providers.http.rate_limiter import RateLimiter
+from workbench.providers.http.slots import Flights, ToldSlots
+from workbench.providers.http.statuses import shown_url
 from workbench.providers.model import Model, ModelError
 from workbench.providers.wire.registry import wire_of
 
@@ -29,7 +31,8 @@ class Endpoints:
 
     `clock` returns monotonic seconds and `sleep` waits seconds, for the rate limiters. `starting` wraps the start of a
     model, such as imports. `on_hold` is called with base URL, model and seconds when an endpoint asks all requests to
-    wait. With `leases`, these limit requests, and not the settings.
+    wait. With `leases`, these limit requests, and not the settings. `share` is how many processes use the endpoints,
+    `tell` is called with a sentence once where an endpoint is sent fewer requests at a time than the settings allow.
     """
 
     def __init__(
@@ -41,6 +44,8 @@ class Endpoints:
         starting: Callable[[str], AbstractContextManager[None]] = lambda _what: nullcontext(),
         on_hold: Callable[[str, str, float], object] = lambda _url, _model, _seconds: None,
         leases: Leases | None = None,
+        share: int = 1,
+        tell: Callable[[str], object] = lambda _text: None,
     ) -> None:
         self._secrets = secrets
         self._leases = leases
@@ -48,6 +53,10 @@ class Endpoints:
         self._sleep = sleep
         self._on_hold = on_hold
         self._limiters: dict[tuple[str, str], RateLimiter] = {}
+        self._share = share
+        self._tell = tell
+        self._slots: dict[str, ToldSlots] = {}
+        self._flights: dict[tuple[str, str], Flights] = {}
         self._models: dict[str, EndpointModel] = {}
         self._clients = Clients(starting)
 
@@ -70,7 +79,14 @@ class Endpoints:
         limiter = self._limiter(spec.base_url, spec.model)
         limiter.limit(spec.name, spec.concurrency or DEFAULT_CONCURRENCY, spec.requests_per_minute)
         model = EndpointModel(
-            spec, key, wire_of(spec, self._secrets), limiter, self._clients, EndpointErrors(spec, self._secrets)
+            spec,
+            key,
+            wire_of(spec, self._secrets),
+            limiter,
+            self._clients,
+            EndpointErrors(spec, self._secrets),
+            self._slots_of(spec),
+            self._flights_of(spec, limiter),
         )
         self._models[spec.name] = model
         return model
@@ -86,6 +102,26 @@ class Endpoints:
             on_hold = partial(self._on_hold, base_url, model)
             self._limiters[base_url, model] = RateLimiter(self._clock, self._sleep, on_hold)
         return self._limiters[base_url, model]
+
+    def _slots_of(self, spec: ModelSpec) -> ToldSlots:
+        if spec.base_url not in self._slots:
+            self._slots[spec.base_url] = ToldSlots(self._share, self._tell)
+        return self._slots[spec.base_url]
+
+    def _flights_of(self, spec: ModelSpec, limiter: RateLimiter) -> Flights:
+        place = spec.base_url, spec.model
+        if place not in self._flights:
+
+            def lower(slots: int) -> None:
+                limiter.lower_to(slots)
+                requests = "1 request" if slots == 1 else f"{slots} requests"
+                self._tell(
+                    f"{spec.model} at {shown_url(spec.base_url)} is sent {requests} at a time from now on: the more"
+                    " were in flight, the later first tokens came"
+                )
+
+            self._flights[place] = Flights(lower, self._clock)
+        return self._flights[place]
 
     async def check(self, spec: ModelSpec, environment: Mapping[str, str]) -> CheckResult:
         """Check whether the endpoint answers, accepts the key and has the model, without asking the model. Raises

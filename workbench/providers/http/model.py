@@ -5,21 +5,23 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
+from dataclasses import replace
 
 from workbench.config.models import ModelSpec
 from workbench.providers.http.answers import read_answer
 from workbench.providers.http.clients import Clients
 from workbench.providers.http.errors import EndpointErrors
 from workbench.providers.http.rate_limiter import RateLimiter
+from workbench.providers.http.slots import Flight, Flights, ToldSlots
 from workbench.providers.http.statuses import shown_url
-from workbench.providers.model import AnswerFinished, HttpRequest, ModelError, ModelRequest, TooMuchError
+from workbench.providers.model import FIRST_TOKENS, AnswerFinished, HttpRequest, ModelError, ModelRequest, TooMuchError
 from workbench.providers.wire.wire import Wire
-from workbench.trajectory.events import ModelEvent
+from workbench.trajectory.events import ModelEvent, PromptProgress
 
 
 class EndpointModel:
-    """One model at one endpoint. All names of a model share its rate limiter, all models of an endpoint share its
-    clients. `key` is the value of the API key, `None` when the model needs none."""
+    """One model at one endpoint. All names of a model share its rate limiter and its flights, all models of an endpoint
+    share its clients and slots. `key` is the value of the API key, `None` when the model needs none."""
 
     def __init__(
         self,
@@ -29,6 +31,8 @@ class EndpointModel:
         limiter: RateLimiter,
         clients: Clients,
         errors: EndpointErrors,
+        slots: ToldSlots,
+        flights: Flights,
     ) -> None:
         self.name = spec.name
         self.seed = wire.seed
@@ -39,10 +43,15 @@ class EndpointModel:
         self._limiter = limiter
         self._clients = clients
         self._errors = errors
+        self._slots = slots
+        self._flights = flights
 
     async def start(self) -> None:
-        """Import what speaks HTTP and make the client. Raises ModelError."""
-        await self._clients.client(self.spec, self.key, self._errors)
+        """Import what speaks HTTP, make the client, and ask for the endpoint's slots. Raises ModelError."""
+        client = await self._clients.client(self.spec, self.key, self._errors)
+        await self._slots.find(self.spec, client, self._limiter.allowed)
+        if self._slots.is_llama_cpp:
+            self._wire.expect_llama_cpp()
 
     def turn(self) -> AbstractAsyncContextManager[None]:
         """Wait until the endpoint may be asked again."""
@@ -53,7 +62,7 @@ class EndpointModel:
         """As `turn`; `on_pause` is called with the seconds for which the endpoint accepts no request, where that delays
         this one. A model that was not started is started here, where time does not count as the model's."""
         await self.start()
-        async with self._limiter.turn(on_pause):
+        async with self._limiter.turn(on_pause), self._slots.held():
             yield
 
     async def http_request(self, request: ModelRequest) -> HttpRequest:
@@ -68,13 +77,14 @@ class EndpointModel:
         client = await self._clients.client(self.spec, self.key, self._errors)
         path = self._wire.path
         began = False
+        flight = self._flights.begin()
         try:
             response = await client.post(path, self._wire.body(request), self.spec.read_timeout_s)
             began = True
             try:
                 async with aclosing(read_answer(response, self._wire.reader(request), self._errors)) as events:
                     async for event in events:
-                        yield event
+                        yield self._timed(event, flight)
             finally:
                 response.close()
         except TooMuchError:
@@ -90,6 +100,18 @@ class EndpointModel:
             if failed.retryable and failed.retry_after_s is not None:
                 self._limiter.hold(failed.retry_after_s)
             raise failed from error
+        finally:
+            self._flights.end(flight)
+
+    def _timed(self, event: ModelEvent | AnswerFinished, flight: Flight) -> ModelEvent | AnswerFinished:
+        """Return an event, the last one with the time for which the request waited at the endpoint."""
+        if isinstance(event, FIRST_TOKENS):
+            self._flights.first_token(flight)
+        elif isinstance(event, PromptProgress):
+            self._flights.computing(flight, event.took_ms)
+        elif isinstance(event, AnswerFinished):
+            return replace(event, waited_ms=self._flights.waited_ms(flight, event.prompt_ms))
+        return event
 
 
 class ModelWithPauses:

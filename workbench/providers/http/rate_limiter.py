@@ -33,6 +33,7 @@ class RateLimiter:
         self._on_hold = on_hold
         self._limits: dict[str, tuple[int, float]] = {}
         self._concurrency = 1
+        self._lowered: int | None = None
         self._interval_s = SPACING_S
         self._under_way = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
@@ -49,6 +50,15 @@ class RateLimiter:
         self._concurrency = min(at_once for at_once, _ in self._limits.values())
         self._interval_s = max(interval_s for _, interval_s in self._limits.values())
         self._admit()
+
+    @property
+    def allowed(self) -> int:
+        """How many requests may be under way at a time."""
+        return self._concurrency if self._lowered is None else min(self._concurrency, self._lowered)
+
+    def lower_to(self, concurrency: int) -> None:
+        """Let no more than this number of requests be under way from now on, whatever the settings allow."""
+        self._lowered = concurrency
 
     def hold(self, seconds: float) -> None:
         """Let no further request through for this time, at most `LONGEST_HOLD_S`: the endpoint asks for it."""
@@ -108,7 +118,7 @@ class RateLimiter:
             raise
 
     def _admit(self) -> None:
-        while self._waiting and self._under_way < self._concurrency:
+        while self._waiting and self._under_way < self.allowed:
             place = self._waiting.popleft()
             if not place.done():
                 self._under_way += 1

@@ -30,6 +30,7 @@ class ChatWire:
         self._params, self.notices = sent_params(spec, "Chat Completions")
         self._errors = AnswerErrors(spec.name, "Chat Completions", spec.base_url, secrets)
         self._offers = Offers(_tool)
+        self._more: dict[str, bool] = {}
         self.seed = whole_seed(self._params)
 
     def body(self, request: ModelRequest) -> bytes:
@@ -37,6 +38,7 @@ class ChatWire:
         offer = self._offers.of(request.tools)
         system = [{"role": "system", "content": request.system}] if request.system else []
         fields = {
+            **self._more,
             **{name: value for name, value in self._params.items() if request.tools or name not in _ABOUT_TOOLS},
             "model": self._model,
             "messages": [*system, *(_message(message, offer.names) for message in request.messages)],
@@ -49,6 +51,10 @@ class ChatWire:
         """Returns a reader for one answer."""
         calls = CallAssembly(request, self._offers.of(request.tools).names)
         return ChatReader(request.round, calls, self._errors, thoughts_apart=self._thoughts_apart)
+
+    def expect_llama_cpp(self) -> None:
+        """Have the progress with the prompt be part of the stream."""
+        self._more = {"return_progress": True}
 
     def tool_at(self, request: ModelRequest, error_text: str) -> str | None:
         """Returns the tool that an error complains about."""

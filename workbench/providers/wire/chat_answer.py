@@ -12,10 +12,13 @@ from workbench.providers.wire.surrogates import TextPieces
 from workbench.providers.wire.thoughts import AnswerText
 from workbench.providers.wire.usage import UsageCount
 from workbench.providers.wire.wire import SseEvent
-from workbench.trajectory.events import ModelEvent, ReasoningDelta, StopReason
+from workbench.trajectory.events import ModelEvent, PromptProgress, ReasoningDelta, StopReason
 from workbench.trajectory.messages import JsonValue
 
 WIRE = "openai"
+
+_LARGEST = 1e12
+"""Larger numbers of tokens or milliseconds are none."""
 
 _END = "[DONE]"
 _TRUNCATED = {"length", "max_tokens", "model_length"}
@@ -47,6 +50,7 @@ class ChatReader:
         self._began = self._refused = False
         self.ended = False
         self._reason: str | None = None
+        self._prompt_ms: float | None = None
 
     def feed(self, event: SseEvent) -> Iterator[ModelEvent]:
         """Yields the events of a chunk. Raises ModelError for an error and for data that is not JSON."""
@@ -82,16 +86,27 @@ class ChatReader:
             self._usage.chat(),
             self._errors.storable_state(self._provider_state()),
             (*self._text.deviations, *self._calls.deviations),
+            self._prompt_ms,
         )
 
     def _read(self, chunk: dict[str, Any]) -> Iterator[ModelEvent]:
         if usage := chunk.get("usage"):
             self._usage.update(usage)
+        if timings := chunk.get("timings"):
+            self._prompt_ms = _number_in(timings, "prompt_ms")
+        if progress := chunk.get("prompt_progress"):
+            yield from self._progress(progress)
         choices = chunk.get("choices")
         for choice in choices if isinstance(choices, list) else ():
             if isinstance(choice, dict) and not choice.get("index"):
                 yield from self._choice(choice)
                 return
+
+    def _progress(self, progress: object) -> Iterator[ModelEvent]:
+        """Reads llama.cpp's progress with the prompt."""
+        processed, total, took_ms = (_number_in(progress, name) for name in ("processed", "total", "time_ms"))
+        if processed is not None and total is not None:
+            yield PromptProgress(self._round, int(processed), int(total), took_ms or 0.0)
 
     def _choice(self, choice: dict[str, Any]) -> Iterator[ModelEvent]:
         self._began = True
@@ -213,6 +228,14 @@ class ChatReader:
         if self._reason in _TRUNCATED:
             return "truncated"
         return "tool calls" if self._calls.calls else "answered"
+
+
+def _number_in(told: object, name: str) -> float | None:
+    """Returns a number that llama.cpp's server tells, `None` where it is no finite one of at least 0."""
+    value = told.get(name) if isinstance(told, dict) else None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < _LARGEST:
+        return None
+    return float(value)
 
 
 def _begins_another(call: OpenCall, given_id: str | None, name: object, arguments: object, *, may_repeat: bool) -> bool:

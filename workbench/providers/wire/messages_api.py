@@ -85,6 +85,9 @@ class MessagesWire:
         calls = CallAssembly(request, self._offers.of(request.tools).names)
         return MessagesReader(request.round, calls, self._errors, thoughts_apart=self._thoughts_apart)
 
+    def expect_llama_cpp(self) -> None:
+        """Change nothing: progress is part of Chat Completions alone."""
+
     def tool_at(self, request: ModelRequest, error_text: str) -> str | None:
         """Returns the tool that an error complains about."""
         return self._offers.of(request.tools).tool_at(error_text)

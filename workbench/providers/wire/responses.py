@@ -79,6 +79,9 @@ class ResponsesWire:
             request.round, calls, self._errors, stored=self._stored, thoughts_apart=self._thoughts_apart
         )
 
+    def expect_llama_cpp(self) -> None:
+        """Change nothing: progress is part of Chat Completions alone."""
+
     def tool_at(self, request: ModelRequest, error_text: str) -> str | None:
         """Returns the tool that an error complains about."""
         return self._offers.of(request.tools).tool_at(error_text)

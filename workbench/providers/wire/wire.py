@@ -62,6 +62,10 @@ class Wire(Protocol):
         """Returns a reader for the answer to that request."""
         ...
 
+    def expect_llama_cpp(self) -> None:
+        """Ask llama.cpp's server, from now on, for what only it can tell: its progress with the prompt."""
+        ...
+
     def tool_at(self, request: ModelRequest, error_text: str) -> str | None:
         """Returns the tool (by its name in the suite) that an error of the endpoint complains about, if known."""
         ...

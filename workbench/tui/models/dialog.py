@@ -13,6 +13,7 @@ from textual.widgets import Input
 
 from workbench.dataclasses import dataclass
 from workbench.evaluation.reachable import KnownEndpoint
+from workbench.providers.built_in import is_built_in
 from workbench.reports.visible import one_line
 from workbench.tui.kit.dialogs import Dialog, ReadLines, keys_line
 from workbench.tui.kit.fields import FilterField
@@ -39,12 +40,13 @@ _ROWS_AROUND = 4
 @dataclass(frozen=True)
 class ModelWays:
     """What the dialog may do: `ask` an endpoint for its models, `add` a model with a form that begins with a model of
-    an endpoint (it calls back with the name), `change` one with the same form (or return why not), and read the
-    `choices` anew."""
+    an endpoint (it calls back with the name), `change` one with the same form (or return why not), `probe` how one
+    handles tools, and read the `choices` anew."""
 
     ask: Callable[[KnownEndpoint], Awaitable[KnownEndpoint]]
     add: Callable[[Sequence[KnownEndpoint], KnownEndpoint | None, str, Callable[[Added | None], None]], None]
     change: Callable[[Sequence[KnownEndpoint], str, Callable[[Added | None], None]], str]
+    probe: Callable[[str], None]
     choices: Callable[[], ModelChoices]
 
 
@@ -61,6 +63,7 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
         Binding("enter", "use", show=False),
         Binding("a", "add", "Add a model", show=False),
         Binding("e", "change", "Edit the model", show=False),
+        Binding("t", "probe", "Test how it handles tools", show=False),
         Binding("slash", "filter", "Filter", show=False),
     ]
 
@@ -110,8 +113,8 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
             self.say_keys(keys_line(("Enter", "keep the filter"), ("Esc", "show all")))
             return
         leave = "show all" if self.state.filter else "leave"
-        keys = (("Space", space), ("Enter", "use"), ("a", "add"), ("e", "change"), ("/", "filter"), ("Esc", leave))
-        self.say_keys(keys_line(*keys))
+        keys = (("Space", space), ("Enter", "use"), ("a", "add"), ("e", "change"), ("t", "test tools"), ("/", "filter"))
+        self.say_keys(keys_line(*keys, ("Esc", leave)))
 
     def _show(self, at: int | None = None) -> None:
         self._list.move_cursor(self._list.cursor if at is None else at)
@@ -226,6 +229,20 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
         why = (
             self._ways.change(self.state.endpoints, name, changed) if name is not None else "put the cursor on a model"
         )
+        self._refuse(why)
+
+    def action_probe(self) -> None:
+        """Find out how the model of the row handles tools."""
+        name = self._list.row.name
+        if name is None:
+            self._refuse("put the cursor on a model that has a name here")
+        elif is_built_in(name):
+            self._refuse(f"{name} has no endpoint that could be tested")
+        else:
+            self._ways.probe(name)
+
+    def _refuse(self, why: str) -> None:
+        """Say why nothing is done, in place of the keys until the cursor moves."""
         if why:
             notice = (Span(f" {GLYPHS.warned} {one_line(why[:1].upper() + why[1:])}", "warned"),)
             self.query_one("#keys", Bar).say(lambda width: cut_line(notice, width))

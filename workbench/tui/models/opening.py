@@ -21,6 +21,7 @@ from workbench.tui.models.adder import Added, ModelAdder
 from workbench.tui.models.choices import ModelChoices, model_choices
 from workbench.tui.models.dialog import ModelsScreen, ModelWays
 from workbench.tui.models.form import AddModelScreen
+from workbench.tui.models.probing import Prober, ProbesScreen
 from workbench.tui.models.state import ModelsState
 from workbench.tui.tree.selection import Selection
 
@@ -52,7 +53,7 @@ class ModelsOpening:
         selection = self._selection
         variants, run_as = variants_of(selection.open_suites.suites), selection.variants
         state = ModelsState(self._choices(), selection.models, self._endpoints, self._own, variants, run_as)
-        return ModelsScreen(state, ModelWays(self._ask, self._add, self._change, self._choices))
+        return ModelsScreen(state, ModelWays(self._ask, self._add, self._change, self._probe, self._choices))
 
     @property
     def _own(self) -> tuple[str, ...]:
@@ -108,6 +109,10 @@ class ModelsOpening:
                 self._stage.show(AddModelScreen(endpoints, preset, known.model, self._adder(folder, known)), changed)
                 return ""
         return f"{model_label(name)} is in no workbench.toml, so there is nothing to change"
+
+    def _probe(self, name: str) -> None:
+        files = [suite.file for suite in self._selection.open_suites.suites if suite.file.suite is not None]
+        self._stage.show(ProbesScreen(Prober(self._program, name, self._folders, files)))
 
     def _adder(self, folder: Path, known: ModelSpec | None = None) -> ModelAdder:
         bundled = any(

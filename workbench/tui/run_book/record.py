@@ -196,7 +196,6 @@ class RunRecord:
 
     def _viewed(self, content: Content) -> RunView:
         view = RunView()
-        view.began = datetime.fromisoformat(self.started_at) if self.started_at else None
         view.steps = len(self.made.case.steps)
         view.origin = self.origin_name
         self._door = EventDoor(self.parts)
@@ -215,6 +214,8 @@ class RunRecord:
 
     def _pass_on(self, view: RunView, event: Event) -> None:
         self._door = self._door or EventDoor(self.parts)
+        if view.began is None and self.started_at:
+            view.began = datetime.fromisoformat(self.started_at)  # which is not known yet to a view of a planned run
         for shown in self._door.take(event):
             view.add(shown)
 

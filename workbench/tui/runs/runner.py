@@ -8,7 +8,15 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING, Protocol
 
 from workbench.authoring.case_list import CaseKey
-from workbench.batches.events import BatchEvent, BatchListener, BatchStarted, HistorySaid, Inbox, ToolsListed
+from workbench.batches.events import (
+    BatchEvent,
+    BatchListener,
+    BatchStarted,
+    EndpointSaid,
+    HistorySaid,
+    Inbox,
+    ToolsListed,
+)
 from workbench.tui.kit.stage import Stage
 from workbench.tui.run_book.book import RunBook
 
@@ -66,6 +74,8 @@ class Runner:
         self._stage = stage
         self._open_runtime = open_runtime
         self.on_delivery = delivered
+        self.on_endpoint: Callable[[str], object] = lambda _text: None
+        """Is called with what is said of an endpoint."""
         self.on_listing: Callable[[Sequence[ToolsListed]], object] = lambda _listed: None
         """Called when servers have listed their tools, before `on_delivery`."""
         self._interval_s = interval_s
@@ -199,6 +209,9 @@ class Runner:
         for event in self._inbox.take():
             if isinstance(event, ToolsListed):
                 listed.append(event)
+            if isinstance(event, EndpointSaid):
+                self.on_endpoint(event.text)
+                continue
             if isinstance(event, HistorySaid):
                 self._history_problems.append(event.text)
                 continue

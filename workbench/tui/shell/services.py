@@ -100,6 +100,7 @@ class Services:
         self.runs_delivered: Sequence[Callable[[], object]] = ()
         """Called last, for commands that wait for their runs."""
         self.runner.on_listing = self._tools_listed
+        self.runner.on_endpoint = lambda text: app.announce(one_line(text), gently=True)
         self.breakpoints = ProjectBreakpoints(
             app, open_suites, self.known_tools, program, begin.breakpoints if begin is not None else None
         )
@@ -215,6 +216,7 @@ class Services:
             shown.second_passed()
         else:
             self._main.show_status()
+            self._main.run_pane.run_list.pass_time(self.book.now())
             if self.book.starting or self._main.shows_summary:
                 self._main.show_run()
 

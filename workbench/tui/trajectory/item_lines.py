@@ -8,7 +8,7 @@ from itertools import groupby
 from rich.cells import cell_len
 
 from workbench.reports.deviations import deviation_lines
-from workbench.reports.values import tokens_text
+from workbench.reports.values import tokens_text, waited_text
 from workbench.reports.visible import one_line
 from workbench.trajectory.events import ResponseFinished
 from workbench.trajectory.messages import JsonValue
@@ -164,7 +164,8 @@ def _round(item: RoundItem, width: int) -> list[Line]:
         wait = f"in {duration(item.retry.wait_ms)}"
         text = Span(f"{GLYPHS.retry} retry {item.retry.attempt} {f'at {at} ({wait})' if at else wait}", "running")
     else:
-        text = Span(f"{'answering' if item.begun else 'waiting for the model'} {GLYPHS.running}", "running")
+        known = (f"{item.awaited.doing} {GLYPHS.running}", *item.awaited.facts(item.now_s))
+        text = Span(cut(f" {GLYPHS.dot} ".join(known), width - BODY), "running")
     lines: list[Line] = [(*_head(item.number, "model"), text)]
     for repaired in deviation_lines(response.deviations) if response is not None else ():
         lines += signed(GLYPHS.warned, repaired, "warned", width, CALL_INDENT)
@@ -183,6 +184,8 @@ def _round(item: RoundItem, width: int) -> list[Line]:
 def _timing(response: ResponseFinished, room: int) -> str:
     """Return the latency, the time to the first token if it fits, and the tokens."""
     parts = [duration(response.latency_ms)] if response.latency_ms else []
+    if response.waited_ms:
+        parts.append(waited_text(response.waited_ms))
     if response.stop_reason in ("truncated", "refused"):
         parts.append(response.stop_reason)
     if response.usage is not None:

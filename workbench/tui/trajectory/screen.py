@@ -78,6 +78,9 @@ class TrajectoryScreen(SideScreen[None]):
         """The run with its search."""
         return self.query_one(ReadRun)
 
+    def second_passed(self) -> None:
+        self.run.run_list.pass_time(self._book.now())
+
     def delivered(self, cases: set[CaseKey], batches: bool) -> None:
         if (self.record.path, self.record.case_id) in cases or self.record.stage == "waiting":
             if self.is_covered:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import ClassVar
 
 from textual import events, on
@@ -141,6 +142,12 @@ class RunList(LineView):
             self.unseen = fresh
             self.post_message(self.News())
         self.repaint()
+
+    def pass_time(self, now: datetime) -> None:
+        """Show for how long the model is waited for now."""
+        if self.lines is not None:
+            self.lines.view.pass_time(now)
+            self.flush()
 
     def toggle(self) -> None:
         """Expand or fold the item under the cursor. The cursor stays on it."""

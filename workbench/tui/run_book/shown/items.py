@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import ArgumentVerdict, Issue, RunResult, StepGrade
+from workbench.reports.waiting import Awaited
 from workbench.trajectory.events import (
     ExecutionProgress,
     Forked,
@@ -90,7 +91,8 @@ class ForkItem:
 @dataclass(slots=True)
 class RoundItem:
     """A model request, under way until `response` or the end of the run arrives. `begun` is true once part of an answer
-    arrived. `retry` is set while it waits to be repeated at `retry_at`. `replayed` is true if it was copied from the
+    arrived. `awaited` is what is known of the answer until then, and `now_s` the present, as far as known, by the run's
+    clock. `retry` is set while it waits to be repeated at `retry_at`. `replayed` is true if it was copied from the
     origin of a fork."""
 
     number: int
@@ -102,6 +104,8 @@ class RoundItem:
     retry_at: datetime | None = None
     over: bool = False
     replayed: bool = False
+    awaited: Awaited = field(default_factory=lambda: Awaited(0.0))
+    now_s: float | None = None
 
 
 @dataclass(slots=True)

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from workbench.grading.grade import RunResult
+from workbench.reports.waiting import Awaited
 from workbench.trajectory.events import (
     CallArgumentsDelta,
     CallEdited,
@@ -21,6 +22,7 @@ from workbench.trajectory.events import (
     Forked,
     MessageAdded,
     Paused,
+    PromptProgress,
     ReasoningDelta,
     Regenerated,
     RequestFailed,
@@ -140,10 +142,10 @@ class RunView:
                 self._begin_step(step)
             case RequestStarted(round=number):
                 if self._is_under_way(number):
-                    self._begin_again()
+                    self._begin_again(event.time_ms)
                 else:
                     self._begin_answer()
-                    run.append_round(RoundItem(self._next_number(), number))
+                    run.append_round(RoundItem(self._next_number(), number, awaited=Awaited(event.time_ms / 1000)))
             case RequestFailed(error=error):
                 if (asked := run.request()) is not None:
                     asked.errors.append(error)
@@ -152,17 +154,24 @@ class RunView:
                     asked.retry = retry
                     end_ms = event.time_ms + retry.wait_ms
                     asked.retry_at = self.began + timedelta(milliseconds=end_ms) if self.began else None
+            case PromptProgress() as reading:
+                if (asked := run.request()) is not None:
+                    asked.awaited.reading = reading
             case TextDelta(text=text):
+                self._count(text, event.time_ms)
                 self._say(text, reasoning=False)
             case ReasoningDelta(text=text):
+                self._count(text, event.time_ms)
                 self._say(text, reasoning=True)
             case TextWasReasoning():
                 self._mark_reasoning()
             case CallStarted(call_id=call_id, tool=tool):
+                self._count(tool, event.time_ms)
                 self._answers()
                 self._run.finish_text()
                 run.append_call(call_id, tool)
             case CallArgumentsDelta(call_id=call_id, fragment=fragment):
+                self._count(fragment, event.time_ms)
                 if (call := run.call(call_id)) is not None:
                     call.fragments.append(fragment)
             case CallFinished(call_id=call_id) as finished:
@@ -282,15 +291,31 @@ class RunView:
                 item.difference = sentence
                 self._run.changed(index)
 
-    def _begin_again(self) -> None:
+    def _begin_again(self, at_ms: float) -> None:
         """Show a retry: drop the output of the failed attempt, keep its error."""
         asked = self._run.request()
         if asked is None or self._run.round is None or self._run.outcome is not None:
             return
-        asked.retry, asked.begun = None, False
+        asked.retry, asked.begun, asked.awaited, asked.now_s = None, False, Awaited(at_ms / 1000), None
         self._run.cut(self._run.round + 1)
 
     # An answer, and the end
+
+    def pass_time(self, now: datetime) -> None:
+        """Show for how long the model is waited for now."""
+        run = self._run
+        item = run.items[run.round] if run.round is not None else None
+        if run.round is None or not isinstance(item, RoundItem) or self.began is None or self.held is not None:
+            return
+        if item.response is None and not item.over and item.retry is None:
+            item.now_s = (now - self.began) / timedelta(seconds=1)
+            run.changed(run.round)
+
+    def _count(self, piece: str, at_ms: float) -> None:
+        """Count a piece of the answer, which the passing of time shows."""
+        item = self._run.items[self._run.round] if self._run.round is not None else None
+        if isinstance(item, RoundItem):
+            item.awaited.add(piece, at_ms / 1000)
 
     def _answers(self) -> None:
         """Mark that the answer has begun."""

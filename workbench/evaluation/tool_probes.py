@@ -1,0 +1,190 @@
+"""Finds out how an endpoint handles tools: one small request of each kind, graded as the runs of a suite are."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from pathlib import Path
+
+from workbench.analysis.causes import Cause
+from workbench.analysis.failures import failures_of
+from workbench.batches.events import BatchEvent, RunDone
+from workbench.batches.plan import PlannedRun, plan_runs
+from workbench.batches.single import RunContext, make_run
+from workbench.config.models import ModelSpec
+from workbench.config.program import Program
+from workbench.engine.retries import RetryPolicy
+from workbench.evaluation.model_list import ListedModel
+from workbench.evaluation.probe_result import ProbeResult
+from workbench.grading.findings import describe_call
+from workbench.grading.grade import FIRST_KINDS, IssueKind, RunResult
+from workbench.providers.http.endpoints import Endpoints
+from workbench.reports.deviations import deviation_lines
+from workbench.reports.grade_text import issue_facts, issue_note
+from workbench.reports.visible import one_line, shortened
+from workbench.suite.loading import load_suite
+from workbench.suite.model import Case
+from workbench.suite.numerals import counted
+from workbench.tools.pool import ServerPool
+
+_ATTEMPTS = 2
+_QUOTED = 100
+
+_OF_ENDPOINT: frozenset[Cause] = frozenset({"endpoint", "broken JSON", "sent too much"})
+"""Broken arguments are the endpoint's too in most cases: the requests are simple."""
+
+_ON_UNCLEAR: Mapping[str, str] = {
+    "parallel-calls": "if the model can make several calls in one answer, look for the server's switch that allows it",
+    "round-trip": "look whether the model's chat template has the results of tools",
+}
+"""What may help by the probe, where the model called something, but not all that it should."""
+
+_SEEN_IN_REACTION: frozenset[IssueKind] = frozenset({"missing call", "extra call", "wrong tool", "response"})
+
+_NO_USAGE = "no answer says how many tokens it took: costs, and tools that never arrive, cannot be noticed"
+_ADVICE_ON_USAGE = "update the server, or the gateway before it: each of the APIs says how many tokens a stream took"
+_NO_CALLS = "no tool was called in any answer: the model does not call tools, or its endpoint does not pass them on"
+_ADVICE_ON_CALLS = (
+    "look whether the server is started with tool calling and the model's chat template has tools, or use a model"
+    " that was trained to call tools"
+)
+
+
+class ToolProbes:
+    """The probes, sent one after the other: a small server has one slot. Use it on one event loop, and close
+    `endpoints` afterwards."""
+
+    def __init__(self, program: Program, endpoints: Endpoints) -> None:
+        self._endpoints = endpoints
+        self._servers = ServerPool(program)
+
+    async def send(self, spec: ModelSpec, environment: Mapping[str, str]) -> AsyncGenerator[ProbeResult]:
+        """Yield the result of each probe of a model, as soon as it is known."""
+        results = list[RunResult]()
+        for planned in planned_probes(spec.name):
+            result = await self._run(planned, spec, environment)
+            if result.status == "stopped":
+                raise asyncio.CancelledError  # a run takes the cancellation for its own end
+            results.append(result)
+            yield _reasoning(result, spec) if planned.case.expects_nothing_yet else _finding(planned.case, result)
+        yield _usage(results)
+        if _calls_nothing(results):
+            yield ProbeResult("tools", "wrong", _NO_CALLS, _ADVICE_ON_CALLS)
+
+    async def _run(self, planned: PlannedRun, spec: ModelSpec, environment: Mapping[str, str]) -> RunResult:
+        done = list[RunResult]()
+
+        def listen(event: BatchEvent) -> None:
+            if isinstance(event, RunDone):
+                done.append(event.result)
+
+        context = RunContext(
+            listener=listen,
+            servers=self._servers,
+            open_model=lambda _planned: self._endpoints.open(spec, environment),
+            grant_of=lambda _path: None,
+            retries=RetryPolicy(attempts=_ATTEMPTS),
+        )
+        await make_run(planned, context)
+        return done[0]
+
+
+def planned_probes(model: str) -> Sequence[PlannedRun]:
+    """Return the runs of the probes for a model."""
+    return plan_runs([load_suite(Path(__file__).with_suffix(".toml"))], models=[model])
+
+
+async def probe_models(
+    models: Sequence[ListedModel], program: Program, tell: Callable[[ListedModel, ProbeResult], object]
+) -> None:
+    """Probe the models whose endpoint answers, note the results in them, and tell each. Models of one endpoint are
+    probed one after the other, endpoints at the same time."""
+    endpoints = Endpoints(program.secrets)
+    probes = ToolProbes(program, endpoints)
+    by_endpoint: dict[str, list[ListedModel]] = {}
+    for listed in models:
+        if listed.check is not None and listed.check.answers:
+            by_endpoint.setdefault(listed.spec.base_url, []).append(listed)
+
+    async def probe(of_one: Sequence[ListedModel]) -> None:
+        for listed in of_one:
+            async for result in probes.send(listed.spec, listed.environment):
+                listed.probes.append(result)
+                tell(listed, result)
+
+    try:
+        await asyncio.gather(*map(probe, by_endpoint.values()))
+    finally:
+        await endpoints.close()
+
+
+def _finding(case: Case, result: RunResult) -> ProbeResult:
+    if result.status == "error":
+        return ProbeResult(case.name, "wrong", result.error or "the endpoint failed")
+    if result.status == "failed":
+        return _failure(case, result)
+    if repaired := deviation_lines(result.trajectory.deviations):
+        return ProbeResult(case.name, "repaired", "; ".join(repaired))
+    return ProbeResult(case.name, "works", _reaction(result))
+
+
+def _failure(case: Case, result: RunResult) -> ProbeResult:
+    failed = failures_of([(result, case)]).runs[0]
+    issues = result.grade.issues if result.grade is not None else ()
+    first = min(issues, key=lambda issue: issue.kind not in FIRST_KINDS)
+    if failed.main in _OF_ENDPOINT:
+        return ProbeResult(case.name, "wrong", f"{first.why} ({issue_facts(first)})", failed.advice)
+    # The other causes' advice is about descriptions of tools, and these are the program's own.
+    advice = (
+        failed.advice if failed.main in ("cut off", "refused") else _ON_UNCLEAR.get(case.id if result.called else "")
+    )
+    found = f"the model {_reaction(result)}" if first.kind in _SEEN_IN_REACTION else issue_note(first)
+    return ProbeResult(case.name, "unclear", found, advice)
+
+
+def _reaction(result: RunResult) -> str:
+    """Return what the model did, in words."""
+    trajectory = result.trajectory
+    calls = [f"called {one_line(describe_call(call))}" for call in trajectory.calls]
+    answer = trajectory.final_answer
+    said = [f"answered “{shortened(one_line(answer), _QUOTED)}”"] if answer else []
+    return ", ".join((*calls, *said)) or "neither called nor answered"
+
+
+def _reasoning(result: RunResult, spec: ModelSpec) -> ProbeResult:
+    name, trajectory = "reasoning apart", result.trajectory
+    if result.status == "error":
+        return ProbeResult(name, "wrong", result.error or "the endpoint failed")
+    if repaired := deviation_lines(trajectory.deviations):
+        return ProbeResult(name, "repaired", "; ".join(repaired))
+    characters = sum(len(answer.reasoning) for answer in trajectory.asked)
+    if characters:
+        return ProbeResult(name, "works", f"{counted(characters, 'character')} of reasoning beside the answer")
+    setting = '; thoughts = "answer" leaves it in the answer' if spec.thoughts == "answer" else ""
+    return ProbeResult(name, "works", f"no reasoning came: the model does not reason, or keeps it to itself{setting}")
+
+
+def _usage(results: Sequence[RunResult]) -> ProbeResult:
+    name = "usage while streaming"
+    answers = [answer for result in results for answer in result.trajectory.asked if answer.stop_reason is not None]
+    if not answers:
+        return ProbeResult(name, "unclear", "no answer came")
+    told = [answer.usage for answer in answers if answer.usage is not None and answer.usage.input_tokens]
+    if not told:
+        return ProbeResult(name, "wrong", _NO_USAGE, _ADVICE_ON_USAGE)
+    if len(told) < len(answers):
+        missing = (
+            f"{len(answers) - len(told)} of {counted(len(answers), 'answer')} do not say how many tokens they took"
+        )
+        return ProbeResult(name, "wrong", missing, _ADVICE_ON_USAGE)
+    tokens = sum(usage.input_tokens + usage.output_tokens for usage in told)
+    return ProbeResult(name, "works", f"{counted(tokens, 'token')} for all probes")
+
+
+def _calls_nothing(results: Sequence[RunResult]) -> bool:
+    """Return whether every probe was answered and none with a call, without a fault that explains it."""
+    asked = [result for result in results if result.status != "error"]
+    explained = any(
+        issue.kind == "endpoint fault" for result in asked if result.grade is not None for issue in result.grade.issues
+    )
+    return bool(asked) and not explained and not any(result.called for result in asked)

@@ -1,0 +1,146 @@
+"""The dialog that sends the probes of tool calling to a model, and shows what each found."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from pathlib import Path
+from typing import ClassVar
+
+from textual.app import ComposeResult
+
+from workbench.config.models import ConfigError
+from workbench.config.program import Program
+from workbench.evaluation.model_list import CHECK_TIMEOUT_S, FoundModels, ListedModel, untrusted
+from workbench.evaluation.probe_result import ProbeResult, advice_of
+from workbench.providers.http.check import CheckResult
+from workbench.providers.http.endpoints import Endpoints
+from workbench.reports.visible import one_line
+from workbench.suite.loading import SuiteFile
+from workbench.tui.kit.dialogs import Dialog, ReadLines, keys_line
+from workbench.tui.kit.stage import in_background
+from workbench.tui.lines.glyphs import GLYPHS
+from workbench.tui.lines.prose import behind
+from workbench.tui.lines.spans import EMPTY, Line, Role, Span, padded
+
+_ROLES: dict[str, Role] = {"works": "passed", "repaired": "warned", "wrong": "failed", "unclear": "warned"}
+
+
+class Prober:
+    """Probes one model, as it is reached from the first of some folders."""
+
+    def __init__(self, program: Program, name: str, folders: Sequence[Path], files: Sequence[SuiteFile]) -> None:
+        self.name = name
+        self._program = program
+        self._folder = folders[0]
+        self._files = files
+
+    def model(self) -> ListedModel:
+        """Return how the model is reached. Raises ConfigError for one that is not to be asked."""
+        program, folder = self._program, self._folder
+        spec = program.models.resolve(self.name, folder, by_suite=False)
+        listed = ListedModel(spec, program.environment.of(folder))
+        if untrusted(FoundModels([listed], [*self._files]), program):
+            raise ConfigError(
+                f"{self.name} stands in a workbench.toml that you do not trust yet: run a case on it, which asks"
+            )
+        return listed
+
+    async def check(self, listed: ListedModel, endpoints: Endpoints) -> CheckResult:
+        """Ask whether the endpoint answers."""
+        try:
+            async with asyncio.timeout(CHECK_TIMEOUT_S):
+                return await endpoints.check(listed.spec, listed.environment)
+        except TimeoutError:
+            return CheckResult(False, f"{listed.spec.base_url} did not answer within {CHECK_TIMEOUT_S:g} s")
+
+    async def send(self, listed: ListedModel, endpoints: Endpoints) -> AsyncGenerator[ProbeResult]:
+        """Yield the result of each probe."""
+        await in_background(lambda: importlib.import_module("workbench.evaluation.tool_probes"))
+        from workbench.evaluation.tool_probes import ToolProbes  # on use: it knows the engine
+
+        async with aclosing(ToolProbes(self._program, endpoints).send(listed.spec, listed.environment)) as results:
+            async for result in results:
+                yield result
+
+    def endpoints(self) -> Endpoints:
+        """Return the connections for one session of probes."""
+        return Endpoints(self._program.secrets)
+
+    def shown(self, text: str) -> str:
+        """Return a text on one line and without secrets."""
+        return one_line(self._program.secrets.redact(text))
+
+
+class ProbesScreen(Dialog[None]):
+    """Shows the results of the probes as they come. Closing it stops them."""
+
+    HAS_SUBJECT: ClassVar[bool] = False
+    DEFAULT_CSS = "ProbesScreen > Vertical { width: 120; }"
+
+    def __init__(self, prober: Prober) -> None:
+        super().__init__(keys_line(("↑↓ PgDn", "read"), ("Esc", "close")))
+        self._prober = prober
+        self._check: CheckResult | None = None
+        self._results: list[ProbeResult] = []
+        self._problem = ""
+        self._is_over = False
+
+    @property
+    def heading(self) -> str:
+        return f"How {one_line(self._prober.name)} handles tools"
+
+    def body(self) -> ComposeResult:
+        yield ReadLines(self._lines, "reading")
+
+    def on_mount(self) -> None:
+        self.set_focus(self.query_one("#reading"))
+        self.run_worker(self._probe(), group="probes", exclusive=True)
+
+    async def _probe(self) -> None:
+        prober = self._prober
+        endpoints = prober.endpoints()
+        try:
+            listed = prober.model()
+            self._check = await prober.check(listed, endpoints)
+            self._show()
+            if self._check.answers:
+                async for result in prober.send(listed, endpoints):
+                    self._results.append(result)
+                    self._show()
+        except ConfigError as error:
+            self._problem = "; ".join(error.problems)
+        finally:
+            await endpoints.close()
+        self._is_over = True
+        self._show()
+
+    def _show(self) -> None:
+        for reading in self.query(ReadLines):
+            reading.show_anew(from_top=False)
+            reading.refresh(layout=True)
+
+    def _lines(self, width: int) -> list[Line]:
+        room = max(width - 4, 10)
+        lines: list[Line] = [EMPTY]
+
+        def add(head: str, text: str, role: Role, text_role: Role = "text") -> None:
+            lines.extend(
+                behind((Span(f" {head}", role),), self._prober.shown(text), text_role, max(room - len(head), 10))
+            )
+
+        if self._problem:
+            add(f"{GLYPHS.error} ", self._problem, "error")
+        if self._check is not None:
+            role: Role = "passed" if self._check.ok else "warned" if self._check.answers else "error"
+            add(f"{self._check.mark} ", self._check.sentence, role)
+        names = max((len(result.probe) for result in self._results), default=0)
+        for result in self._results:
+            add(f"{result.sign} {padded(result.probe, names)}  ", result.finding, _ROLES[result.state])
+        for advice in advice_of(self._results):
+            add("→ ", advice, "muted", "muted")
+        if not self._is_over:
+            add("", f"Asking {GLYPHS.running}", "running", "running")
+        return [*lines, EMPTY]
