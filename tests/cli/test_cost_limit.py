@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.by_chance import Booking
+from tests.cli.by_chance import suite as rooms
 from tests.cli.program import Program
 from tests.cli.suites import WEATHER
 from tests.providers.server import MARK, Answer, Call, Request, Server, said
@@ -152,3 +154,16 @@ def test_a_limit_is_an_amount_above_nothing(program: Program, suite: Path, usd: 
     done = program.run("run", suite.name, f"--max-cost={usd}")
     assert done.returncode == 2
     assert f"must be a number of US dollars above 0, not {usd!r}" in done.stderr
+
+
+def test_reruns_of_cases_that_broke_end_at_the_limit_too(program: Program) -> None:
+    program.write("rooms.toml", rooms(4))
+    words = ("run", "rooms.toml", "--model", "paid", "--trust")
+    with Server(Booking(lambda room, asked: (room, asked) != (3, 2))) as server:
+        program.write("workbench.toml", PRICES.format(url=server.url))
+        assert program.run(*words).returncode == 0
+        against = ("--baseline", "1", "--fail-on", "regression", "--max-cost", "6.5", "--format", "json")
+        done = program.run(*words, *against)
+    assert done.returncode == 3, done.stderr
+    (case,) = json.loads(done.stdout)["baseline"]["confirmed"]
+    assert (case["outcome"], case["good"], case["why"]) == ("perhaps by chance", 1, "not run: cost limit of $6.50")
