@@ -104,6 +104,7 @@ def test_conversations_and_a_servers_log_become_a_suite_that_passes(program: Pro
     assert "1 of 1 call found in the servers' logs → their raw results" in output
     assert "seen.jsonl: 1 of 1 call matched" in output and "made.toml: 1 case" in output
     suite = (program.folder / "made.toml").read_text()
+    assert '[grading]\nextra_calls = "allow_read_only"\n' in suite
     assert "rain in Oslo, as $RECORDED_KEY" in suite and "The weather in a city." in suite and "in short" not in suite
     log = (program.folder / "seen.jsonl").read_text()
     assert [json.loads(line)["seen"] for line in log.splitlines()] == ["start", "tools", "call"]

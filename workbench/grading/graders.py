@@ -13,7 +13,7 @@ from workbench.grading.casting import by_casting
 from workbench.grading.critics import grade_critics
 from workbench.grading.decision import grade_decision
 from workbench.grading.dimensions import grade_dimensions, latency_of
-from workbench.grading.extra_calls import graded_without_free_calls, rule_of, with_way_out
+from workbench.grading.extra_calls import graded_without_free_calls, rule_of
 from workbench.grading.grade import FIRST_KINDS, Grade, Issue, Status
 from workbench.grading.required import with_required
 from workbench.grading.requirements import latency_issue, requirement_issues
@@ -83,7 +83,6 @@ def graded_whole(
         equal=grader.equal,
         context=context,
     )
-    grade = grade._replace(issues=with_way_out(grade, case, settings.grading, trajectory))
     demands = requirement_issues(
         case,
         settings.limits,

@@ -10,6 +10,7 @@ from workbench.checks.describe import CheckError
 from workbench.checks.evaluate import EMPTY_CONTEXT, CheckContext
 from workbench.dataclasses import dataclass
 from workbench.grading.endpoint_faults import endpoint_faults
+from workbench.grading.extra_calls import with_way_out
 from workbench.grading.findings import describe_call, describe_expected
 from workbench.grading.grade import ENDPOINT_FAULT, FIRST_KINDS, Grade, GradingError, Issue, Metric, Status, StepGrade
 from workbench.grading.graders import GRADERS, graded_whole
@@ -126,6 +127,7 @@ class _Graded:
         of_run = self.case, self.settings, self.trajectory, self.context
         steps = grade_steps(name, *of_run) if self.case.steps else ()
         grade = graded_whole(name, *of_run, self.of_any_grader)
+        grade = grade._replace(issues=with_way_out(grade, self.case, self.settings.grading, self.trajectory))
         if not steps:
             return grade, ()
         failed = tuple(_failed_steps(self.case, self.trajectory, steps))
