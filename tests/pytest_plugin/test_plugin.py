@@ -386,8 +386,8 @@ def test_only_what_surely_broke_since_a_baseline_fails_its_test(tmp_path: Path) 
     (tmp_path / "rooms.toml").write_text(rooms)
     agent = Booking(lambda room, asked: room != 4 and (asked == 1 or (room != 2 and (room, asked) != (3, 2))))
     with Server(agent) as server:
-        asked = ("--workbench", "--workbench-history", "--workbench-trust", "-rxf")
-        asked += ("--workbench-model", f"openai:agent@{server.url}/v1")
+        model = f"openai:agent@{server.url}/v1"
+        asked = ("--workbench", "--workbench-history", "--workbench-trust", "-rxf", "--workbench-model", model)
         first = session(tmp_path, *asked)
         assert first.outcomes == {"failed": 1, "passed": 5}, first.output
         second = session(tmp_path, *asked, "--workbench-baseline", "1", "-n", "2")
