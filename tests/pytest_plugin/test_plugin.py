@@ -400,7 +400,7 @@ def test_only_what_surely_broke_since_a_baseline_fails_its_test(tmp_path: Path) 
     assert "since the baseline #1: broke: failed 4 of 4 reruns" in second.output
     assert "since the baseline #1: not confirmed: passed 2 of 2 reruns" in second.output
     assert "no regression: it did not pass in the baseline" in second.output
-    assert "regression: 1 case broke since the baseline #1; 1 case failed and passed again" in second.output
+    assert "regression: 1 case broke since the baseline #1 · 1 case failed and passed again" in second.output
     assert (third.code, third.outcomes.get("failed")) == (1, None), third.output
     assert "regression: 1 case is missing since the baseline #1" in third.output
     assert refused.code == 1 and "there is no batch 'none'" in refused.output
