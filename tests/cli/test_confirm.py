@@ -44,13 +44,14 @@ def rooms(program: Program, right: Callable[[int, int], bool], cases: int = 6, *
 
 def test_what_fails_by_chance_is_made_again_and_no_regression(program: Program) -> None:
     with rooms(program, lambda room, asked: (room, asked) != (3, 2)) as booked:
-        done = booked.run(*BASELINE)
+        done = booked.run(*BASELINE, "--report", "r.md")
         assert done.returncode == 0, done.stdout
+        assert (program.folder / "r.md").read_text(encoding="utf-8").startswith("## ✓ Good enough\n")
         announced = "1 case is made again until it is sure whether it broke, by 6 runs at most"
         assert done.stderr == f"{announced}: --confirm none makes none again\n"
         assert "· Room 3  not confirmed: passed 2 of 2 reruns\n" in done.stdout
         assert "  all 6 cases: good runs -16.7 points (95 %: " in done.stdout
-        verdict = "✓ no regression since the baseline #1; 1 case failed and passed again; 2 extra runs"
+        verdict = "✓ no regression since the baseline #1 · 1 case failed and passed again · 2 extra runs"
         assert verdict in done.stdout
         assert "6 runs: 5 passed, 1 failed" in done.stdout, "reruns count in no rate"
         listed = program.run("history", "list").stdout
@@ -82,7 +83,9 @@ def test_what_broke_fails_its_reruns_too_and_is_a_regression(program: Program) -
     assert test["difference"] == pytest.approx(-1 / 3)
     assert test["low"] < test["difference"] < test["high"]
     assert (report["totals"]["runs"], report["totals"]["failed"]) == (6, 2)
-    assert found["verdict"].startswith("regression: 1 case broke since the baseline #1; 1 case failed and passed again")
+    assert found["verdict"].startswith(
+        "regression: 1 case broke since the baseline #1 · 1 case failed and passed again"
+    )
     for file in ("r.xml", "r.md", "r.html"):
         text = (program.folder / file).read_text(encoding="utf-8")
         assert "broke: failed 4 of 4 reruns" in text, file
@@ -114,7 +117,7 @@ def test_no_more_runs_are_made_again_than_the_batch_has_and_what_stays_open_is_n
     assert "1 case is made again until it is sure whether it broke, by 4 runs at most" in done.stderr
     why = "no more runs are made again than the batch has: --repeats N allows for more"
     assert f"▲ Room 1  perhaps by chance: failed 2 of 4 reruns; {why}\n" in done.stdout
-    assert "✓ no regression since the baseline #1; 1 case failed perhaps by chance; 4 extra runs" in done.stdout
+    assert "✓ no regression since the baseline #1 · 1 case failed perhaps by chance · 4 extra runs" in done.stdout
 
 
 def test_a_suite_of_one_case_can_have_a_regression_too(program: Program) -> None:

@@ -387,8 +387,8 @@ def test_only_what_surely_broke_since_a_baseline_fails_its_test(tmp_path: Path) 
     (tmp_path / "rooms.toml").write_text(rooms)
     agent = Booking(lambda room, asked: room != 4 and (asked == 1 or (room != 2 and (room, asked) != (3, 2))))
     with Server(agent) as server:
-        asked = ("--workbench", "--workbench-history", "--workbench-trust", "-rxf")
-        asked += ("--workbench-model", f"openai:agent@{server.url}/v1")
+        model = f"openai:agent@{server.url}/v1"
+        asked = ("--workbench", "--workbench-history", "--workbench-trust", "-rxf", "--workbench-model", model)
         first = session(tmp_path, *asked)
         assert first.outcomes == {"failed": 1, "passed": 5}, first.output
         second = session(tmp_path, *asked, "--workbench-baseline", "1", "-n", "2")
@@ -401,7 +401,7 @@ def test_only_what_surely_broke_since_a_baseline_fails_its_test(tmp_path: Path) 
     assert "since the baseline #1: broke: failed 4 of 4 reruns" in second.output
     assert "since the baseline #1: not confirmed: passed 2 of 2 reruns" in second.output
     assert "no regression: it did not pass in the baseline" in second.output
-    assert "regression: 1 case broke since the baseline #1; 1 case failed and passed again" in second.output
+    assert "regression: 1 case broke since the baseline #1 · 1 case failed and passed again" in second.output
     assert (third.code, third.outcomes.get("failed")) == (1, None), third.output
     assert "regression: 1 case is missing since the baseline #1" in third.output
     assert refused.code == 1 and "there is no batch 'none'" in refused.output

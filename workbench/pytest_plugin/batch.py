@@ -159,9 +159,9 @@ class Batch:
                 self._settle(refused, Verdict("error", f"{error.refused}\nAllow it with --workbench-trust"))
                 for path in error.suites:
                     del suites[path]
-        if self.report is not None:
+        if (report := self.report) is not None:
             for node, (verdict, run) in self._failed.items():
-                self._settle([node], _since_baseline(self.report, verdict, run))
+                self._settle([node], _since_baseline(report, verdict, run))
         for node, test in self._tests.items():
             if test.cell is None and str(test.suite.path) in suites:
                 self._settle([node], _of_gates(self.report, test.suite.path))

@@ -103,7 +103,7 @@ class AgainstBaseline:
             parts += [f"{counted(found, 'case')} {'is' if found == 1 else 'are'} {kind}"] if found else []
         since = f"since the baseline {called(self.batch)}"
         said = f"regression: {' and '.join(parts)} {since}" if parts else f"no regression {since}"
-        return "; ".join((said, *self._beside))
+        return " · ".join((said, *self._beside))
 
     @cached_property
     def _sentences(self) -> Mapping[CellKey, str]:

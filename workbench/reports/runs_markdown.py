@@ -80,7 +80,8 @@ _WHOLE = "Write it to a file of another form (`--report report.html`) to have al
 
 def _head(report: RunsReport) -> Iterator[str]:
     """Yields verdict, totals, demands, what changed since the baseline, and causes."""
-    yield f"## {_VERDICTS[report.exit_code]}\n\n"
+    good_enough = report.exit_code == 0 and report.totals.failed
+    yield f"## {'✓ Good enough' if good_enough else _VERDICTS[report.exit_code]}\n\n"
     if report.nothing_graded is not None:
         why = text(report.secrets.redact(report.nothing_graded))
         yield f"{why[:1].upper()}{why[1:]}.\n\n"
