@@ -152,3 +152,29 @@ def test_a_limit_is_an_amount_above_nothing(program: Program, suite: Path, usd: 
     done = program.run("run", suite.name, f"--max-cost={usd}")
     assert done.returncode == 2
     assert f"must be a number of US dollars above 0, not {usd!r}" in done.stderr
+
+
+def test_each_shard_may_spend_its_part(program: Program, server: Server, suite: Path) -> None:
+    part = ("--shard", "1/2", "--plan", "nightly", "--history", "one.sqlite3")
+    done = program.run("run", suite.name, "--model", "paid", "--trust", "--max-cost", "3", *part)
+    assert (done.returncode, len(server.requests)) == (3, 2)
+    assert "6 runs: about $120.00; the limit is $1.50" in done.stderr
+
+
+def test_a_cluster_keeps_no_limit_and_refuses_one(program: Program, server: Server, suite: Path) -> None:
+    done = program.run("run", suite.name, "--model", "paid", "--trust", "--max-cost", "3", "--cluster", "local:2")
+    assert (done.returncode, server.requests) == (2, [])
+    assert "a limit on cost is kept by one program: leave out --cluster, or the limit" in done.stderr
+
+
+def test_several_processes_keep_one_limit(program: Program, server: Server, suite: Path) -> None:
+    done = program.run("run", suite.name, "--model", "paid", "--trust", "--max-cost", "3", "--processes", "2")
+    assert (done.returncode, len(server.requests)) == (3, 4)
+
+
+def test_the_case_of_a_run_that_is_not_made_is_no_success_in_a_junit_report(
+    program: Program, server: Server, suite: Path
+) -> None:
+    done = program.run("run", suite.name, "--model", "paid", "--trust", "--max-cost", "3", "--format", "junit")
+    assert done.returncode == 3
+    assert done.stdout.count("not run: cost limit of $3.00") >= 8
