@@ -80,6 +80,10 @@ def test_what_was_not_made_is_resumed_under_the_whole_limit(program: Program, se
     listed = program.run("history", "list").stdout
     assert "8 of 12 runs missing: stopped, cost limit $3.00" in listed
     assert "not run: cost limit of $3.00" in program.run("history", "show", "1").stdout
+    program.run("history", "export", "1", "out", "--format", "json")
+    [file] = (program.folder / "out").glob("*.json")
+    stored = json.loads(file.read_text(encoding="utf-8"))
+    assert (stored["interrupted"], stored["exit_code"], stored["totals"]["cost_limited"]) == (False, 3, 8)
     again = program.run("run", "--resume", "1", "--trust")
     assert (again.returncode, len(server.requests)) == (3, 4)
     assert "8 runs: about $5.60; the limit is $3.00, of which $2.80 was spent before" in again.stderr
@@ -136,6 +140,8 @@ def test_runs_that_cost_nothing_are_made_beyond_the_limit(program: Program, serv
         "compare", suite.name, "--model", "paid,offline", "--trust", "--max-cost", "0.5", "--format", "json"
     )
     assert (done.returncode, len(server.requests)) == (3, 1)
+    text = program.run("compare", "--resume", "1", "--trust", "--format", "text")
+    assert text.returncode == 3 and "11 runs not made: cost limit\n" in text.stdout
     totals = json.loads(done.stdout)["totals"]
     assert [(each["model"], each["stopped"]) for each in totals] == [("paid", 11), ("offline", 0)]
 
