@@ -67,6 +67,16 @@ async def test_a_guess_lets_one_run_begin_whose_cost_then_counts() -> None:
     assert await settled(await begun(spending, planned(0))) == [REASON]
 
 
+async def test_a_model_whose_first_run_cost_nothing_is_held_to_the_limit_all_the_same() -> None:
+    spending = Spending(limit(Expected(50.0, request_usd=0.01)))
+    tasks = await begun(spending, planned(0))
+    spending.take(over(0, 0.0))
+    tasks += await begun(spending, planned(1))
+    spending.take(over(1, 1.5))
+    tasks += await begun(spending, planned(2))
+    assert await settled(tasks) == [None, None, REASON]
+
+
 async def test_an_unknown_cost_counts_as_expected() -> None:
     shared = limit(Expected(0.4))
     spending = Spending(shared)
