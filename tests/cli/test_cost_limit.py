@@ -82,6 +82,10 @@ def test_what_was_not_made_is_resumed_under_the_whole_limit(program: Program, se
     listed = program.run("history", "list").stdout
     assert "8 of 12 runs missing: stopped, cost limit $3.00" in listed
     assert "not run: cost limit of $3.00" in program.run("history", "show", "1").stdout
+    program.run("history", "export", "1", "out", "--format", "json")
+    [file] = (program.folder / "out").glob("*.json")
+    stored = json.loads(file.read_text(encoding="utf-8"))
+    assert (stored["interrupted"], stored["exit_code"], stored["totals"]["cost_limited"]) == (False, 3, 8)
     again = program.run("run", "--resume", "1", "--trust")
     assert (again.returncode, len(server.requests)) == (3, 4)
     assert "8 runs: about $5.60; the limit is $3.00, of which $2.80 was spent before" in again.stderr
@@ -138,6 +142,8 @@ def test_runs_that_cost_nothing_are_made_beyond_the_limit(program: Program, serv
         "compare", suite.name, "--model", "paid,offline", "--trust", "--max-cost", "0.5", "--format", "json"
     )
     assert (done.returncode, len(server.requests)) == (3, 1)
+    text = program.run("compare", "--resume", "1", "--trust", "--format", "text")
+    assert text.returncode == 3 and "11 runs not made: cost limit\n" in text.stdout
     totals = json.loads(done.stdout)["totals"]
     assert [(each["model"], each["stopped"]) for each in totals] == [("paid", 11), ("offline", 0)]
 
@@ -167,3 +173,29 @@ def test_reruns_of_cases_that_broke_end_at_the_limit_too(program: Program) -> No
     assert done.returncode == 3, done.stderr
     (case,) = json.loads(done.stdout)["baseline"]["confirmed"]
     assert (case["outcome"], case["good"], case["why"]) == ("perhaps by chance", 1, "not run: cost limit of $6.50")
+
+
+def test_each_shard_may_spend_its_part(program: Program, server: Server, suite: Path) -> None:
+    part = ("--shard", "1/2", "--plan", "nightly", "--history", "one.sqlite3")
+    done = program.run("run", suite.name, "--model", "paid", "--trust", "--max-cost", "3", *part)
+    assert (done.returncode, len(server.requests)) == (3, 2)
+    assert "6 runs: about $120.00; the limit is $1.50" in done.stderr
+
+
+def test_a_cluster_keeps_no_limit_and_refuses_one(program: Program, server: Server, suite: Path) -> None:
+    done = program.run("run", suite.name, "--model", "paid", "--trust", "--max-cost", "3", "--cluster", "local:2")
+    assert (done.returncode, server.requests) == (2, [])
+    assert "a limit on cost is kept by one program: leave out --cluster, or the limit" in done.stderr
+
+
+def test_several_processes_keep_one_limit(program: Program, server: Server, suite: Path) -> None:
+    done = program.run("run", suite.name, "--model", "paid", "--trust", "--max-cost", "3", "--processes", "2")
+    assert (done.returncode, len(server.requests)) == (3, 4)
+
+
+def test_the_case_of_a_run_that_is_not_made_is_no_success_in_a_junit_report(
+    program: Program, server: Server, suite: Path
+) -> None:
+    done = program.run("run", suite.name, "--model", "paid", "--trust", "--max-cost", "3", "--format", "junit")
+    assert done.returncode == 3
+    assert done.stdout.count("not run: cost limit of $3.00") >= 8

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+import pathlib
 import re
 import sys
 
 import pytest
 
 from tests.cli.program import Program
+from tests.cli.suites import WEATHER
 from tests.providers.server import Answer, Call, Request, Server, said
 from workbench.grading.result_json import outcome_from_json
 from workbench.trajectory.recording import read_recording
@@ -113,3 +115,19 @@ def test_they_are_exported(program: Program) -> None:
 def test_they_are_graded_again(program: Program) -> None:
     assert "no grade changed" in history(program, "regrade", "1")
     assert "-98.50" in history(program, "show", "1", "--grading", "1")
+
+
+@pytest.mark.parametrize(
+    ("grading", "shown"),
+    [("", False), ("published_report = true", True), ("critics = { arcade_compatible = true }", True)],
+)
+def test_the_line_of_the_published_system_stands_where_it_is_asked_for(
+    tmp_path: pathlib.Path, grading: str, shown: bool
+) -> None:
+    weather = Program(tmp_path)
+    weather.write("weather.toml", WEATHER.replace("\n[[tools]]", f"\n[grading]\n{grading}\n\n[[tools]]", 1))
+    line = "Weather as Arcade evals reports it: 1 case, 1 passed, 0 failed, pass rate 100.00%"
+    assert (line in weather.run("run", "weather.toml").stdout) is shown
+    assert line in weather.run("run", "weather.toml", "--verbose").stdout
+    [published] = json.loads(weather.run("run", "weather.toml", "--format", "json").stdout)["published"]
+    assert published["numbers"]["pass_rate"] == 100.0

@@ -186,6 +186,9 @@ class ScriptedRuntime:
     def allow(self, run_id: str, call_id: str, leave: Leave) -> None:
         self.allowed.append((run_id, call_id, leave))
 
+    def raise_cost_limit(self, batch: str, usd: float | None) -> None:
+        raise AssertionError("no batch of a scripted session has a limit on cost")
+
     def go_on(self, run_id: str, until: Until, hold: int | None) -> Future[str | None]:
         if (elsewhere := self._elsewhere(run_id, hold)) is None:
             self.gone_on.append((run_id, until))

@@ -21,6 +21,7 @@ from workbench.reports.comparison import comparison_lines
 from workbench.reports.comparison_json import ComparisonReport, comparison_report
 from workbench.reports.comparison_markdown import markdown_of
 from workbench.reports.paint import Paint
+from workbench.reports.text import not_made_text
 from workbench.suite.model import Gate
 from workbench.version import __version__
 
@@ -37,6 +38,8 @@ class ModelComparison:
     only_differences: bool = False
     against: AgainstBaseline | None = None
     """The comparison with a stored batch, where there is one."""
+    not_made: int = 0
+    """How many runs a limit on cost kept from being made."""
     nothing_graded: str | None = None
     """That no run that counts was graded, and why, in a sentence."""
 
@@ -80,11 +83,12 @@ class ModelComparison:
     ) -> ModelComparison:
         ungraded = nothing_graded(figures)
         code = OK if ungraded is None else NOTHING_GRADED
-        if any(run.status == "error" or is_cost_limited(run) for run in figures):
+        not_made = sum(map(is_cost_limited, figures))
+        if not_made or any(run.status == "error" for run in figures):
             code = INFRASTRUCTURE
         comparison = compared(cells_of(figures), models, names, gates, watched)
         code = INTERRUPTED if outcome.interrupted else code
-        return cls(comparison, outcome, code, only_differences, against, ungraded)
+        return cls(comparison, outcome, code, only_differences, against, not_made, ungraded)
 
     def document(self) -> ComparisonReport:
         """Return the report as its JSON schema describes it."""
@@ -103,6 +107,7 @@ class ModelComparison:
     def markdown(self) -> str:
         """Return the report as Markdown."""
         said = f"{self.nothing_graded.capitalize()}.\n\n" if self.nothing_graded is not None else ""
+        said += f"{not_made_text(self.not_made)}.\n\n" if self.not_made else ""
         return said + markdown_of(
             self.comparison,
             only_differences=self.only_differences,
@@ -122,5 +127,7 @@ class ModelComparison:
         )
         if self.against is not None:
             yield from baseline_lines(self.against, width, paint)
+        if self.not_made:
+            yield paint(not_made_text(self.not_made), "bad")
         if self.nothing_graded is not None:
             yield paint(self.nothing_graded, "warn")

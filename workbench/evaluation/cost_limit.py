@@ -110,6 +110,7 @@ def cost_limit(
     files = {run.file.path for run in runs}
     paths = {file: path_in(project_folder(file.parent, home), file) for file in files}
     of_model: dict[str, list[float]] = {}
+    means = {cell: each for cell, each in means.items() if each}  # a price that was 0 then tells nothing of one today
     for (_, _, model), each in means.items():
         of_model.setdefault(model, []).append(each)
     expected: dict[Cell, Expected] = {}
@@ -259,7 +260,7 @@ class Spending:
             waits = is_trial and any(model == planned.model for model, _ in self._under_way.values())
             under_way = sum(each for _, each in self._under_way.values())
             least = expected.request_usd if is_trial and expected.request_usd is not None else usd
-            if not usd or (not waits and self._limit.spent.usd + under_way + least <= self._usd + _ROUNDING):
+            if not expected.usd or (not waits and self._limit.spent.usd + under_way + least <= self._usd + _ROUNDING):
                 self._under_way[planned.run_id] = planned.model, usd
                 return None
             if under_way:

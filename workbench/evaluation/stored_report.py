@@ -11,6 +11,7 @@ from workbench.config.secrets import Secrets
 from workbench.evaluation.report import Report
 from workbench.evaluation.stored_runs import StoredRuns
 from workbench.grading.grade import GRADED, RunResult
+from workbench.grading.run_summary import is_cost_limited
 from workbench.history.database import Say
 from workbench.history.history import History
 from workbench.history.records import BatchRow, DamagedError, Regrade, RunRow
@@ -44,7 +45,7 @@ def stored_report(
         started_at=batch.started_at,
         min_score=batch.min_score,
         shard=batch.shard,
-        interrupted=bool(batch.missing),
+        interrupted=batch.missing > sum(run.figures is not None and is_cost_limited(run.figures) for run in runs),
         missing=missing_of(runs),
         batch=batch.number,
         watch=stored_watch(batch, runs, {path: suite.gate for path, suite in suites.items()}),

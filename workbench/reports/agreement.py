@@ -1,34 +1,13 @@
-"""The verdicts of the system that made imported runs beside those of their cases, as text and as JSON."""
+"""The verdicts of the system that made imported runs beside those of their cases, as text."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from pydantic import Field
-
 from workbench.grading.agreement import Agreement
-from workbench.reports.json_base import ReportModel
 from workbench.reports.visible import one_line
 
 _ROWS_MAX = 50
-
-
-class DifferenceReport(ReportModel):
-    """Something of which the source's verdict is another one."""
-
-    about: str
-    value: float = Field(description="the source's score, 0..1")
-    passed_here: bool
-
-
-class AgreementReport(ReportModel):
-    """The verdicts of the system that made the runs beside those of their cases, by one of its scores."""
-
-    name: str
-    agree: int = Field(description="how many verdicts are the same")
-    of: int = Field(description="how many have a verdict on both sides")
-    ungraded: int = Field(description="how many have none here")
-    differ: tuple[DifferenceReport, ...]
 
 
 def agreement_lines(agreements: Iterable[Agreement]) -> Iterator[str]:

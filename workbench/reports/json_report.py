@@ -17,14 +17,13 @@ from workbench.analysis.totals import that_count, totals_by_model
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import IssueKind, RunResult, Status, Verdict
 from workbench.grading.repeats import CaseResult
-from workbench.reports.agreement import AgreementReport
 from workbench.reports.baseline import AgainstBaseline, BaselineReport, baseline_report
 from workbench.reports.cases import CaseReport, case_fields
 from workbench.reports.failures import FailuresReport, failures_report
 from workbench.reports.gates import AggregateReport, GateReport, aggregate_report
 from workbench.reports.json_base import Finite, ReportModel, SuitePath
 from workbench.reports.json_writing import Records
-from workbench.reports.measured import JudgeUseReport, LatencyReport, UsageReport, ValidArgumentsReport
+from workbench.reports.measured import AgreementReport, JudgeUseReport, LatencyReport, UsageReport, ValidArgumentsReport
 from workbench.reports.published import PublishedSummary, published_summaries
 from workbench.reports.timing import Timing
 from workbench.suite.lines import LineOf, no_line

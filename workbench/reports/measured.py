@@ -52,3 +52,21 @@ class JudgeUseReport(ReportModel):
     asked: int = Field(description="number of judgements for which a model was asked, without those that were known")
     usage: UsageReport | None
     cost_usd: float | None = Field(description="US dollars; null if unknown")
+
+
+class DifferenceReport(ReportModel):
+    """Something of which the source's verdict is another one."""
+
+    about: str
+    value: float = Field(description="the source's score, 0..1")
+    passed_here: bool
+
+
+class AgreementReport(ReportModel):
+    """The verdicts of the system that made the runs beside those of their cases, by one of its scores."""
+
+    name: str
+    agree: int = Field(description="how many verdicts are the same")
+    of: int = Field(description="how many have a verdict on both sides")
+    ungraded: int = Field(description="how many have none here")
+    differ: tuple[DifferenceReport, ...]

@@ -26,7 +26,6 @@ from workbench.reports.forms import LINES_MAX
 from workbench.reports.gates import aggregate_lines, gate_lines
 from workbench.reports.grade_text import issue_text, judgement_text, judging_text, metric_text, step_lines, why_passed
 from workbench.reports.paint import Paint, Tone
-from workbench.reports.published import published_lines
 from workbench.reports.server_output import ToldOutputs
 from workbench.reports.signs import FORK, STATUS_SIGNS
 from workbench.reports.values import cost_text, milliseconds, score_text, tokens_text
@@ -93,6 +92,8 @@ def text_report(
     much = amount == "much"
     asked = counting if much else [result for result in counting if result.grading.shows_published]
     if asked:
+        from workbench.reports.published import published_lines  # on use: few reports have them
+
         yield from published_lines(asked, suite_names, paint, with_details=much)
     if any(result.model == BASELINE and result.grader is not None for result in counting):
         yield paint(f"  {BASELINE} is a baseline, not a language model", "quiet")
