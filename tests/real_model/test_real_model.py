@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cli.program import Program
+from tests.cli.program import COMMAND, Program
 from tests.real_model.serving import MODEL, served, why_not
 from tests.real_model.suite import SUITE
 
@@ -28,12 +29,20 @@ def endpoint(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
         yield url, with_tools
 
 
+def said_by(program: Program, *words: str) -> tuple[str, str]:
+    """What the program prints: with such a model, that takes longer than anything else here."""
+    command = [*COMMAND, *words]
+    environment, folder = program.environment, program.folder
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=900, check=False
+    )
+    return done.stdout, done.stderr
+
+
 def run(program: Program, url: str, *words: str) -> tuple[str, str, dict[str, Any]]:
     program.write("small.toml", SUITE)
     model = ["--model", f"openai:{MODEL}@{url}", "--param", "temperature=0", "--param", "max_tokens=64"]
-    started = program.start("run", "small.toml", *model, "--report", "r.json", *words)
-    with started as under_way:
-        text, errors = under_way.communicate()
+    text, errors = said_by(program, "run", "small.toml", *model, "--report", "r.json", *words)
     return text, errors, json.loads((program.folder / "r.json").read_text(encoding="utf-8"))
 
 
@@ -64,8 +73,7 @@ def test_failing_runs_are_explained_and_waiting_is_no_latency(program: Program, 
 def test_the_check_says_how_it_handles_tools(program: Program, endpoint: tuple[str, bool]) -> None:
     url, with_tools = endpoint
     words = ["--model", MODEL, "--base-url", url, "--param", "temperature=0", "--param", "max_tokens=48"]
-    with program.start("models", "--check", "--tools", *words, "--format", "json") as under_way:
-        text, _ = under_way.communicate()
+    text, _ = said_by(program, "models", "--check", "--tools", *words, "--format", "json")
     (model,) = json.loads(text)["models"]
     found = {each["probe"]: each for each in model["tools"]}
     assert found["usage while streaming"]["state"] == "works"

@@ -15,7 +15,7 @@ from tests.providers.wire.reading import WEATHER, Answer, a_request, a_spec, bod
 from tests.strategies import is_json, json_objects
 from workbench.config.models import PROVIDERS
 from workbench.engine.answer_size import AnswerSize
-from workbench.providers.model import MOST_CHARACTERS, TooMuchError
+from workbench.providers.model import MOST_CHARACTERS, AnswerFinished, TooMuchError
 from workbench.providers.wire.repairs import CUMULATIVE, DETAILS, ENCODED, FENCED, MARKED, REPEATED, same_json
 from workbench.trajectory.events import CallArgumentsDelta, CallFinished, Deviation
 from workbench.trajectory.messages import JsonValue, Message, ToolCall
@@ -234,7 +234,8 @@ def test_of_repeated_pieces_only_what_is_new_counts_and_is_shown(wire: Callable[
     answer = responses(*pieces, done=whole) if wire is responses else wire(*pieces)
     size = AnswerSize()
     for event in answer.events:
-        size.add(event)
+        if not isinstance(event, AnswerFinished):
+            size.add(event)
     shown = [event.fragment for event in answer.events if isinstance(event, CallArgumentsDelta)]
     assert "".join(shown) == whole
     (finished,) = [event for event in answer.events if isinstance(event, CallFinished)]
