@@ -55,7 +55,7 @@ def served(folder: Path, *, with_tools: bool) -> Iterator[str]:
 
 
 def _block(language: str) -> str:
-    section = _PAGE.read_text(encoding="utf-8").partition("### A small model without a download of weights")[2]
+    section = _PAGE.read_text(encoding="utf-8").partition("## A small model without a download of weights")[2]
     found = re.search(rf"```{language}\n(.*?)```", section, re.DOTALL)
     assert found is not None
     return found[1]
