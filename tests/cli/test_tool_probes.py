@@ -101,6 +101,15 @@ def test_tools_that_never_arrive_are_wrong(program: Program, api: Api) -> None:
 
 
 @pytest.mark.parametrize("api", APIS)
+def test_arguments_that_are_cut_are_wrong_and_no_schema_is_blamed(program: Program, api: Api) -> None:
+    code, found = states(program, api, "cut")
+    assert code == 3
+    state, finding, advice = found["one call"]
+    assert (state, "JSON that ends too early" in finding) == ("wrong", True)
+    assert advice is not None and advice.startswith("look at the server's log")
+
+
+@pytest.mark.parametrize("api", APIS)
 def test_missing_usage_is_wrong(program: Program, api: Api) -> None:
     code, found = states(program, api, "no usage")
     assert (code, found["usage while streaming"][0], found["one call"][0]) == (3, "wrong", "works")

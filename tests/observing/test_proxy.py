@@ -282,6 +282,11 @@ async def test_a_conversation_goes_on_although_its_answers_were_repaired(tmp_pat
     (run,) = [read_recording(path).trajectory for path in recordings_in(tmp_path / "runs")]
     assert [dict(call.arguments) for call in run.calls] == [{"city": "Oslo"}]
     assert (run.rounds[0].text, run.final_answer) == ("Let me look.", "Rain.")
+    assert [[each.kind for each in round_.deviations] for round_ in run.rounds] == [
+        ["thoughts in the answer", "arguments encoded twice"],
+        ["thoughts in the answer"],
+    ]
+    assert run.rounds[0].deviations[1].call_id == run.calls[0].call.id
 
 
 async def test_what_is_under_way_when_it_ends_is_broken_off_and_said(tmp_path: Path) -> None:

@@ -10,7 +10,9 @@ from typing import Any, Literal
 from tests.providers.server import Answer, Api, Call, Request, Usage, said
 from tests.providers.server.formats import sse
 
-Fault = Literal["none", "cumulative", "as text", "tools dropped", "think tags", "no usage", "repeated", "refused"]
+Fault = Literal[
+    "none", "cumulative", "as text", "tools dropped", "think tags", "no usage", "repeated", "cut", "refused"
+]
 
 THOUGHTS = "It is 17 times 23."
 
@@ -33,6 +35,8 @@ def endpoint(api: Api, fault: Fault = "none") -> Callable[[Request], Answer]:
             text = f"<think>{THOUGHTS}</think>{text}"
         if fault == "repeated":
             calls = [Call(call.tool, call.text * 2, call.id) for call in calls]
+        if fault == "cut":
+            calls = [Call(call.tool, call.text[:-2], call.id) for call in calls]
         if fault == "cumulative" and calls:
             return cumulative(calls, usage)
         return said(api, text, calls, usage=usage)

@@ -19,6 +19,7 @@ from workbench.dataclasses import dataclass
 from workbench.evaluation.exit_codes import OK, USAGE
 from workbench.history.history import History
 from workbench.history.records import BatchRow, HistoryError, Regrade
+from workbench.reports.deviations import repaired_line_of
 from workbench.reports.gates import gate_lines
 from workbench.reports.history_batch import (
     gates_reached,
@@ -100,6 +101,8 @@ def _show_batch(
         yield from head_lines(batch, gradings, grading, runs, resuming, going=going, width=output.width, paint=paint)
         yield from (paint(f"  {line}", "warn") for line in later_runs(batch, grading, runs, option))
         yield from ("", *totals_lines(batch, runs, paint))
+        if (repaired := repaired_line_of(run.figures for run in runs if run.figures is not None)) is not None:
+            yield paint(f"▲ {repaired}", "warn")
         names = {str(suite.file): suite.name for suite in batch.suites}
         yield from (*gate_lines(reached, names, paint, with_model=len(batch.models) > 1), "")
         yield from runs_lines(runs, output.cut_at, paint, every=options.verbose)

@@ -26,6 +26,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--price", metavar="IN,OUT[,CACHED]", help="US dollars per million tokens of input, output and cached input"
     )
     parser.add_argument(
+        "--thoughts",
+        metavar="WHAT",
+        help="what thoughts in the text of an answer are: reasoning (default) or a part of the answer",
+    )
+    parser.add_argument(
         "--to",
         choices=("project", "user"),
         help="the workbench.toml next to the suites, or your own (default: next to the suites where there is one)",
@@ -75,7 +80,7 @@ def execute(arguments: argparse.Namespace) -> int:
     typed = TypedModel.of_spec(known) if known is not None else TypedModel()
     if preset is not None:
         typed = replace(TypedModel.of_preset(preset), model=typed.model, price=typed.price)
-    options = ("provider", "base_url", "api_key_env", "price")
+    options = ("provider", "base_url", "api_key_env", "price", "thoughts")
     given = {name: value for name in options if (value := getattr(arguments, name)) is not None}
     if "base_url" in given and "api_key_env" not in given:
         given["api_key_env"] = ""  # another address is not sent the key of the preset's

@@ -44,6 +44,9 @@ project, the user's own `workbench.toml`, or the command line. The first two nee
 Thoughts = Literal["reasoning", "answer"]
 """What thoughts are that a model writes at the beginning of its text, such as `<think>…</think>`."""
 
+THOUGHTS: tuple[Thoughts, ...] = get_args(Thoughts)
+"""The default first."""
+
 DEFAULT_READ_TIMEOUT_S = 100.0
 
 

@@ -13,6 +13,7 @@ from workbench.suite.model import Case, Suite
 from workbench.suite.settings import settings_of
 from workbench.trajectory.events import (
     CallFinished,
+    Deviation,
     EventPayload,
     ReasoningDelta,
     RequestStarted,
@@ -37,7 +38,7 @@ class ToldResult:
 @dataclass(frozen=True)
 class ToldRound:
     """One answer of a model, and what its calls were answered, by their ids. Latency and time to the first token in
-    milliseconds."""
+    milliseconds. `deviations` of the endpoint were repaired in it, and name calls by those ids."""
 
     text: str = ""
     reasoning: str = ""
@@ -46,6 +47,7 @@ class ToldRound:
     latency_ms: float = 0.0
     usage: Usage | None = None
     first_token_ms: float | None = None
+    deviations: tuple[Deviation, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -112,7 +114,9 @@ def told_payloads(rounds: Iterable[ToldRound]) -> Iterator[EventPayload]:
             for event in call_events(call_id, call, number):
                 yield usable(event) if isinstance(event, CallFinished) else event
         reason: StopReason = "tool calls" if made else "answered"
-        yield ResponseFinished(number, reason, each.usage, each.first_token_ms, each.latency_ms)
+        renamed = {call.id: call_id for call_id, call in made}
+        deviations = tuple(replace(one, call_id=renamed.get(one.call_id or "")) for one in each.deviations)
+        yield ResponseFinished(number, reason, each.usage, each.first_token_ms, each.latency_ms, deviations=deviations)
         for call_id, call in made:
             if (result := each.results.get(call.id)) is not None:
                 yield ResultReceived(call_id, result.content, result.is_error, "reported", 0.0)

@@ -12,10 +12,12 @@ from typing import Any, Literal, TypeVar, get_args
 from workbench.config.models import (
     OWN_URLS,
     PROVIDERS,
+    THOUGHTS,
     ConfigError,
     ModelSpec,
     Price,
     Provider,
+    Thoughts,
     checked_base_url,
     checked_key_variable,
     usual_key_variable,
@@ -34,13 +36,13 @@ Owner = Literal["project", "user"]
 
 OWNERS: tuple[Owner, ...] = get_args(Owner)
 
-Field = Literal["provider", "base_url", "model", "api_key_env", "name", "price"]
+Field = Literal["provider", "base_url", "model", "api_key_env", "name", "price", "thoughts"]
 
 _Value = TypeVar("_Value")
 
 _BOM = "\ufeff"
 
-_TYPED = ("provider", "base_url", "model", "api_key_env", "price")
+_TYPED = ("provider", "base_url", "model", "api_key_env", "price", "thoughts")
 """The settings that can be typed."""
 
 
@@ -67,6 +69,7 @@ class TypedModel:
     api_key_env: str = ""
     name: str = ""
     price: str = ""
+    thoughts: str = THOUGHTS[0]
 
     @classmethod
     def of_preset(cls, preset: Preset, model: str = "") -> TypedModel:
@@ -79,7 +82,7 @@ class TypedModel:
         price = spec.price
         numbers = (price.input, price.output, price.cached_input) if price is not None else ()
         typed = ", ".join(f"{number:g}" for number in numbers if number is not None)
-        return cls(spec.provider, spec.base_url, spec.model, spec.api_key_env or "", spec.name, typed)
+        return cls(spec.provider, spec.base_url, spec.model, spec.api_key_env or "", spec.name, typed, spec.thoughts)
 
     def spec(self, owner: Owner = "user") -> ModelSpec:
         """Return how the model is reached. Raises AddingError with everything that is wrong."""
@@ -98,10 +101,11 @@ class TypedModel:
         model = checked("model", _model, "")
         name = checked("name", self._name_of, "")
         price = checked("price", price_of, None)
+        thoughts = checked("thoughts", _thoughts, THOUGHTS[0])
         if problems:
             raise AddingError(problems)
         key = variable or usual_key_variable(base_url)
-        return ModelSpec(name, provider, model, base_url, key, price=price, origin=owner)
+        return ModelSpec(name, provider, model, base_url, key, price=price, thoughts=thoughts, origin=owner)
 
     def _name_of(self, typed: str) -> str:
         """Return the name, by default the usual one of the model. A missing model is told of the model alone."""
@@ -122,6 +126,13 @@ def _provider(text: str) -> Provider:
         if provider == text:
             return provider
     raise ValueError(f"must be one of {', '.join(PROVIDERS)}")
+
+
+def _thoughts(text: str) -> Thoughts:
+    for known in THOUGHTS:
+        if known == (text or THOUGHTS[0]):
+            return known
+    raise ValueError(f"must be one of {', '.join(THOUGHTS)}")
 
 
 def _model(text: str) -> str:
@@ -227,7 +238,7 @@ def _changed(written: dict[str, Any], spec: ModelSpec) -> dict[str, Any]:
     """Return the settings of a model as they are written, changed to reach it in another way. What already says the
     same stays, whether it is needed or not."""
     needed = dict(_settings(spec))
-    said = {"base_url": spec.base_url, "model": spec.model, "api_key_env": spec.api_key_env}
+    said = {name: getattr(spec, name) for name in ("base_url", "model", "api_key_env", "thoughts")}
     kept = {
         name: value
         for name, value in written.items()
@@ -297,6 +308,8 @@ def _settings(spec: ModelSpec) -> Iterator[tuple[str, Any]]:
         yield "model", spec.model
     if spec.api_key_env is not None and spec.api_key_env != usual_key_variable(spec.base_url):
         yield "api_key_env", spec.api_key_env
+    if spec.thoughts != THOUGHTS[0]:
+        yield "thoughts", spec.thoughts
     if (price := spec.price) is not None:
         prices = {"input": price.input, "output": price.output, "cached_input": price.cached_input}
         yield "price", {name: number for name, number in prices.items() if number is not None}

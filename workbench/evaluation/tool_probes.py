@@ -33,6 +33,8 @@ _QUOTED = 100
 _OF_ENDPOINT: frozenset[Cause] = frozenset({"endpoint", "broken JSON", "sent too much"})
 """Broken arguments are the endpoint's too in most cases: the requests are simple."""
 
+_ON_BROKEN = "look at the server's log: its tool parser or the gateway before it cut or spoiled the arguments"
+
 _ON_UNCLEAR: Mapping[str, str] = {
     "parallel-calls": "if the model can make several calls in one answer, look for the server's switch that allows it",
     "round-trip": "look whether the model's chat template has the results of tools",
@@ -131,9 +133,13 @@ def _finding(case: Case, result: RunResult) -> ProbeResult:
 def _failure(case: Case, result: RunResult) -> ProbeResult:
     failed = failures_of([(result, case)]).runs[0]
     issues = result.grade.issues if result.grade is not None else ()
-    first = min(issues, key=lambda issue: issue.kind not in FIRST_KINDS)
+    first = min(issues, key=lambda issue: issue.kind not in FIRST_KINDS, default=None)
+    if first is None:
+        return ProbeResult(case.name, "unclear", f"the model {_reaction(result)}")
     if failed.main in _OF_ENDPOINT:
-        return ProbeResult(case.name, "wrong", f"{first.why} ({issue_facts(first)})", failed.advice)
+        broken = next((issue for issue in issues if issue.kind == "broken arguments"), first)
+        fault, help_ = (broken, _ON_BROKEN) if failed.main == "broken JSON" else (first, failed.advice)
+        return ProbeResult(case.name, "wrong", f"{fault.why} ({issue_facts(fault)})", help_)
     # The other causes' advice is about descriptions of tools, and these are the program's own.
     advice = (
         failed.advice if failed.main in ("cut off", "refused") else _ON_UNCLEAR.get(case.id if result.called else "")

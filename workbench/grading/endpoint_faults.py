@@ -73,20 +73,21 @@ def _calls_as_text(round_: Round, tools: tuple[ToolDefinition, ...]) -> Iterator
 
 
 def _lost_tools(trajectory: Trajectory, tools: tuple[ToolDefinition, ...]) -> Issue | None:
-    """Return that the first prompt has fewer tokens than the tools by a safe estimate, `None` where nothing shows it. A
-    model that called an offered tool has seen them."""
+    """Return that the first prompt has fewer tokens than the tools and the conversation by a safe estimate, `None`
+    where nothing shows it. A model that called an offered tool has seen them."""
     first = trajectory.rounds[0] if trajectory.rounds else None
     if first is None or first.number != 1 or first.replayed or first.usage is None:
         return None
-    prompt, least = first.usage.input_tokens, _least_tokens(tools)
-    if least < LEAST_TOOL_TOKENS or not _LEAST_PROMPT <= prompt < least:
+    prompt, least, said = first.usage.input_tokens, _least_tokens(tools), _least_of_messages(trajectory)
+    if least < LEAST_TOOL_TOKENS or not max(_LEAST_PROMPT, said) <= prompt < least + said:
         return None
-    if any(is_offered(call.tool, tools) for call in trajectory.calls) or prompt < _least_of_messages(trajectory):
+    if any(is_offered(call.tool, tools) for call in trajectory.calls):
         return None
+    beside = f" beside {said:,} for the conversation" if prompt >= least else ""
     return Issue(
         "endpoint fault",
         TOOLS_NEVER_ARRIVED,
-        expected=f"at least {least:,} tokens for the tools alone",
+        expected=f"at least {least:,} tokens for the tools alone{beside}",
         got=f"a prompt of {prompt:,} tokens",
         decides=True,
     )

@@ -47,6 +47,8 @@ class RunSummary:
     """The names and values (0..1) of the named checks of the answer."""
     tool_arguments: tuple[ToolArguments, ...] = ()
     """How many calls of each tool have valid arguments."""
+    repaired: tuple[str, ...] = ()
+    """The kinds of the endpoint's deviations that were repaired."""
 
     @property
     def limited_ms(self) -> float:
@@ -82,6 +84,7 @@ def summary_of(
         loop_ms=result.loop_ms,
         metrics=tuple([(metric.name, metric.value) for metric in result.metrics]),
         tool_arguments=valid_arguments_of(result).tools,
+        repaired=result.repaired,
     )
 
 

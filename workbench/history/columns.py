@@ -78,6 +78,14 @@ def metrics(value: Any) -> tuple[tuple[str, float], ...]:
     return tuple(found.items())
 
 
+def kinds(value: Any) -> tuple[str, ...]:
+    """Returns kinds of deviations."""
+    found = parsed_json(text(value))
+    if not isinstance(found, list):
+        raise ValueError("must be a list of kinds of deviations")
+    return tuple(map(text, found))
+
+
 def tool_arguments(value: Any) -> tuple[ToolArguments, ...]:
     """Returns how many calls of each tool have valid arguments."""
     found = parsed_json(text(value))
@@ -204,6 +212,7 @@ RUN: Mapping[str, Reader] = {
     "loop_ms": optional(number),
     "metrics": optional(metrics),
     "arguments": optional(tool_arguments),
+    "repaired": optional(kinds),
 }
 OUTLINE: Mapping[str, Reader] = {
     name: RUN[name] for name in ("place", "suite", "case_id", "case_name", "model", "status")

@@ -36,7 +36,8 @@ _VERDICT = ("status", "score", "reason", "broken", "options", "metrics", "argume
 _MADE = ("run_id", "began_ms", "ended_ms")
 _FIGURES = (
     *(*_MADE, *_VERDICT),
-    *("latency_ms", "loop_ms", "first_token_ms", "input_tokens", "output_tokens", "cost_usd", "asked"),
+    *("latency_ms", "loop_ms", "first_token_ms", "input_tokens", "output_tokens", "cost_usd"),
+    *("asked", "repaired"),
 )
 _ASKED = ("suite", "case_id", "model", "repeat")
 _DETAILS = ("events", "outcome", "tools", "sample")

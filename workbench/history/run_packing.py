@@ -175,6 +175,7 @@ def figure_values(figures: RunSummary) -> Mapping[str, object]:
         "asked": figures.asked,
         "metrics": metrics_text(figures),
         "arguments": arguments_text(figures),
+        "repaired": compact_json(figures.repaired) if figures.repaired else None,
     }
 
 

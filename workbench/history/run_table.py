@@ -49,7 +49,7 @@ class RunTable(Lazy[RunRow]):
                 counts.append(_NO_COUNT)
             return
         self._finished += 1
-        of_grading = (figures.grading, figures.metrics, figures.tool_arguments)
+        of_grading = (figures.grading, figures.metrics, figures.tool_arguments, figures.repaired)
         kind = (figures.suite, figures.status, figures.asked, figures.is_broken, *of_grading)
         self._kinds.append((*of_run, kind))
         self._reasons.append(figures.reason)
@@ -73,7 +73,7 @@ class RunTable(Lazy[RunRow]):
         _, _, model, _, repeat, _, is_fork, kind = self._kinds[index]
         if kind is None:
             return None
-        key, status, asked, is_broken, grading, metrics, arguments = kind
+        key, status, asked, is_broken, grading, metrics, arguments, repaired = kind
         score, latency, first, cost, began, ended, loop = [
             None if (value := column[index]) != value else value for column in self._numbers
         ]
@@ -81,7 +81,7 @@ class RunTable(Lazy[RunRow]):
         assert latency is not None
         of_case = (key, *self._cases[index], model, repeat, status, score, self._reasons[index])
         of_model = (latency, first, sent, got, cost, asked, is_broken, grading)
-        return RunSummary(*of_case, *of_model, began, ended, is_fork, loop, metrics, arguments)
+        return RunSummary(*of_case, *of_model, began, ended, is_fork, loop, metrics, arguments, repaired)
 
     @property
     def figures(self) -> Sequence[RunSummary]:

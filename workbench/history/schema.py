@@ -150,9 +150,12 @@ ALTER TABLE parts ADD COLUMN valid_calls INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE parts ADD COLUMN checked_calls INTEGER NOT NULL DEFAULT 0
 """
 
+# JSON [kind, ...] of the endpoint's deviations that were repaired in a run; NULL where there are none.
+_REPAIRED = "ALTER TABLE runs ADD COLUMN repaired TEXT"
+
 MIGRATIONS: tuple[str, ...] = (
     *(_FIRST, _GRADINGS, _LOOP_TIME, _SHARED, _NOT_GRADED, _METRICS, _SHARDS, _LISTING),
-    _ARGUMENTS,
+    *(_ARGUMENTS, _REPAIRED),
 )
 """Each version's migration from the one before; the first one from nothing. A file's version is its `PRAGMA
 user_version`. Published entries never change, because histories made with them exist."""

@@ -16,12 +16,12 @@ from workbench.importing.bounds import RefusedError
 from workbench.importing.imported import NO_TOOLS, ImportedCase, ImportedRun, Note
 from workbench.importing.reading import Node
 from workbench.providers.wire.assembly import read_arguments
-from workbench.providers.wire.repairs import repaired
+from workbench.providers.wire.repairs import DETAILS, repaired
 from workbench.suite.numerals import counted
 from workbench.suite.render import Table
 from workbench.suite.settings import Limits
 from workbench.tools.answer import ToolAnswer
-from workbench.trajectory.events import CallFinished
+from workbench.trajectory.events import CallFinished, Deviation
 from workbench.trajectory.messages import JsonValue, Message, ToolCall, Usage
 from workbench.trajectory.typed_json import MILLISECONDS_MAX, json_text
 
@@ -31,7 +31,7 @@ _LONGEST_NAME = 60
 @dataclass(frozen=True)
 class Conversation:
     """A conversation of whatever form. The id of each call is its own; By the index of their message: reasoning,
-    latencies and times to the first token in milliseconds, and tokens."""
+    latencies and times to the first token in milliseconds, tokens, and the endpoint's deviations that were repaired."""
 
     place: str
     messages: tuple[Message, ...]
@@ -45,6 +45,7 @@ class Conversation:
     latency_ms: Mapping[int, float] = field(default_factory=dict)
     first_token_ms: Mapping[int, float] = field(default_factory=dict)
     usage: Mapping[int, Usage] = field(default_factory=dict)
+    deviations: Mapping[int, tuple[Deviation, ...]] = field(default_factory=dict)
     notes: tuple[Note, ...] = ()
 
 
@@ -55,6 +56,8 @@ class Calls:
         self._taken: set[str] = set()
         self._open: list[tuple[str, str, str]] = []
         self.made = 0
+        self.repaired: dict[str, Deviation] = {}
+        """The deviations that were repaired, by the calls' own ids."""
 
     def call(self, place: Node, given_id: str, tool: str, arguments: object) -> ToolCall:
         """Returns a call as the model wrote it. Raises RefusedError for one of no tool."""
@@ -71,6 +74,7 @@ class Calls:
         raw = None if problem is None else arguments if isinstance(arguments, str) else json_text(arguments)
         if problem is not None and isinstance(arguments, str) and (found := repaired([arguments])) is not None:
             read, problem = found.arguments, None
+            self.repaired[call_id] = Deviation(found.kind, DETAILS[found.kind], call_id)
         done = usable(CallFinished(call_id, read, raw, problem))
         return ToolCall(call_id, tool, done.arguments, done.raw, done.problem)
 
@@ -195,7 +199,9 @@ def rounds_of(conversation: Conversation, first: int, end: int) -> tuple[ToldRou
             reasoning = conversation.reasoning.get(index, "")
             usage = conversation.usage.get(index)
             first_ms = conversation.first_token_ms.get(index)
-            rounds.append(ToldRound(message.content, reasoning, message.tool_calls, {}, latency_ms, usage, first_ms))
+            deviations = conversation.deviations.get(index, ())
+            calls = message.tool_calls
+            rounds.append(ToldRound(message.content, reasoning, calls, {}, latency_ms, usage, first_ms, deviations))
         elif message.call_id is not None and rounds:
             of_call = next(
                 (at for at, each in enumerate(rounds) if message.call_id in {call.id for call in each.calls}), None

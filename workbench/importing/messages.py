@@ -9,9 +9,11 @@ from dataclasses import replace
 from workbench.importing.conversations import Calls, Conversation, case_of, tool_of
 from workbench.importing.imported import NO_TOOLS, Format, Imported, ImportedCase, Note, imported_of
 from workbench.importing.reading import Node, Source
+from workbench.providers.wire.repairs import DETAILS, THOUGHTS
 from workbench.providers.wire.thoughts import parted
 from workbench.providers.wire.usage import UsageCount
 from workbench.suite.render import Table
+from workbench.trajectory.events import Deviation
 from workbench.trajectory.messages import JsonValue, Message, ToolCall, Usage
 from workbench.trajectory.typed_json import json_text
 
@@ -65,6 +67,7 @@ def conversation_of(node: Node, messages: list[Node] | None = None) -> Conversat
         reasoning=reading.reasoning,
         latency_ms=reading.latency_ms,
         usage=reading.usage,
+        deviations=reading.deviations,
         notes=tuple(reading.notes),
     )
 
@@ -84,6 +87,7 @@ class _Reading:
         self.reasoning: dict[int, str] = {}
         self.latency_ms: dict[int, float] = {}
         self.usage: dict[int, Usage] = {}
+        self.deviations: dict[int, tuple[Deviation, ...]] = {}
         self.notes: list[Note] = []
 
     def note(self, node: Node, why: str) -> None:
@@ -146,6 +150,10 @@ class _Reading:
         in_text, answer = parted("\n".join(filter(None, texts)))
         if reasoning := "\n".join(filter(None, (*thoughts, in_text))):
             self.reasoning[len(self.messages)] = reasoning
+        repaired = [Deviation(THOUGHTS, DETAILS[THOUGHTS])] if in_text else []
+        repaired += [self.calls.repaired[call.id] for call in made if call.id in self.calls.repaired]
+        if repaired:
+            self.deviations[len(self.messages)] = tuple(repaired)
         if (usage := _usage(node.get("usage"))) is not None:
             self.usage[len(self.messages)] = usage
         if (latency := node.get("latency_ms")) is not None and (latency_ms := number_of(latency)) is not None:

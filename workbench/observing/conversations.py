@@ -7,7 +7,7 @@ It knows no connection and no screen; all of it belongs on one thread.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field, replace
 from datetime import UTC, datetime
 
@@ -20,6 +20,7 @@ from workbench.importing.imported import ImportedCase, Note
 from workbench.importing.messages import conversation_of
 from workbench.importing.reading import Node
 from workbench.observing.wires import Answer, AnswerReading, body_node, messages_in, tools_in
+from workbench.trajectory.events import Deviation
 from workbench.trajectory.messages import JsonValue, Message, ToolCall
 from workbench.trajectory.typed_json import json_text
 
@@ -137,6 +138,7 @@ class ObservedConversation:
             first_token_ms={
                 index: each.first_token_ms for index, each in at.items() if each.first_token_ms is not None
             },
+            deviations={**read.deviations, **dict(_deviations(read, at))},
             usage={index: each.usage for index, each in at.items() if each.usage is not None},
             notes=tuple(notes),
         )
@@ -144,6 +146,15 @@ class ObservedConversation:
     def case(self) -> ImportedCase:
         """The case that it makes, with its run. Raises RefusedError, which says why it makes none."""
         return case_of(self.conversation())
+
+
+def _deviations(read: Conversation, answers: Mapping[int, Answer]) -> Iterator[tuple[int, tuple[Deviation, ...]]]:
+    """Yield the deviations of answers by the index of their message, with the ids that their calls have there."""
+    for index, answer in answers.items():
+        calls = read.messages[index].tool_calls if index < len(read.messages) else ()
+        ids = {theirs.id: ours.id for theirs, ours in zip(answer.calls, calls, strict=False)}
+        if answer.deviations:
+            yield index, tuple(replace(each, call_id=ids.get(each.call_id or "")) for each in answer.deviations)
 
 
 class Observer:

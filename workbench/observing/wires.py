@@ -25,6 +25,7 @@ from workbench.providers.wire.wire import SseEvent
 from workbench.trajectory.events import (
     CallFinished,
     CallStarted,
+    Deviation,
     ModelEvent,
     ReasoningDelta,
     StopReason,
@@ -66,6 +67,7 @@ class Answer:
     first_token_ms: float | None = None
     response_id: str = ""
     problem: str = ""
+    deviations: tuple[Deviation, ...] = ()
 
     @property
     def message(self) -> dict[str, JsonValue]:
@@ -271,6 +273,7 @@ class AnswerReading:
             self._ms(),
             self._first_token_ms,
             self._response_id if self.wire == "openai-responses" else "",
+            deviations=finished.deviations,
         )
 
 

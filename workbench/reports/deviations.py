@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from workbench.grading.grade import RunResult
+from workbench.grading.run_summary import RunSummary
 from workbench.reports.visible import one_line
 from workbench.suite.numerals import counted
 from workbench.trajectory.events import Deviation
@@ -23,7 +24,20 @@ def deviation_lines(deviations: Iterable[Deviation]) -> list[str]:
 
 def repaired_line(results: Sequence[RunResult]) -> str | None:
     """Return in how many of the runs that asked a model which deviations were repaired, `None` if there were none."""
-    kinds = Counter(kind for result in results for kind in result.repaired)
-    asked = counted(sum(result.was_asked for result in results), "run")
+    return _line(Counter(kind for result in results for kind in result.repaired), sum(r.was_asked for r in results))
+
+
+def repaired_line_of(runs: Iterable[RunSummary]) -> str | None:
+    """Return the same of summaries of runs."""
+    kinds = Counter[str]()
+    asked = 0
+    for run in runs:
+        kinds.update(run.repaired)
+        asked += run.asked
+    return _line(kinds, asked)
+
+
+def _line(kinds: Mapping[str, int], runs_asked: int) -> str | None:
+    asked = counted(runs_asked, "run")
     parts = [f"{one_line(kind)} in {runs:,} of {asked}" for kind, runs in kinds.items()]
     return f"repaired: {', '.join(parts)}" if parts else None

@@ -14,8 +14,10 @@ from hypothesis import strategies as st
 from tests.providers.wire.reading import WEATHER, Answer, a_request, a_spec, body_of, data, named, read
 from tests.strategies import is_json, json_objects
 from workbench.config.models import PROVIDERS
+from workbench.engine.answer_size import AnswerSize
+from workbench.providers.model import MOST_CHARACTERS, AnswerFinished, TooMuchError
 from workbench.providers.wire.repairs import CUMULATIVE, DETAILS, ENCODED, FENCED, MARKED, REPEATED, same_json
-from workbench.trajectory.events import Deviation
+from workbench.trajectory.events import CallArgumentsDelta, CallFinished, Deviation
 from workbench.trajectory.messages import JsonValue, Message, ToolCall
 
 OSLO = '{"city": "Oslo"}'
@@ -221,3 +223,28 @@ def test_what_the_model_wrote_goes_back(raw: str, sent: str) -> None:
     assert bodies["openai"]["messages"][1]["tool_calls"][0]["function"]["arguments"] == sent
     assert bodies["openai-responses"]["input"][1]["arguments"] == sent
     assert bodies["anthropic"]["messages"][1]["content"][0]["input"] == {"city": "Oslo"}
+
+
+@pytest.mark.parametrize("wire", [chat, messages, responses])
+def test_of_repeated_pieces_only_what_is_new_counts_and_is_shown(wire: Callable[..., Answer]) -> None:
+    whole = json.dumps({"text": "It rains. " * 600})
+    ends = [*range(4, len(whole), 4), len(whole)]
+    pieces = [whole[:end] for end in ends]
+    assert sum(map(len, pieces)) > 2 * MOST_CHARACTERS
+    answer = responses(*pieces, done=whole) if wire is responses else wire(*pieces)
+    size = AnswerSize()
+    for event in answer.events:
+        if not isinstance(event, AnswerFinished):
+            size.add(event)
+    shown = [event.fragment for event in answer.events if isinstance(event, CallArgumentsDelta)]
+    assert "".join(shown) == whole
+    (finished,) = [event for event in answer.events if isinstance(event, CallFinished)]
+    assert (finished.arguments, finished.problem) == (json.loads(whole), None)
+    assert finished.raw in (None, whole)
+    assert [each.kind for each in answer.end.deviations] == [CUMULATIVE]
+
+
+def test_pieces_that_stop_repeating_count_whole() -> None:
+    pieces = ['{"a": "', '{"a": "x', "y" * MOST_CHARACTERS]
+    with pytest.raises(TooMuchError):
+        chat(*pieces)

@@ -278,3 +278,20 @@ async def test_the_dialog_says_which_models_are_in_use_and_which_will_be(
         assert "in use" in row
         await app.press("down", "space")
         assert "Enter: runs use each suite's own models again." in app.screen
+
+
+async def test_what_thoughts_are_is_chosen_in_the_form(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    suites = suites_in(tmp_path, talk=TALK)
+    offer(monkeypatch)
+    with Server(_rain, models=document(models_document("test-model"))) as server:
+        text = f'[models.near]\nprovider = "openai"\nmodel = "test-model"\nbase_url = "{server.url}/v1"\n'
+        (suites / "workbench.toml").write_text(text)
+        async with opened(suites, size=(80, 24), variables={"HOME": str(tmp_path)}) as app:
+            for key, written in (("right", {"thoughts": "answer"}), ("left", {})):
+                await app.press("m", "down", "e")
+                await to(app, "thoughts")
+                await app.press(key, "enter")
+                await app.until(lambda: "Change near" not in app.screen)
+                settings = tomllib.loads((suites / "workbench.toml").read_text())["models"]["near"]
+                assert {key: value for key, value in settings.items() if key == "thoughts"} == written
+                await app.press("escape")

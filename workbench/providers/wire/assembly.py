@@ -24,13 +24,14 @@ _KINDS = {list: "a list", str: "a text", bool: "true or false", int: "a number",
 @dataclass(slots=True, eq=False)
 class OpenCall:
     """A call whose fragments are still arriving; `given_id` and `name` are the API's, `whole` holds arguments that came
-    as an object instead of a text."""
+    as an object instead of a text. `repeats`: each fragment so far began with the one before."""
 
     id: str
     given_id: str | None = None
     name: str = ""
     pieces: list[str] = field(default_factory=list)
     whole: JsonValue = None
+    repeats: bool = True
     started: bool = False
     finished: bool = False
 
@@ -45,6 +46,19 @@ class OpenCall:
             return False
         again = json_object(arguments) if isinstance(arguments, str) else arguments
         return again is not None and same_json(again, self.whole if self.whole is not None else self._object())
+
+    def add(self, piece: str) -> str:
+        """Add a fragment of the arguments' text, and return what is new in it: no JSON object begins with `{` twice, so
+        a second such fragment repeats the first one."""
+        before = self.pieces[-1] if self.pieces else ""
+        self.pieces.append(piece)
+        self.repeats = self.repeats and piece.startswith(before or "{")
+        return piece.removeprefix(before) if self.repeats else piece
+
+    @property
+    def said(self) -> str:
+        """The text so far, without what fragments repeat."""
+        return self.pieces[-1] if self.repeats and self.pieces else "".join(self.pieces)
 
     def _object(self) -> Mapping[str, Any] | None:
         read, problem = read_arguments("".join(self.pieces))
@@ -98,7 +112,7 @@ class CallAssembly:
             call.started = True
             yield CallStarted(self._round, call.id, self._names.ours(call.name))
             if call.pieces:
-                yield CallArgumentsDelta(call.id, "".join(call.pieces))
+                yield CallArgumentsDelta(call.id, call.said)
 
     def add(self, call: OpenCall, arguments: object) -> Iterator[CallEvent]:
         """Add a fragment of the arguments' JSON text, or arguments that come as an object at once."""
@@ -110,12 +124,12 @@ class CallAssembly:
             call.whole = arguments  # type: ignore[assignment]
             arguments = json.dumps(arguments, ensure_ascii=False)
         else:
-            call.pieces.append(arguments)
+            arguments = call.add(arguments)
         self._characters += len(arguments)
         if self._characters > MOST_CHARACTERS:
             most = f"{MOST_CHARACTERS:,} characters of arguments"
             raise TooMuchError(f"the model sent too much: more than {most} in one answer")
-        if call.started:
+        if call.started and arguments:
             yield CallArgumentsDelta(call.id, arguments)
 
     def finish(self, call: OpenCall, arguments: object = None) -> Iterator[CallEvent]:
@@ -132,6 +146,7 @@ class CallAssembly:
         raw = None if problem is None else given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
         if found is not None:
             read, problem = found.arguments, None
+            raw = _kept(raw, call)
             self.deviations.append(Deviation(found.kind, DETAILS[found.kind], call.id))
         yield CallFinished(call.id, read, raw, problem)
 
@@ -139,6 +154,12 @@ class CallAssembly:
         """Finish all calls that are still open, in order, at the end of the answer."""
         for call in self.calls:
             yield from self.finish(call)
+
+
+def _kept(raw: str | None, call: OpenCall) -> str | None:
+    """Returns the raw text of repaired arguments. Pieces that were each repeated may add up to more than an answer can
+    hold: then the last one, which has them all."""
+    return call.said if raw is not None and len(raw) > MOST_CHARACTERS else raw
 
 
 def _repair(call: OpenCall, given: object) -> Repaired | None:

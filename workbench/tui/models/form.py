@@ -12,7 +12,7 @@ from textual.containers import Horizontal
 from textual.suggester import SuggestFromList
 from textual.widgets import Input
 
-from workbench.config.models import PROVIDERS, ConfigError, checked_key_variable
+from workbench.config.models import PROVIDERS, THOUGHTS, ConfigError, checked_key_variable
 from workbench.config.presets import Preset
 from workbench.evaluation.adding import AddingError, Field, NameTakenError, Owner, TypedModel, usual_name
 from workbench.evaluation.reachable import KnownEndpoint
@@ -36,6 +36,7 @@ _LABELS: dict[str, str] = {
     "model": "model",
     "name": "name here",
     "price": "price",
+    "thoughts": "thoughts are",
     "owner": "written into",
 }
 _PLACEHOLDERS: dict[str, str] = {
@@ -45,6 +46,7 @@ _PLACEHOLDERS: dict[str, str] = {
     "name": "the name to run it by",
     "price": "US dollars per million tokens, in and out: 0.15, 0.6",
 }
+_THOUGHTS = ("reasoning, also within the text", "answer where they stand in the text")
 _OTHER = "another endpoint"
 _OWNERS: dict[Owner, str] = {"user": "your own workbench.toml", "project": "the one next to the suites"}
 _ROWS_AROUND = 5 + len(_LABELS)
@@ -170,6 +172,8 @@ class AddModelScreen(Dialog[Added]):
         if adder.known is None:
             yield from self._row("name", self._input("name", start.name))
         yield from self._row("price", self._input("price", start.price))
+        thoughts = next((at for at, known in enumerate(THOUGHTS) if known == start.thoughts), 0)
+        yield from self._row("thoughts", ChoiceField(_THOUGHTS, thoughts, self._changed, "thoughts"))
         if adder.known is None:
             owners = [_OWNERS[owner] for owner in adder.owners]
             at = adder.owners.index(adder.owner)
@@ -225,9 +229,10 @@ class AddModelScreen(Dialog[Added]):
     def _typed(self) -> TypedModel:
         provider = self.query_one("#provider", ChoiceField).value
         known = self._adder.known
+        thoughts = THOUGHTS[self.query_one("#thoughts", ChoiceField).at]
         names = ("base_url", "model", "api_key_env", "price")
         name = self._text("name") if known is None else known.name
-        return TypedModel(provider, name=name, **{name: self._text(name) for name in names})
+        return TypedModel(provider, name=name, thoughts=thoughts, **{name: self._text(name) for name in names})
 
     @property
     def _owner(self) -> Owner:
