@@ -118,7 +118,7 @@ def _write_nothing_more() -> None:
 def _prepare_output() -> None:
     """Show every line at once, in a pipe too, and `?` for a character that the terminal cannot show. A message that
     standard error cannot take changes no exit code."""
-    if isinstance(sys.stderr, TextIOWrapper):
+    if sys.stderr is sys.__stderr__ and isinstance(sys.stderr, TextIOWrapper):
         sys.stderr = dispensable(sys.stderr)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
