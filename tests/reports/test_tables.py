@@ -30,7 +30,7 @@ def test_any_text_is_read_back_from_a_table(text: str) -> None:
     assert not answer.startswith(("=", "+", "-", "@", "\t", "\r", "\n"))
     shown = visible(run.trajectory.final_answer)
     assert answer in (shown, f"'{shown}")
-    assert row["model"].removeprefix("'") == visible(run.model)
+    assert row["model"] in (visible(run.model), f"'{visible(run.model)}")
     assert (row["status"], row["score"], row["repeat"]) == ("failed", "0.25", "0")
 
 

@@ -159,7 +159,7 @@ def scripts(draw: st.DrawFn) -> list[Event]:
                 Message("tool", draw(_texts), call_id="h1", is_error=draw(st.booleans())),
             ),
             (ToolDefinition("t", draw(_texts), draw(_objects), draw(_objects), draw(st.none() | _texts)),),
-            draw(st.none() | st.integers()),
+            draw(st.none() | st.integers(0, 2**63 - 1)),
             tuple(draw(st.lists(_texts, max_size=2))),
         )
     ]
