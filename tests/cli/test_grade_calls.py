@@ -155,7 +155,8 @@ def test_a_look_up_passes_and_a_second_payment_fails_where_the_suite_says_so(pro
     free = graded(program, find, pay)
     assert "1 run: 1 passed, 0 failed" in free
     # The published system knows no such rule.
-    assert "as Arcade evals reports it: 1 case, 0 passed, 1 failed, pass rate 0.00%" in free
+    published = graded(program, find, pay, verbose=True)
+    assert "as Arcade evals reports it: 1 case, 0 passed, 1 failed, pass rate 0.00%" in published
     assert "1 run: 0 passed, 1 failed" in graded(program, pay, pay)
 
 

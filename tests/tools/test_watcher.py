@@ -216,4 +216,5 @@ async def test_a_server_is_given_its_own_environment_and_no_open_file_of_workben
     assert (variables["PATH"], variables["REPORT"]) == (os.environ["PATH"], REPORT)
     assert "OTHER" not in variables
     assert len(files) == 4  # its input, output and errors, and the list of these
-    assert (as_usual, blocked) == ([True, True], [])
+    has_hangups = signal.getsignal(signal.SIGHUP) != signal.SIG_IGN  # under `nohup`, servers outlive a terminal too
+    assert (as_usual, blocked) == ([True, has_hangups], [])
