@@ -16,6 +16,7 @@ from xml.sax.saxutils import escape
 from workbench.grading.argument_counts import valid_arguments_in, valid_arguments_of
 from workbench.grading.grade import RunResult, Status
 from workbench.grading.repeats import CaseResult
+from workbench.reports.grade_text import doubts
 from workbench.reports.paint import Paint
 from workbench.reports.run_words import cut, issue_lines, told_steps
 from workbench.reports.runs_report import RunsReport, ShownCase
@@ -245,6 +246,7 @@ def _steps(runs: Sequence[RunResult]) -> str:
     for run in runs:
         lines += [f"run {run.repeat + 1}: {run.status}"] if len(runs) > 1 else []
         lines += told_steps(run.trajectory)
+        lines += (f"▲ {line}" for line in doubts(run))
     return cut("\n".join(lines), _TEXT_MAX)
 
 
