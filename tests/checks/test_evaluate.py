@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from tests.strategies import CHECK, checks, json_values
 from workbench.checks.describe import CheckError
-from workbench.checks.equality import by_json, by_python, json_equal
+from workbench.checks.equality import EqualsRule, by_json, by_python, json_equal
 from workbench.checks.evaluate import CheckContext, CheckVerdict, all_hold, evaluate, why
+from workbench.grading.casting import by_arcade_casting, by_casting
 from workbench.suite.checks import JSON_TYPES, AllOf, AnyOf, Check, Equals, PythonCheck
 from workbench.trajectory.messages import JsonValue
 
@@ -294,10 +295,15 @@ def test_several_checks_say_which_of_them_failed_and_ask_a_judge_last() -> None:
     assert asked == []
     assert evaluate(check, "xy", context=context).note == "judged: polite: rude"
     assert asked == ["xy"]
-    # The rule of whoever compares is that of the checks inside, too.
-    either = CHECK.validate_python({"any_of": [1, "b"]})
-    assert evaluate(either, True, equal=by_python).holds
-    assert not evaluate(either, True, equal=by_json).holds
+
+
+@pytest.mark.parametrize("equal", [by_json, by_python, by_casting, by_arcade_casting])
+@pytest.mark.parametrize(("value", "holds"), [(5, True), (5.0, True), ("5", False), (True, False), ("b", True)])
+def test_one_of_any_of_and_all_of_accept_the_same_values_under_every_rule(
+    equal: EqualsRule, value: JsonValue, holds: bool
+) -> None:
+    for written in ({"one_of": [5, "b", 1]}, {"any_of": [5, "b", 1]}, {"all_of": [{"any_of": [5, "b", 1]}]}):
+        assert evaluate(CHECK.validate_python(written), value, equal=equal).holds is holds
 
 
 @pytest.mark.parametrize(

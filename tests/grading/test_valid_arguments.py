@@ -151,6 +151,38 @@ def test_a_corrected_call_is_an_issue_that_fails_nothing() -> None:
     assert issue.why.endswith("; corrected later")
 
 
+@pytest.mark.parametrize("grader", GRADERS)
+@pytest.mark.parametrize("first", [{}, BAD, "{"])
+def test_a_corrected_call_is_not_surplus_where_look_ups_or_named_tools_are_free(
+    grader: GraderName, first: Mapping[str, JsonValue] | str
+) -> None:
+    args = {"room": "hall"} if grader in ("critics", "trajectory") else GOOD
+    corrected = record(first), record(GOOD, answer=2, refused=False)
+    again = record(GOOD, answer=3, refused=False)
+
+    def status(extra_calls: object, *calls: CallRecord) -> str:
+        suite, case = suite_of({"by": grader, "extra_calls": extra_calls}, ordered=[{"tool": "set", "args": args}])
+        return graded_run(suite, case, run_of(*calls)).status
+
+    for rule in ("allow_read_only", ["odd"]):
+        assert status(rule, *corrected) == "passed"
+        assert status(rule, *corrected, again) == "failed"
+        assert status(rule, corrected[0]) == "failed"
+    assert status("forbid", *corrected) == "failed"
+
+
+def test_the_issue_of_a_corrected_call_names_the_key_that_frees_it_and_no_second_call() -> None:
+    suite, case = suite_of({}, ordered=[{"tool": "set", "args": {"room": "hall"}}])
+    corrected = record({}), record(GOOD, answer=2, refused=False)
+
+    def keys(*calls: CallRecord) -> set[str]:
+        issues = graded_run(suite, case, run_of(*calls)).grades[0].issues
+        return {issue.why.partition("; ")[2] for issue in issues if issue.kind == "extra call"}
+
+    assert keys(*corrected) == {'extra_calls = "allow_read_only" frees it'}
+    assert keys(*corrected, record(GOOD, answer=3, refused=False)) == {'extra_calls = ["set"] frees it'}
+
+
 def test_a_prohibition_with_arguments_is_not_met_by_none() -> None:
     suite, case = suite_of({}, disallowed=[{"tool": "set", "args": {}}, {"tool": "odd"}])
     kinds = {issue.kind for issue in graded_run(suite, case, run_of(record("{"))).grades[0].issues}

@@ -145,15 +145,32 @@ def test_a_case_that_passed_although_a_run_failed_is_flaky() -> None:
     flaky = case.findall("flakyFailure")
     assert [each.get("type") for each in flaky] == ["failed"]
     assert flaky[0].findtext("stackTrace") == "by hand"
-    assert len(case.findall("flakyError")) == 1
-    assert properties(case)["runs"] == "5"
+    assert properties(case)["runs"] == "4"
     text = "".join(junit_pieces(report_on(*runs)))
     suites: Any = JUnitXml2.fromstring(text.encode())
     ((read,),) = suites
     assert len(read.flaky_failures()) == 1
 
 
-_MIXED: list[Status] = ["passed", "failed", "passed", "error", "passed"]
+_MIXED: list[Status] = ["passed", "failed", "passed", "passed"]
+
+
+@pytest.mark.parametrize("quarantined", [False, True])
+@pytest.mark.parametrize("others", ["passed", "failed"])
+def test_an_error_of_one_run_stands_there_as_in_the_exit_code(others: Status, quarantined: bool) -> None:
+    statuses: list[Status] = [others, "error", others]
+    runs = [
+        replace(result(status, 0.5, repeat=place), grading=Grading(quarantined=quarantined))
+        for place, status in enumerate(statuses)
+    ]
+    root = written(*runs)
+    is_failure = others == "failed" and not quarantined
+    assert (root.get("failures"), root.get("errors")) == (("1", "0") if is_failure else ("0", "1"))
+    error = only(root).find("error")
+    assert (error is None) == is_failure
+    if error is not None:
+        assert error.get("message") == "1 of 3 runs ended in an error"
+        assert "run 2: error" in (error.text or "")
 
 
 _MOSTLY_FAILED: list[Status] = ["passed", "failed", "failed"]

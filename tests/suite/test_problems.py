@@ -361,6 +361,22 @@ def test_servers_tools_and_mocks_are_checked(lines: str, where: str, says: str, 
     assert_only_problem(f"{HEAD}{lines}\n{CASE}", where, says, hint)
 
 
+def _tool(dialect: str, keywords: str) -> str:
+    schema = f"'$schema' = '{dialect}'\ntype = 'object'\n[tools.parameters.properties.x]\n{keywords}"
+    return f"{HEAD}[[tools]]\nname = 't'\n[tools.parameters]\n{schema}\n{CASE}"
+
+
+def test_a_schema_is_checked_in_the_dialect_that_it_declares() -> None:
+    draft_4, draft_7 = (f"http://json-schema.org/draft-0{number}/schema#" for number in (4, 7))
+    pair, flag = "items = [{ type = 'integer' }, { type = 'string' }]", "minimum = 0\nexclusiveMinimum = true"
+    assert parsed(_tool(draft_7, f"{pair}\nadditionalItems = false")).errors == ()
+    assert parsed(_tool(draft_4, flag)).errors == ()
+    where = "tools[0].parameters.properties.x"
+    assert_only_problem(_tool(draft_7, f"{flag} #!"), f"{where}.exclusiveMinimum", "not a valid JSON Schema", "")
+    latest = "https://json-schema.org/draft/2020-12/schema"
+    assert_only_problem(_tool(latest, f"{pair} #!"), f"{where}.items", "not a valid JSON Schema", "")
+
+
 @pytest.mark.parametrize("result", ["false", "0", '""', "[]", "{}"])
 def test_any_value_may_be_a_result_of_a_mock(result: str) -> None:
     assert parsed(f"{HEAD}[[mocks]]\ntool = 't'\nresult = {result}\n{CASE}").errors == ()

@@ -107,7 +107,7 @@ def evaluate(
     """Evaluate a check against a value.
 
     `given` is false when the argument was left out; only an `optional` check holds then. `equal` is the rule for plain
-    values and `equals`.
+    values and `equals`; inside `any_of` and `all_of` these are compared as in `one_of`.
 
     Raises CheckError for `judged` without a judge in `context`, for `python` without `call_python` or when the function
     raises, and for `pattern` when its search takes too long. Raises nothing else.
@@ -123,7 +123,7 @@ def evaluate(
         except (OverflowError, RecursionError, ValueError) as error:
             return _not_comparable(error)
     if isinstance(check, AllOf | AnyOf):
-        return _evaluate_parts(check, value, equal, context)
+        return _evaluate_parts(check, value, context)
     if context.verdicts is None or type(check) is Judged or (type(check) is PythonCheck and check.sees == "run"):
         return _evaluated(check, value, context)
     place = (id(check), id(value))
@@ -138,7 +138,7 @@ _COMPARED_ALIKE = frozenset({str, int, bool, type(None)})
 exception, the expected text `None`."""
 
 
-def _evaluate_parts(check: AllOf | AnyOf, value: JsonValue, equal: EqualsRule, context: CheckContext) -> CheckVerdict:
+def _evaluate_parts(check: AllOf | AnyOf, value: JsonValue, context: CheckContext) -> CheckVerdict:
     """Returns the verdict of the deciding part: the worst of `all_of`, the best of `any_of`. A judge is asked only when
     the other parts do not decide."""
     must_all = isinstance(check, AllOf)
@@ -146,7 +146,7 @@ def _evaluate_parts(check: AllOf | AnyOf, value: JsonValue, equal: EqualsRule, c
     for part in sorted(check.parts, key=lambda part: asks(part, Judged)):
         if asks(part, Judged) and any(verdict.holds is not must_all for verdict, _ in found):
             break
-        found.append((evaluate(part, value, equal=equal, context=context), part))
+        found.append((evaluate(part, value, context=context), part))
     verdict, part = (min if must_all else max)(found, key=lambda each: (each[0].holds, each[0].score))
     if verdict.holds:
         return verdict

@@ -6,6 +6,7 @@ the grader's score, status and reasons are those of a run without it. `trajector
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
@@ -16,6 +17,7 @@ from workbench.grading.assignment import MOST_PAIRS, best_pairing
 from workbench.grading.candidates import NOT_ALL_COMPARED
 from workbench.grading.grade import CallPairing, Grade, Issue, PublishedGrade
 from workbench.grading.tool_names import ToolRegistry, is_meant, same_tool
+from workbench.grading.valid_arguments import check_calls
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall
 from workbench.suite.settings import Grading, extra_calls_of, surplus_rule
 from workbench.suite.tables import ExtraCalls, GraderName
@@ -29,22 +31,24 @@ ALLOWED = "extra, allowed"
 @dataclass(frozen=True, slots=True)
 class ExtraCallRule:
     """The rule of one case for one run. `written` is `None` where the grader's own rule counts; `read_only` are the
-    names of the tools that "allow_read_only" means."""
+    names of the tools that "allow_read_only" means, `corrected` are the calls, by index, that were refused for their
+    arguments and then corrected: they did nothing, so no list has to name their tools."""
 
     written: ExtraCalls | None
     read_only: frozenset[str] = frozenset()
+    corrected: frozenset[int] = frozenset()
 
-    def frees(self, tool: str) -> bool:
-        """Return whether a surplus call of a tool is free."""
+    def frees(self, call: int, tool: str) -> bool:
+        """Return whether a call is free if it is surplus."""
         match self.written:
             case "allow":
                 return True
             case "allow_read_only":
-                return tool in self.read_only
+                return tool in self.read_only or call in self.corrected
             case "forbid" | None:
                 return False
             case names:
-                return any(name == ANY_TOOL or same_tool(name, tool) for name in names)
+                return call in self.corrected or any(name == ANY_TOOL or same_tool(name, tool) for name in names)
 
     @property
     def why_wrong(self) -> str | None:
@@ -63,7 +67,16 @@ class ExtraCallRule:
 def rule_of(case: Case, grading: Grading, trajectory: Trajectory) -> ExtraCallRule:
     """Return the rule that a case has for a run."""
     written = extra_calls_of(case, grading)
-    return ExtraCallRule(written, _read_only(trajectory) if written == "allow_read_only" else frozenset())
+    if written in ("allow", "forbid", None):
+        return ExtraCallRule(written)
+    read_only = _read_only(trajectory) if written == "allow_read_only" else frozenset()
+    return ExtraCallRule(written, read_only, _corrected(trajectory))
+
+
+def _corrected(trajectory: Trajectory) -> frozenset[int]:
+    if not any(record.result is not None and record.result.is_error for record in trajectory.calls):
+        return frozenset()
+    return frozenset(index for index, check in enumerate(check_calls(trajectory)) if check.corrected)
 
 
 def _read_only(trajectory: Trajectory) -> frozenset[str]:
@@ -93,12 +106,13 @@ def graded_without_free_calls(
     """
     rule = rule_of(case, grading, trajectory)
     calls, expected = trajectory.calls, case.expected_calls()
-    candidates = frozenset(index for index, record in enumerate(calls) if rule.frees(record.tool))
+    candidates = frozenset(index for index, record in enumerate(calls) if rule.frees(index, record.tool))
     whole = grade(trajectory)
     if not candidates or _computes_as_published(by, grading):
         return whole
-    # `trajectory` itself ignores free calls, unless one of them has taken the place of a call of any tool.
-    if by == "trajectory" and (whole.verdict == "passed" or not any(each.is_any for each in expected)):
+    # `trajectory` itself ignores free calls, unless one of them has taken the place of another call.
+    may_displace = bool(rule.corrected) or any(each.is_any for each in expected)
+    if by == "trajectory" and (whole.verdict == "passed" or not may_displace):
         return whole
     registry = ToolRegistry(_offered(trajectory) if by == "critics" else ())
     surplus = _Surplus(expected, calls, candidates, equal, context, registry)
@@ -248,12 +262,16 @@ def with_way_out(grade: Grade, case: Case, grading: Grading, trajectory: Traject
     if extra_calls_of(case, grading) is not None or not case.expected_calls() or case.steps or grading.is_compatible:
         return grade.issues
     costs = f"under `{grade.grader}` {surplus_rule(grading, grade.grader)}"
+    refused = Counter(trajectory.calls[call].tool for call in _corrected(trajectory))
+    surplus = Counter(issue.tool for issue in grade.issues if issue.kind == "extra call")
+    free = _read_only(trajectory) | {tool for tool, count in refused.items() if surplus[tool] <= count}
     return tuple(
-        issue if issue.kind != "extra call" or issue.decides else _with_key(issue, costs, trajectory)
+        issue if issue.kind != "extra call" or issue.decides else _with_key(issue, costs, free)
         for issue in grade.issues
     )
 
 
-def _with_key(issue: Issue, costs: str, trajectory: Trajectory) -> Issue:
-    key = '"allow_read_only"' if issue.tool in _read_only(trajectory) else f'["{issue.tool}"]'
+def _with_key(issue: Issue, costs: str, free: Collection[str]) -> Issue:
+    """Name the key that frees a surplus call; for the tools `free`, "allow_read_only" does."""
+    key = '"allow_read_only"' if issue.tool in free else f'["{issue.tool}"]'
     return issue._replace(why=f"{issue.why}: {costs}; extra_calls = {key} frees it")

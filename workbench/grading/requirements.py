@@ -218,7 +218,7 @@ def _extra_calls(
             met.add(pairing.expected_call)
     elsewhere = Counter([call.tool for row, call in enumerate(expected) if row not in met])
     for index, record in enumerate(calls):
-        if index in accounted or index in forbidden or rule.frees(record.tool):
+        if index in accounted or index in forbidden or rule.frees(index, record.tool):
             continue
         named = record.tool if elsewhere[record.tool] else ANY_TOOL
         if elsewhere[named]:

@@ -84,7 +84,7 @@ class _Reading:
         self._why_unexpected = "no calls are expected" if case.expect_no_calls else rule.why_wrong
         suspects: Sequence[int] = ()
         if self._why_unexpected is not None:
-            suspects = [index for index, record in enumerate(calls) if not rule.frees(record.tool)]
+            suspects = [index for index, record in enumerate(calls) if not rule.frees(index, record.tool)]
         if case.steps:
             self._why_unexpected, suspects = NO_CALL_OF_STEP, calls_of_silent_steps(case, trajectory)
         self._unexpected: dict[int, None] = {}

@@ -70,6 +70,25 @@ _AGAINST_SCORE: frozenset[IssueKind] = frozenset(
 )
 
 
+def is_doubt(issue: Issue, result: RunResult) -> bool:
+    """Return whether an issue makes a run doubtful that passed: a call was invalid, or a real server answered it by an
+    error."""
+    if issue.kind in ("schema violation", "broken arguments"):
+        return True
+    return (
+        issue.kind == "tool error" and issue.call is not None and result.trajectory.calls[issue.call].server is not None
+    )
+
+
+def doubts(result: RunResult) -> list[str]:
+    """Return the issues that make a run doubtful that passed, as text."""
+    # Known without unpacking a run, of which a batch has many.
+    is_clean = False not in result.valid_arguments and not result.executions
+    if result.status != "passed" or is_clean or result.grade is None:
+        return []
+    return [issue_text(issue) for issue in result.grade.issues if is_doubt(issue, result)]
+
+
 def why_passed(result: RunResult) -> str:
     """Returns why a run passed, or was warned, in which something is wrong: its score and the threshold that it meets.
     Empty for other runs."""

@@ -16,6 +16,7 @@ from xml.sax.saxutils import escape
 from workbench.grading.argument_counts import valid_arguments_in, valid_arguments_of
 from workbench.grading.grade import RunResult, Status
 from workbench.grading.repeats import CaseResult
+from workbench.reports.grade_text import doubts
 from workbench.reports.paint import Paint
 from workbench.reports.run_words import cut, issue_lines, told_steps
 from workbench.reports.runs_report import RunsReport, ShownCase
@@ -103,8 +104,12 @@ def _groups(cases: Sequence[CaseResult]) -> list[_Group]:
 
 
 def _shown_status(case: CaseResult) -> Status:
-    """Returns the status as a test: a failed case in quarantine decides nothing, so that it is no failure."""
-    return "skipped" if case.status == "failed" and case.runs[0].grading.quarantined else case.status
+    """Returns the status as a test, which agrees with the exit code: there a failed case in quarantine decides nothing,
+    and each run that ended in an error does, whatever the others came to."""
+    is_failure = case.status == "failed" and not case.runs[0].grading.quarantined
+    if not is_failure and any(run.status == "error" for run in case.runs):
+        return "error"
+    return "skipped" if case.status == "failed" and not is_failure else case.status
 
 
 def _duration_ms(case: CaseResult) -> float:
@@ -184,22 +189,25 @@ def _facts(result: CaseResult, batch: int | None) -> dict[str, object]:
 def _outcome(result: CaseResult, since: Sequence[str]) -> Iterator[str]:
     """Yields what a test case came to, and `since` the baseline. One that passed although some of its runs did not is
     called flaky."""
-    if result.status == "failed" and result.runs[0].grading.quarantined:
-        yield _element("skipped", "quarantined", ["failed, in quarantine", *_lines_of_all(result)])
-    elif result.status == "failed":
+    shown = _shown_status(result)
+    if shown == "error":
+        yield _element("error", "infrastructure", [*_errors_counted(result), *_lines_of_all(result)])
+    elif shown == "failed":
         yield _element("failure", "failed", [*_lines_of_all(result), *since])
-    elif result.status == "error":
-        yield _element("error", "infrastructure", _lines_of_all(result))
+    elif result.status == "failed":
+        yield _element("skipped", "quarantined", ["failed, in quarantine", *_lines_of_all(result)])
     elif result.status in _NO_VERDICT:
         lines = [_NO_VERDICT[result.status], *_lines_of_all(result), *since]
         yield _element("skipped", result.status, [": ".join(lines)] if len(lines) == 2 else lines)
     else:
         for run in result.runs:
-            if run.status in ("failed", "error"):
-                element, kind = (
-                    ("flakyFailure", "failed") if run.status == "failed" else ("flakyError", "infrastructure")
-                )
-                yield _element(element, kind, _lines_of(run), child="stackTrace")
+            if run.status == "failed":
+                yield _element("flakyFailure", "failed", _lines_of(run), child="stackTrace")
+
+
+def _errors_counted(result: CaseResult) -> list[str]:
+    errors = sum(run.status == "error" for run in result.runs)
+    return [f"{errors} of {len(result.runs)} runs ended in an error"] if len(result.runs) > 1 else []
 
 
 def _lines_of_all(result: CaseResult) -> list[str]:
@@ -238,6 +246,7 @@ def _steps(runs: Sequence[RunResult]) -> str:
     for run in runs:
         lines += [f"run {run.repeat + 1}: {run.status}"] if len(runs) > 1 else []
         lines += told_steps(run.trajectory)
+        lines += (f"▲ {line}" for line in doubts(run))
     return cut("\n".join(lines), _TEXT_MAX)
 
 

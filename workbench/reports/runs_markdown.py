@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
+from itertools import islice
 
 from workbench.analysis.totals import Totals
 from workbench.grading.grade import Status
@@ -14,7 +15,7 @@ from workbench.reports.baseline import baseline_markdown
 from workbench.reports.cases import repeats_lines
 from workbench.reports.deviations import repaired_line
 from workbench.reports.gates import aggregate_lines, gate_lines
-from workbench.reports.grade_text import metric_text
+from workbench.reports.grade_text import doubts, metric_text
 from workbench.reports.markdown import block, code, table, text
 from workbench.reports.paint import Paint
 from workbench.reports.run_words import cut, expected_lines, issue_lines, made_lines, told_steps
@@ -94,6 +95,7 @@ def _head(report: RunsReport) -> Iterator[str]:
         yield "\n### Tools called with invalid arguments\n\n" + _items(report.secrets.redact(line) for line in tools)
     if unchecked := [*unchecked_lines(report.results, report.secrets.redacted)]:
         yield "\n" + _items(report.secrets.redact(f"▲ {line}") for line in unchecked)
+    yield from _doubts(report)
     if (repaired := repaired_line(report.results)) is not None:
         yield f"\n▲ {text(report.secrets.redact(repaired))}\n"
     names = {path: suite.name for path, suite in report.suites.items()}
@@ -195,6 +197,19 @@ def _all_cases(report: RunsReport, left: int) -> Iterator[str]:
             break
         yield f"{row}\n"
     yield "\n</details>\n"
+
+
+def _doubts(report: RunsReport) -> Iterator[str]:
+    """Yield the calls that were invalid, or that a server answered by an error, in runs that passed."""
+    doubtful = (report.secrets.redacted(run) for run in report.results if doubts(run))
+    found = ((run, line) for run in doubtful for line in doubts(run))
+    shown = [f"{one_line(run.case_name)}, {one_line(run.model)}: {line}" for run, line in islice(found, _ISSUES_MAX)]
+    if not shown:
+        return
+    yield "\n### In runs that passed\n\n"
+    yield _items(cut(line, _LINE_MAX) for line in shown)
+    if next(found, None) is not None:
+        yield f"- and more. {_WHOLE}\n"
 
 
 def _row(case: CaseResult, report: RunsReport) -> str:

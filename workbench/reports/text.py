@@ -24,7 +24,15 @@ from workbench.reports.cases import DISAGREE, deciders_line, grades_line, parts_
 from workbench.reports.deviations import repaired_line
 from workbench.reports.forms import LINES_MAX
 from workbench.reports.gates import aggregate_lines, gate_lines
-from workbench.reports.grade_text import issue_text, judgement_text, judging_text, metric_text, step_lines, why_passed
+from workbench.reports.grade_text import (
+    is_doubt,
+    issue_text,
+    judgement_text,
+    judging_text,
+    metric_text,
+    step_lines,
+    why_passed,
+)
 from workbench.reports.paint import Paint, Tone
 from workbench.reports.server_output import ToldOutputs
 from workbench.reports.signs import FORK, STATUS_SIGNS
@@ -252,7 +260,7 @@ def _details(result: RunResult, paint: Paint, outputs: ToldOutputs, in_full: boo
     if result.grade is not None:
         issues = _of_the_whole(result, result.grade, told)
         in_short = result.status == "passed" and not in_full
-        yield from (_issue_line(issue, indent=4) for issue in issues if not in_short or _is_of_server(issue, result))
+        yield from (_issue_line(issue, indent=4) for issue in issues if not in_short or is_doubt(issue, result))
         if not in_short and (why := why_passed(result)):
             yield paint(f"    {why}", "quiet")
     for metric in result.metrics if in_full or result.status != "passed" else ():
@@ -261,14 +269,6 @@ def _details(result: RunResult, paint: Paint, outputs: ToldOutputs, in_full: boo
         yield f"    {sign} {place}{shortened(metric_text(metric), ISSUE_WIDTH_MAX)}"
     for judgement in result.judgements if in_full else ():
         yield paint(f"    {shortened(judgement_text(judgement), ISSUE_WIDTH_MAX)}", "quiet")
-
-
-def _is_of_server(issue: Issue, result: RunResult) -> bool:
-    """Returns whether an issue is that a real server answered a call by an error: a run that passed is doubtful
-    then."""
-    return (
-        issue.kind == "tool error" and issue.call is not None and result.trajectory.calls[issue.call].server is not None
-    )
 
 
 def _of_the_whole(result: RunResult, grade: Grade, told: Container[tuple[object, ...]]) -> Iterator[Issue]:

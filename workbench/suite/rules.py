@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import lru_cache
-from typing import Final, get_args
+from typing import Any, Final, get_args
 from urllib.parse import urlsplit
 
 from workbench.late_patterns import late_pattern
@@ -293,9 +293,11 @@ def _schema_rules(schema: dict[str, object], place: Place) -> Iterator[Finding]:
         yield Finding((*place, "type"), 'must be "object", because arguments have names', 'write type = "object"')
     if is_plainly_valid(schema):
         return
-    from jsonschema import Draft202012Validator as Validator  # on use: most schemas are plain
+    from jsonschema import Draft202012Validator  # on use: most schemas are plain
+    from jsonschema.validators import validator_for
 
-    checking = Validator(Validator.META_SCHEMA, format_checker=Validator.FORMAT_CHECKER)
+    dialect: Any = validator_for(schema, default=Draft202012Validator)
+    checking = dialect(dialect.META_SCHEMA, format_checker=dialect.FORMAT_CHECKER)
     seen: set[Place] = set()
     try:
         for error in checking.iter_errors(schema):

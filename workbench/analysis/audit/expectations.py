@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import TypeGuard
 
 from workbench.analysis.audit.finding import AuditFinding
 from workbench.analysis.audit.samples import NeverHoldsError, UnknownSampleError, holds, samples_of
@@ -90,27 +91,29 @@ def _argument(
         yield from _parameter(case, tool, name, where)
         schema = {}
     try:
-        samples = samples_of(check)
+        samples_of(check)
     except NeverHoldsError as error:
         yield _never(case, where, check, str(error))
         return
     except UnknownSampleError:
-        samples = ()
+        pass
     if (why := _against_schema(check, schema)) is not None:
         yield _never(case, where, check, why)
         return
-    if check.kind in ("equals", "one_of", "equals_null"):
-        for value in samples:
-            if (refusal := table.refusal(tool, name, value)) is not None:
-                message = f"the schema of {quoted(tool.name)} refuses it: {cut(refusal)}"
-                yield AuditFinding(
-                    "refused value",
-                    "warning",
-                    where,
-                    message,
-                    "a model that follows the schema never sends it",
-                    case.id,
-                )
+    for at, value in _values_in(check, where):
+        if (refusal := table.refusal(tool, name, value)) is not None:
+            message = f"the schema of {quoted(tool.name)} refuses it: {cut(refusal)}"
+            hint = "a model that follows the schema never sends it"
+            yield AuditFinding("refused value", "warning", at, message, hint, case.id)
+
+
+def _values_in(check: Check, where: Place) -> Iterator[tuple[Place, JsonValue]]:
+    """Yield the values that a check or its parts name, each with its place."""
+    if isinstance(check, AllOf | AnyOf):
+        for number, part in enumerate(check.parts):
+            yield from _values_in(part, (*where, check.kind, number))
+    elif check.kind in ("equals", "one_of", "equals_null"):
+        yield from ((where, value) for value in samples_of(check))
 
 
 def _parameter(case: Case, tool: ToolDefinition, name: str, where: Place) -> Iterator[AuditFinding]:
@@ -178,11 +181,21 @@ def _range_against(check: Range, schema: Mapping[str, JsonValue], types: set[str
 
 def _bounds_against(low: float, high: float, schema: Mapping[str, JsonValue]) -> str | None:
     least, most = schema.get("minimum"), schema.get("maximum")
+    above, below = schema.get("exclusiveMinimum"), schema.get("exclusiveMaximum")
     if isinstance(least, int | float) and high < least:
         return f"the schema allows nothing below {least:g}"
     if isinstance(most, int | float) and low > most:
         return f"the schema allows nothing above {most:g}"
+    if _is_number(above) and high <= above:
+        return f"the schema allows only what is above {above:g}"
+    if _is_number(below) and low >= below:
+        return f"the schema allows only what is below {below:g}"
     return None
+
+
+def _is_number(bound: JsonValue) -> TypeGuard[int | float]:
+    """Return whether a keyword is a bound: in draft 4 the exclusive ones are true or false."""
+    return isinstance(bound, int | float) and not isinstance(bound, bool)
 
 
 def _reach(check: Near) -> tuple[float, float]:
