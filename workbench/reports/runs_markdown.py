@@ -91,7 +91,7 @@ def _head(report: RunsReport) -> Iterator[str]:
     if models:
         yield "\n" + _lines(table(_TITLES, (_model_row(model, totals, report) for model, totals in models.items())))
     if invalid := [tool for tool in report.totals.valid_arguments.tools if tool.valid < tool.checked]:
-        tools = (f"{one_line(tool.tool)}: {rate_text(tool.valid, tool.checked)} calls" for tool in invalid)
+        tools = (f"{one_line(tool.tool)}: calls valid {rate_text(tool.valid, tool.checked)}" for tool in invalid)
         yield "\n### Tools called with invalid arguments\n\n" + _items(report.secrets.redact(line) for line in tools)
     if unchecked := [*unchecked_lines(report.results, report.secrets.redacted)]:
         yield "\n" + _items(report.secrets.redact(f"▲ {line}") for line in unchecked)

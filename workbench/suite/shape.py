@@ -15,6 +15,7 @@ from pydantic_core import ErrorDetails
 
 from workbench.suite.checks import CHECK_CLASSES, NAMED_CHECKS, NAMED_WEIGHTS, ONE_CHECK
 from workbench.suite.model import (
+    EXPECTATIONS,
     Annotations,
     Case,
     ExpectedCall,
@@ -277,7 +278,9 @@ def _unknown_key(place: Place, in_group: bool) -> Finding:
     keys = keys_of(place[:-1])
     owner, known = TABLES[keys]
     home = _home_of(key, keys)
-    if home is not None:
+    if keys == ("cases", "steps") and key in EXPECTATIONS:
+        hint = "a step expects the one call of its `tool`, with `args`, and a chain has no other expectations"
+    elif home is not None:
         above = f"[[{'.'.join(keys)}]]" if keys in ARRAYS_OF_TABLES else f"[{'.'.join(keys)}]"
         hint = f"`{key}` is a key of {home}: write it above `{above}`, as keys below a header belong to its table"
     else:
