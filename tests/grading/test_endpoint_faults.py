@@ -89,6 +89,12 @@ FAULTS = {
         ),
         CALL_AS_TEXT,
     ),
+    "at the end of thoughts without an answer": (
+        replace(
+            answered(""), rounds=(Round(1, text="", reasoning=f"I need it.\n{TEXT_CALL}", stop_reason="answered"),)
+        ),
+        CALL_AS_TEXT,
+    ),
     "small prompt": (prompt_of(20), TOOLS_NEVER_ARRIVED),
     "residue": (trajectory_of(("get_weather<|channel|>commentary", {"city": "Oslo"}), tools=TOOLS), RESIDUE),
     "two objects": (broken('{"city": "Oslo"}{"city": "Rome"}'), SENT_SEVERAL_TIMES),

@@ -60,13 +60,16 @@ def _faults(trajectory: Trajectory) -> Iterator[Issue]:
 
 
 def _calls_as_text(round_: Round, tools: tuple[ToolDefinition, ...]) -> Iterator[Issue]:
-    if round_.replayed or not any(tool.name in round_.text for tool in tools):
+    no_answer = not round_.text.strip() and not round_.calls
+    text = round_.reasoning if no_answer else round_.text
+    if round_.replayed or not any(tool.name in text for tool in tools):
         return
-    from workbench.grading.text_calls import calls_in_text  # on use: few answers name a tool
+    from workbench.grading.text_calls import calls_after_thoughts, calls_in_text  # on use: few answers name a tool
 
     # Some endpoints repeat in the text what they return as calls.
     made = [(call.tool, dict(call.arguments)) for call in round_.calls]
-    for call in calls_in_text(round_.text, tools):
+    search = calls_after_thoughts if no_answer else calls_in_text
+    for call in search(text, tools):
         if (call.tool, dict(call.arguments)) not in made:
             arguments = ", ".join(f"{name}={describe_value(value)}" for name, value in call.arguments.items())
             yield Issue("endpoint fault", CALL_AS_TEXT, got=cut(f"{call.tool}({arguments})"), decides=True)
