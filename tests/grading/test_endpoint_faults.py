@@ -148,8 +148,9 @@ def test_a_call_that_is_repeated_in_the_text_is_no_fault() -> None:
 
 def test_a_gate_takes_faults_out_and_regrading_without_it_brings_them_back() -> None:
     case = case_of(**CALLED)
-    with pytest.raises(GradingError, match=r"^endpoint fault: the endpoint returned the call as text"):
+    with pytest.raises(GradingError, match=r"^endpoint fault: the endpoint returned the call as text") as raised:
         result_of(case, answered(TEXT_CALL), endpoint_faults="error")
+    assert '(got get_weather(city="Oslo")): turn on the tool parser' in str(raised.value)
     assert result_of(case, answered("No."), endpoint_faults="error").status == "failed"
     assert result_of(case, answered(TEXT_CALL), endpoint_faults="fail").status == "failed"
 

@@ -65,8 +65,8 @@ FORMS = {
     "Command R": '<|START_ACTION|>[{"tool_name": "get_weather", "parameters": {"city": "Oslo"}}]<|END_ACTION|>',
     "Mistral, cut off": f"[TOOL_CALLS][{JSON}",
     "DeepSeek V3.2": (
-        '<｜DSML｜function_calls>\n<｜DSML｜invoke name="get_weather">\n'
-        '<｜DSML｜parameter name="city" string="true">Oslo</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜function_calls>'
+        '<｜DSML｜function_calls>\n<｜DSML｜invoke name="get_weather">\n<｜DSML｜parameter name="city" string="true">'
+        "Oslo</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜function_calls>"
     ),
     "Step": (
         '<｜tool_call_begin｜>function<｜tool_sep｜><steptml:invoke name="get_weather">'
