@@ -50,9 +50,9 @@ def endpoint_faults(trajectory: Trajectory) -> tuple[Issue, ...]:
     return tuple(_faults(trajectory))
 
 
-def advice_about_fault(fault: Issue) -> str:
-    """Return what to do about a fault."""
-    return next(advice for why, advice in _ADVICE.items() if fault.why.startswith(why))
+def advice_about_fault(fault: Issue) -> str | None:
+    """Return what to do about a fault, `None` for one that another version found."""
+    return next((advice for why, advice in _ADVICE.items() if fault.why.startswith(why)), None)
 
 
 def fault_as_error(fault: Issue) -> str:
