@@ -154,6 +154,12 @@ def test_weaknesses_of_checks_are_seen() -> None:
     assert missed(PLANTED) == []
 
 
+@pytest.mark.parametrize("pattern", [".", ".+", "^.*$", r"^.*\Z"])
+def test_a_pattern_of_any_text_is_not_to_be_anchored(pattern: str) -> None:
+    (warning,) = warnings_of(pay(to={"pattern": pattern}))
+    assert "accepts every usual text" in warning
+
+
 def test_weaknesses_of_rules_and_answers_are_seen() -> None:
     assert len(NEW_SET) == 18
     assert missed(NEW_SET) == []

@@ -89,6 +89,12 @@ FAULTS = {
         ),
         CALL_AS_TEXT,
     ),
+    "at the end of thoughts without an answer": (
+        replace(
+            answered(""), rounds=(Round(1, text="", reasoning=f"I need it.\n{TEXT_CALL}", stop_reason="answered"),)
+        ),
+        CALL_AS_TEXT,
+    ),
     "small prompt": (prompt_of(20), TOOLS_NEVER_ARRIVED),
     "residue": (trajectory_of(("get_weather<|channel|>commentary", {"city": "Oslo"}), tools=TOOLS), RESIDUE),
     "two objects": (broken('{"city": "Oslo"}{"city": "Rome"}'), SENT_SEVERAL_TIMES),
@@ -142,8 +148,9 @@ def test_a_call_that_is_repeated_in_the_text_is_no_fault() -> None:
 
 def test_a_gate_takes_faults_out_and_regrading_without_it_brings_them_back() -> None:
     case = case_of(**CALLED)
-    with pytest.raises(GradingError, match=r"^endpoint fault: the endpoint returned the call as text"):
+    with pytest.raises(GradingError, match=r"^endpoint fault: the endpoint returned the call as text") as raised:
         result_of(case, answered(TEXT_CALL), endpoint_faults="error")
+    assert '(got get_weather(city="Oslo")): turn on the tool parser' in str(raised.value)
     assert result_of(case, answered("No."), endpoint_faults="error").status == "failed"
     assert result_of(case, answered(TEXT_CALL), endpoint_faults="fail").status == "failed"
 

@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from workbench.grading.text_calls import TextCall, calls_in_text
+from workbench.grading.text_calls import TextCall, calls_after_thoughts, calls_in_text
 from workbench.grading.tool_residue import meant_tool
 from workbench.trajectory.messages import JsonValue, ToolDefinition
 
@@ -63,6 +63,18 @@ FORMS = {
     "Granite": f"<|tool_call|>[{JSON}]",
     "Phi": f"functools[{JSON}]",
     "Command R": '<|START_ACTION|>[{"tool_name": "get_weather", "parameters": {"city": "Oslo"}}]<|END_ACTION|>',
+    "Mistral, cut off": f"[TOOL_CALLS][{JSON}",
+    "DeepSeek V3.2": (
+        '<｜DSML｜function_calls>\n<｜DSML｜invoke name="get_weather">\n<｜DSML｜parameter name="city" string="true">'
+        "Oslo</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜function_calls>"
+    ),
+    "Step": (
+        '<｜tool_call_begin｜>function<｜tool_sep｜><steptml:invoke name="get_weather">'
+        '<steptml:parameter name="city">Oslo</steptml:parameter></steptml:invoke><｜tool_call_end｜>'
+    ),
+    "a function with a name": f'<function name="get_weather">{ARGS}</function>',
+    "in tags of its own": f"<tools>\n{JSON}\n</tools>",
+    "OpenAI's older form": f'{{"function_call": {JSON}}}',
     "after thoughts": f"<think>list_all would do, too.</think>\n{JSON}",
     "after thoughts that the prompt began": f"list_all would do, too.</think>{JSON}",
 }
@@ -80,6 +92,19 @@ def test_a_call_has_typed_arguments_and_several_calls_are_found() -> None:
         TextCall("get_weather", {"city": "Oslo", "days": 3}),
         TextCall("list_all", {}),
     )
+
+
+def test_after_a_mark_a_call_without_arguments_needs_none_written() -> None:
+    assert calls_in_text('<tool_call>{"name": "list_all"}</tool_call>', TOOLS) == (TextCall("list_all", {}),)
+    assert calls_in_text('[TOOL_CALLS][{"name": "list_all"}]', TOOLS) == (TextCall("list_all", {}),)
+    assert calls_in_text('<tool_call>{"name": "get_weather"}</tool_call>', TOOLS) == ()
+
+
+def test_only_a_marked_call_that_ends_the_thoughts_is_one() -> None:
+    call = f"<tool_call>{JSON}</tool_call>"
+    assert calls_after_thoughts(f"I need it.\n{call}\n", TOOLS) == (TextCall("get_weather", {"city": "Oslo"}),)
+    for thoughts in (f"{call} is what I could write.", JSON, f"`{call}`", "list_all would do."):
+        assert calls_after_thoughts(thoughts, TOOLS) == ()
 
 
 BLOCKS = [
@@ -138,6 +163,8 @@ ALONE = [
     "Use `list_all` first.\n\n```bash\ncurl -d '" + JSON + "' localhost\n```",
     "<tool_call>{...}</tool_call> is where get_weather would stand.",
     "<tool_response>get_weather said: sunny</tool_response>",
+    '{"name": "list_all"}',
+    '<tool>{"name": "list_all"}</tool>',
     "<weather><city>Oslo</city><tool>get_weather</tool></weather>",
 ]
 ORDINARY = [*ALONE, *(f"{before}{block}{after}" for block, (before, after) in product(BLOCKS, PROSE))]

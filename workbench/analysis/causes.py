@@ -152,19 +152,6 @@ BASELINE = "offline"
 FOR_BASELINE = "this baseline matches words: choose a model with m"
 """What to do about failures of the offline model, which no description can teach."""
 
-TURN_ON_PARSER = (
-    "turn on the tool parser of the model's format: vLLM `--enable-auto-tool-choice --tool-call-parser NAME`,"
-    " llama.cpp `--jinja`, SGLang `--tool-call-parser NAME`, LM Studio a model marked for tool use, Ollama a model"
-    " whose template has tools"
-)
-SEND_TOOLS = (
-    "use a chat template that writes the tools into the prompt: llama.cpp `--jinja`, Ollama `TEMPLATE` with .Tools"
-)
-UPDATE_PARSER = (
-    "update the server, or choose the tool parser of the model's format: it leaves the template's marks in names"
-)
-SEND_ONCE = "update the server or the gateway before it: each piece of the arguments must be sent once"
-
 ASKED_BACK = "put what the answer asks for into the request, or name a tool that finds it out"
 USED_UP = "let the answers of the tools say that a call worked, or raise max_rounds"
 REPEATED = "let the answer of {where} say that it worked: the same call was made again"

@@ -16,10 +16,6 @@ from workbench.analysis.causes import (
     FOR_BASELINE,
     NEVER_ALONE,
     REPEATED,
-    SEND_ONCE,
-    SEND_TOOLS,
-    TURN_ON_PARSER,
-    UPDATE_PARSER,
     USED_UP,
     Cause,
     Subject,
@@ -28,7 +24,7 @@ from workbench.analysis.causes import (
 from workbench.analysis.confusion import Confusion, ConfusionFold
 from workbench.checks.describe import describe_value
 from workbench.dataclasses import dataclass
-from workbench.grading.endpoint_faults import CALL_AS_TEXT, RESIDUE, SENT_SEVERAL_TIMES, TOOLS_NEVER_ARRIVED
+from workbench.grading.endpoint_faults import advice_about_fault
 from workbench.grading.grade import GRADED, Issue, IssueKind, RunResult, StepGrade, reason_of
 from workbench.grading.tool_names import same_tool
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall, tool_text
@@ -296,14 +292,6 @@ def _stopped_at_a_step(result: RunResult) -> bool:
     return bool(result.steps) and finish is not None and finish.reason == "step failed"
 
 
-_ABOUT_ENDPOINTS: Mapping[str, str] = {
-    CALL_AS_TEXT: TURN_ON_PARSER,
-    TOOLS_NEVER_ARRIVED: SEND_TOOLS,
-    RESIDUE: UPDATE_PARSER,
-    SENT_SEVERAL_TIMES: SEND_ONCE,
-}
-"""What to do about the faults of endpoints, by the beginning of their reasons."""
-
 _UNMET: frozenset[IssueKind] = frozenset(
     {"wrong argument", "missing argument", "invalid argument", "unexpected argument", "partial credit"}
 )
@@ -393,7 +381,7 @@ def _symptom(issue: Issue, expected: Sequence[ExpectedCall], calls: Sequence[Cal
 def _advice(issue: Issue, calls: Sequence[CallRecord]) -> str | None:
     """Return what to do about an issue of which more is known than its cause."""
     if issue.kind == "endpoint fault":
-        return next((advice for why, advice in _ABOUT_ENDPOINTS.items() if issue.why.startswith(why)), None)
+        return advice_about_fault(issue)
     if issue.kind == "cut off":
         return f"cut off {issue.why}"
     if issue.kind == "extra call" and issue.call is not None:

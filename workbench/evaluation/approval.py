@@ -233,6 +233,10 @@ class Trust:
         """Whether everything that the suite needs is granted already."""
         return self._all_of_them or self._covers(request, request.whole)
 
+    def covers_model(self, need: ModelNeed) -> bool:
+        """Whether a model may be asked, as far as answers go that count until the program ends."""
+        return self._all_of_them or any(need in needs.models for _, needs in self._once)
+
     def _covers(self, request: Request, needs: SuiteNeeds) -> bool:
         path = request.file.path
         if (path, needs) in self._once:

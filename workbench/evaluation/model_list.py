@@ -152,13 +152,14 @@ def _listed(spec: ModelSpec, folder: Path, found: FoundModels, program: Program)
     return found.models[-1]
 
 
-def untrusted(found: FoundModels, program: Program) -> tuple[ModelNeed, ...]:
+def untrusted(found: FoundModels, program: Program, trust: Trust | None = None) -> tuple[ModelNeed, ...]:
     """The models that somebody else than the user described, and that the user does not trust yet; each once."""
-    trust = Trust(trust_store(program.folders))
+    if trust is None:
+        trust = Trust(trust_store(program.folders))
     requests = Needs.of_servers((file for file in found.files if file.suite is not None), program).requests
     trusted = {model for request in requests if trust.covers_whole(request) for model in request.whole.models}
     needs = (listed.need for listed in found.models if needs_asking(listed.spec))
-    return tuple(dict.fromkeys(need for need in needs if need not in trusted))
+    return tuple(dict.fromkeys(need for need in needs if need not in trusted and not trust.covers_model(need)))
 
 
 async def check_models(models: Sequence[ListedModel], program: Program) -> None:

@@ -8,10 +8,10 @@ them in a prompt or a description.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from workbench.checks.describe import cut, describe_value
-from workbench.grading.grade import Issue
+from workbench.grading.grade import ENDPOINT_FAULT, Issue
 from workbench.grading.tool_names import is_offered
 from workbench.suite.by_identity import ByIdentity
 from workbench.trajectory.json_schema import properties_of
@@ -23,6 +23,18 @@ TOOLS_NEVER_ARRIVED = "the prompt is smaller than the tools that were sent"
 RESIDUE = "unknown tool: name with the template's residue"
 SENT_SEVERAL_TIMES = "the endpoint sent several objects as the arguments of one call"
 """How the reasons of faults begin."""
+
+_ADVICE: Mapping[str, str] = {
+    CALL_AS_TEXT: "turn on the tool parser of the model's format: vLLM `--enable-auto-tool-choice --tool-call-parser"
+    " NAME`, llama.cpp `--jinja`, SGLang `--tool-call-parser NAME`, LM Studio a model marked for tool use, Ollama a"
+    " model whose template has tools",
+    TOOLS_NEVER_ARRIVED: "use a chat template that writes the tools into the prompt: llama.cpp `--jinja`, Ollama"
+    " `TEMPLATE` with .Tools",
+    RESIDUE: "update the server, or choose the tool parser of the model's format: it leaves the template's marks in"
+    " names",
+    SENT_SEVERAL_TIMES: "update the server or the gateway before it: each piece of the arguments must be sent once",
+}
+"""What to do about each, by the beginning of its reason."""
 
 LEAST_TOOL_TOKENS = 40
 """Smaller tools could be hidden in the inaccuracy of the estimate."""
@@ -36,6 +48,17 @@ _LEAST_PROMPT = 16
 def endpoint_faults(trajectory: Trajectory) -> tuple[Issue, ...]:
     """Return the faults of the endpoint, each of which decides."""
     return tuple(_faults(trajectory))
+
+
+def advice_about_fault(fault: Issue) -> str | None:
+    """Return what to do about a fault, `None` for one that another version found."""
+    return next((advice for why, advice in _ADVICE.items() if fault.why.startswith(why)), None)
+
+
+def fault_as_error(fault: Issue) -> str:
+    """Return a fault as the error of a run: what happened, and what to do."""
+    got = "" if fault.got is None else f" (got {fault.got})"
+    return f"{ENDPOINT_FAULT}{fault.why}{got}: {advice_about_fault(fault)}"
 
 
 def _faults(trajectory: Trajectory) -> Iterator[Issue]:
@@ -60,13 +83,16 @@ def _faults(trajectory: Trajectory) -> Iterator[Issue]:
 
 
 def _calls_as_text(round_: Round, tools: tuple[ToolDefinition, ...]) -> Iterator[Issue]:
-    if round_.replayed or not any(tool.name in round_.text for tool in tools):
+    no_answer = not round_.text.strip() and not round_.calls
+    text = round_.reasoning if no_answer else round_.text
+    if round_.replayed or not any(tool.name in text for tool in tools):
         return
-    from workbench.grading.text_calls import calls_in_text  # on use: few answers name a tool
+    from workbench.grading.text_calls import calls_after_thoughts, calls_in_text  # on use: few answers name a tool
 
     # Some endpoints repeat in the text what they return as calls.
     made = [(call.tool, dict(call.arguments)) for call in round_.calls]
-    for call in calls_in_text(round_.text, tools):
+    search = calls_after_thoughts if no_answer else calls_in_text
+    for call in search(text, tools):
         if (call.tool, dict(call.arguments)) not in made:
             arguments = ", ".join(f"{name}={describe_value(value)}" for name, value in call.arguments.items())
             yield Issue("endpoint fault", CALL_AS_TEXT, got=cut(f"{call.tool}({arguments})"), decides=True)

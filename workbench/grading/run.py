@@ -9,10 +9,10 @@ from typing import NamedTuple
 from workbench.checks.describe import CheckError
 from workbench.checks.evaluate import EMPTY_CONTEXT, CheckContext
 from workbench.dataclasses import dataclass
-from workbench.grading.endpoint_faults import endpoint_faults
+from workbench.grading.endpoint_faults import endpoint_faults, fault_as_error
 from workbench.grading.extra_calls import with_way_out
 from workbench.grading.findings import describe_call, describe_expected
-from workbench.grading.grade import ENDPOINT_FAULT, FIRST_KINDS, Grade, GradingError, Issue, Metric, Status, StepGrade
+from workbench.grading.grade import FIRST_KINDS, Grade, GradingError, Issue, Metric, Status, StepGrade
 from workbench.grading.graders import GRADERS, graded_whole
 from workbench.grading.judgements import JudgementNeededError
 from workbench.grading.requirements import issues_of_any_grader, metrics_of
@@ -64,7 +64,7 @@ def graded_run(suite: Suite, case: Case, trajectory: Trajectory, *, context: Che
         return GradedRun((), "not graded", metrics=source_metrics(trajectory))
     trajectory = _without_too_much(trajectory)
     if suite.gate.endpoint_faults == "error" and (faults := endpoint_faults(trajectory)):
-        raise GradingError(f"{ENDPOINT_FAULT}{faults[0].why}")
+        raise GradingError(fault_as_error(faults[0]))
     settings = settings_of(suite, case)
     if context.verdicts is None:
         context = CheckContext(context.call_python, context.judge, {}, {})

@@ -41,10 +41,10 @@ _FENCE = late_pattern(r"```([^\n`]*)\n(.*?)```", re.DOTALL)
 
 _MARK = late_pattern(
     r"""
-      <(?:[\w-]+:)?(?: tool_?calls? | function_?calls? )>
+      <(?:[\w-]+:|｜\w+｜)?(?: tool_?calls? | function_?calls? )>
     | <[|｜] (?: tool[_▁]calls? (?:[_▁]\w+)* | python_tag | START_ACTION | action_start | plugin ) [|｜]>
     | \[TOOL_CALLS\]
-    | <function= | <invoke\ name=
+    | <function= | <(?:\w+:|｜\w+｜)?(?: invoke | function )\ name=
     | \bfunctools (?= \[ )
     | \bto= (?= functions\. )
     """,
@@ -55,11 +55,12 @@ _FILLING = late_pattern(
 )
 _NAME = late_pattern(r"[\w.:-]+?(?=:\d+\b|[^\w.:-]|\Z)|[\w.:-]+")
 _PAIR = late_pattern(
-    r"<parameter(?:=|\ name=)[\"']?(?P<name>[^\"'<>]+)[\"']?[^<>]*>(?P<value>.*?)</parameter>"
+    r"<(?:\w+:|｜\w+｜)?parameter(?:=|\ name=)[\"']?(?P<name>[^\"'<>]+)[\"']?[^<>]*>(?P<value>.*?)"
+    r"</(?:\w+:|｜\w+｜)?parameter>"
     r"|<arg_key>(?P<key>[^<]+)</arg_key>\s*<arg_value>(?P<written>.*?)</arg_value>",
     re.DOTALL,
 )
-_CLOSING = late_pattern(r"</(?!param|arg_)|<[|｜]|\[/?TOOL|<tool_?call", re.IGNORECASE)
+_CLOSING = late_pattern(r"</(?!(?:\w+:|｜\w+｜)?param|arg_)|<[|｜](?!\w+｜param)|\[/?TOOL|<tool_?call", re.IGNORECASE)
 
 _REACT = late_pattern(
     r"(?:(?:Thought|Question)\s*:(?:(?!```).)*?\n)?\s*Action\s*:\s*[`\"']?(?P<name>[\w.:-]+)[`\"']?\s*\n"
@@ -68,6 +69,15 @@ _REACT = late_pattern(
 )
 _REACT_JSON = late_pattern(r"(?:(?:Thought|Question)\s*:(?:(?!```).)*?\n)?\s*Action\s*:\s*(?=```|\{)", re.DOTALL)
 _OBSERVED = late_pattern(r"\s*Observation\s*:")
+
+_WRAPPED = late_pattern(r"\A<(\w+)>(.*)</\1>\Z", re.DOTALL)
+"""One pair of tags around everything, such as `<tools>`."""
+
+_END_OF_CALL = late_pattern(
+    r"(?: </(?:[\w:]+|｜\w+｜)?(?: tool_?calls? | function_?calls? | function | invoke )>"
+    r" | <[|｜][\w▁]{0,20}call[\w▁]{0,20}end[|｜]> | <\|call\|> )\s*\Z",
+    re.VERBOSE | re.IGNORECASE,
+)
 
 _NAME_KEYS = ("name", "tool", "tool_name", "function", "function_name", "action")
 _ARGUMENT_KEYS = ("arguments", "parameters", "args", "input", "tool_input", "action_input", "tool_arguments", "kwargs")
@@ -102,6 +112,13 @@ def calls_in_text(text: str, tools: Sequence[ToolDefinition]) -> tuple[TextCall,
     return tuple(each for at, each in enumerate(found) if each not in found[:at])
 
 
+def calls_after_thoughts(thoughts: str, tools: Sequence[ToolDefinition]) -> tuple[TextCall, ...]:
+    """Return the calls with a template's marks that thoughts without an answer end in."""
+    if len(thoughts) > LONGEST_TEXT or not _END_OF_CALL.search(thoughts):
+        return ()
+    return tuple(_Reader(tools).marked(thoughts)[-1:])
+
+
 def _without_thoughts(text: str) -> str:
     answer = _END_OF_THOUGHTS.sub("", _THOUGHTS.sub("", text))
     return _END_OF_ANSWER.sub("", answer).strip()
@@ -110,6 +127,11 @@ def _without_thoughts(text: str) -> str:
 def _fences(answer: str) -> list[tuple[str, str]]:
     """Return language and body of each fenced block of an answer that consists of such blocks alone."""
     return [] if _FENCE.sub("", answer).strip() else _FENCE.findall(answer)
+
+
+def _unwrapped(body: str) -> str:
+    wrapped = _WRAPPED.match(body)
+    return body if wrapped is None else wrapped[2].strip()
 
 
 class _Reader:
@@ -135,7 +157,7 @@ class _Reader:
             return react
         found = []
         for language, body in _fences(answer) or [("", answer.strip("`"))]:
-            calls = self._body(body.strip(), printed=language.strip() == "tool_code")
+            calls = self._body(_unwrapped(body.strip()), printed=language.strip() == "tool_code")
             if not calls:
                 return []
             found += calls
@@ -146,7 +168,13 @@ class _Reader:
         rest = text[at : _end_of_call(text, at)].strip().strip("`").strip()
         if text[at : at + 1] in ("{", "["):
             values, _ = _json_values(text, at)
-            return self._valid(_named_in(values)) or self._valid(_named_in(_literal(rest))) or self._python(rest)
+            if not values:  # a list that was cut off after whole calls
+                values, _ = _json_values(text, _filled(text, at + 1))
+            return (
+                self._valid(_named_in(map(_with_arguments, values)))
+                or self._valid(_named_in(_literal(rest)))
+                or self._python(rest)
+            )
         name = _NAME.match(text, at)
         if name is None:
             return []
@@ -302,12 +330,21 @@ def _named_in(values: Iterable[JsonValue]) -> list[tuple[object, object]]:
     return found
 
 
+def _with_arguments(value: JsonValue) -> JsonValue:
+    """Return a value after a mark, where calls without arguments need none written."""
+    if isinstance(value, list):
+        return [_with_arguments(each) for each in value]
+    if isinstance(value, dict) and value.keys().isdisjoint((*_ARGUMENT_KEYS, *_LIST_KEYS, "function", "function_call")):
+        return {**value, "arguments": {}}
+    return value
+
+
 def _named(value: JsonValue) -> tuple[object, object]:
     if not isinstance(value, dict):
         return None, None
-    inner = value.get("function")
+    inner = value.get("function", value.get("function_call"))
     if isinstance(inner, dict):
-        return _named(inner) if value.keys() - {"function"} <= _OTHER_KEYS else (None, None)
+        return _named(inner) if value.keys() - {"function", "function_call"} <= _OTHER_KEYS else (None, None)
     arguments = [key for key in _ARGUMENT_KEYS if key in value]
     names = [key for key in _NAME_KEYS if isinstance(value.get(key), str)]
     if len(arguments) != 1 or len(names) != 1:

@@ -16,7 +16,17 @@ from tests.strategies import is_json, json_objects
 from workbench.config.models import PROVIDERS
 from workbench.engine.answer_size import AnswerSize
 from workbench.providers.model import MOST_CHARACTERS, AnswerFinished, TooMuchError
-from workbench.providers.wire.repairs import CUMULATIVE, DETAILS, ENCODED, FENCED, MARKED, REPEATED, same_json
+from workbench.providers.wire.repairs import (
+    CUMULATIVE,
+    DETAILS,
+    EMPTIED,
+    ENCODED,
+    ENDED,
+    FENCED,
+    MARKED,
+    REPEATED,
+    same_json,
+)
 from workbench.trajectory.events import CallArgumentsDelta, CallFinished, Deviation
 from workbench.trajectory.messages import JsonValue, Message, ToolCall
 
@@ -157,6 +167,26 @@ def test_arguments_in_a_code_fence(
 @every_wire
 def test_a_byte_order_mark(wire: Callable[..., Answer]) -> None:
     repaired_as(wire("\ufeff" + OSLO), {"city": "Oslo"}, MARKED, "\ufeff" + OSLO)
+
+
+@every_wire
+@pytest.mark.parametrize("pieces", [["{}", OSLO], ["{}", '{"city":', ' "Oslo"}'], [OSLO, "{}"]], ids=str)
+def test_an_empty_object_beside_the_arguments(wire: Callable[..., Answer], pieces: list[str]) -> None:
+    repaired_as(wire(*pieces), {"city": "Oslo"}, EMPTIED, "".join(pieces))
+
+
+@every_wire
+@pytest.mark.parametrize("mark", ["</tool_call>", "\n</function>\n</tool_call>", "<|im_end|>", "[/TOOL_CALLS]"])
+def test_a_templates_mark_behind_the_arguments(wire: Callable[..., Answer], mark: str) -> None:
+    repaired_as(wire(OSLO + mark), {"city": "Oslo"}, ENDED, OSLO + mark)
+
+
+@every_wire
+@pytest.mark.parametrize("text", ["{}" + OSLO + '{"city": "Rome"}', OSLO + "} </b>", OSLO + "</b> or", '{"a": "{}</b>'])
+def test_what_is_not_certain_stays_as_it_came(wire: Callable[..., Answer], text: str) -> None:
+    (call,) = wire(text).finished
+    assert call.problem is not None
+    assert call.raw == text
 
 
 def test_a_last_chunk_with_the_whole_call_is_no_second_call() -> None:

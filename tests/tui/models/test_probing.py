@@ -61,6 +61,18 @@ async def test_leaving_stops_the_probes(tmp_path: Path) -> None:
         assert len(server.requests) == 1
 
 
+async def test_a_projects_model_is_probed_once_a_run_was_allowed(tmp_path: Path) -> None:
+    with Server(endpoint("openai")) as server:
+        suites = suites_in(tmp_path, talk=TALK.replace("MODEL", "near"))
+        (suites / "workbench.toml").write_text(f'[models.near]\nprovider = "openai"\nbase_url = "{server.url}/v1"\n')
+        async with opened(suites, size=(80, 24), variables={"HOME": str(tmp_path)}) as app:
+            await app.press("R")
+            await app.until(lambda: "until this program ends" in app.screen)
+            await app.press("1")
+            await app.press("m", "down", "t")
+            await app.until(lambda: "one call" in app.screen and "Asking" not in app.screen)
+
+
 async def test_a_projects_model_is_not_probed_before_trust(tmp_path: Path) -> None:
     with Server(endpoint("openai")) as server:
         suites = suites_in(tmp_path, talk=TALK.replace("MODEL", "near"))

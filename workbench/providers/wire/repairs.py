@@ -15,6 +15,7 @@ from workbench.trajectory.typed_json import parsed_json
 
 CUMULATIVE, REPEATED = "cumulative arguments", "repeated arguments"
 ENCODED, FENCED, MARKED = "arguments encoded twice", "arguments in a code fence", "byte order mark"
+EMPTIED, ENDED = "empty arguments beside", "arguments with a template's mark"
 THOUGHTS = "thoughts in the answer"
 
 DETAILS: Mapping[str, str] = {
@@ -23,6 +24,8 @@ DETAILS: Mapping[str, str] = {
     ENCODED: "the arguments are JSON in a JSON text",
     FENCED: "the arguments stand in a code fence",
     MARKED: "the arguments begin with a byte order mark",
+    EMPTIED: "the endpoint sends an empty object beside the arguments",
+    ENDED: "the template's mark for the end of a call stands in the arguments",
     THOUGHTS: "the thoughts stand in the answer: the endpoint does not tell reasoning apart",
 }
 """What each kind of deviation is."""
@@ -30,6 +33,8 @@ DETAILS: Mapping[str, str] = {
 _BYTE_ORDER_MARK = "\ufeff"
 _FENCE = re.compile(r"`{3,}|~{3,}")
 _LANGUAGE = re.compile(r"[ \t]*[\w+-]*")
+_END_OF_CALL = re.compile(r"(?<=\})(?:\s*(?:</?[\w:]+>|<[|｜][^<>|｜]*[|｜]>|\[/[A-Z_]+\]))+\Z")
+"""What a chat template writes behind an object."""
 _BLANK = re.compile(r"\s*")
 _LAYERS_MAX = 4
 """Of texts around an object: a fence, a mark, and JSON that was encoded twice more."""
@@ -45,9 +50,12 @@ class Repaired(NamedTuple):
 def repaired(pieces: Sequence[str]) -> Repaired | None:
     """Return the arguments in pieces of text that are no JSON object together, `None` where they are not certain."""
     text = "".join(pieces)
-    once = _said_once(text)
-    if once is not None:
-        return Repaired(once, REPEATED)
+    objects = _objects_in(text)
+    if len(objects) > 1 and all(same_json(objects[0], other) for other in objects):
+        return Repaired(objects[0], REPEATED)
+    filled = [each for each in objects if each]
+    if len(filled) == 1 < len(objects):
+        return Repaired(filled[0], EMPTIED)
     if len(pieces) > 1 and all(after.startswith(before) for before, after in pairwise(pieces)):
         last = json_object(pieces[-1])
         if last is not None:
@@ -56,13 +64,15 @@ def repaired(pieces: Sequence[str]) -> Repaired | None:
 
 
 def unwrapped(text: str) -> Repaired | None:
-    """Return the object in a text that stands in a code fence, in a JSON text or behind a byte order mark. The kind is
-    that of the outermost one."""
+    """Return the object in a text that stands in a code fence, in a JSON text, behind a byte order mark or before a
+    template's mark. The kind is that of the outermost one."""
     kind = ""
     for _ in range(_LAYERS_MAX):
         bare = text.strip()
         if bare.startswith(_BYTE_ORDER_MARK):
             kind, text = kind or MARKED, bare.removeprefix(_BYTE_ORDER_MARK)
+        elif (mark := _END_OF_CALL.search(bare)) is not None:
+            kind, text = kind or ENDED, bare[: mark.start()]
         elif (inside := _inside_fence(bare)) is not None:
             kind, text = kind or FENCED, inside
         else:
@@ -87,8 +97,8 @@ def same_json(one: object, other: object) -> bool:
     return _canonical(one) == _canonical(other)
 
 
-def _said_once(text: str) -> dict[str, Any] | None:
-    """Return the object of a text that consists of the same object several times."""
+def _objects_in(text: str) -> list[dict[str, Any]]:
+    """Return the objects of a text that consists of nothing else."""
     decoder = json.JSONDecoder()
     text = text.strip()
     at, objects = 0, []
@@ -98,10 +108,9 @@ def _said_once(text: str) -> dict[str, Any] | None:
             objects.append(json_object(text[at:end]))
             at = _BLANK.match(text, end).end()  # type: ignore[union-attr]
     except (ValueError, RecursionError):
-        return None
-    if len(objects) < 2 or not all(same_json(objects[0], other) for other in objects):
-        return None
-    return objects[0]
+        return []
+    found = [each for each in objects if each is not None]
+    return found if len(found) == len(objects) else []
 
 
 def _inside_fence(text: str) -> str | None:

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from workbench.config.program import Program
+from workbench.evaluation.approval import Trust
 from workbench.tui.kit.stage import Stage
 from workbench.tui.tree.selection import Selection
 
@@ -19,12 +20,14 @@ class ModelCommands:
         stage: Stage,
         selection: Selection,
         program: Program,
+        trust: Trust,
         is_bundled: Callable[[Path], bool],
         remember: Callable[[], object],
     ) -> None:
         self._stage = stage
         self._selection = selection
         self._program = program
+        self._trust = trust
         self._is_bundled = is_bundled
         self._remember = remember
         self.methods: dict[str, Callable[[], object]] = {
@@ -42,6 +45,6 @@ class ModelCommands:
                 taken()
                 self._remember()
 
-        opening = ModelsOpening(self._stage, self._selection, self._program, self._is_bundled)
+        opening = ModelsOpening(self._stage, self._selection, self._program, self._trust, self._is_bundled)
         screen = opening.screen()
         self._stage.show(screen, take)

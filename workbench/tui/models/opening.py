@@ -11,6 +11,7 @@ from workbench.config import presets
 from workbench.config.models import ConfigError, ModelSpec
 from workbench.config.program import Program
 from workbench.evaluation.adding import named_model
+from workbench.evaluation.approval import Trust
 from workbench.evaluation.reachable import KnownEndpoint, known_endpoints, with_models
 from workbench.reports.visible import one_line
 from workbench.suite.settings import models_of
@@ -40,11 +41,17 @@ class ModelsOpening:
     """Builds the dialog and the form. `is_bundled` tells whether a suite came with the program."""
 
     def __init__(
-        self, stage: Stage, selection: Selection, program: Program, is_bundled: Callable[[Path], bool]
+        self,
+        stage: Stage,
+        selection: Selection,
+        program: Program,
+        trust: Trust,
+        is_bundled: Callable[[Path], bool],
     ) -> None:
         self._stage = stage
         self._selection = selection
         self._program = program
+        self._trust = trust
         self._is_bundled = is_bundled
         self._endpoints, self._problems = known_endpoints(program, self._folders, presets.PRESETS)
 
@@ -112,7 +119,7 @@ class ModelsOpening:
 
     def _probe(self, name: str) -> None:
         files = [suite.file for suite in self._selection.open_suites.suites if suite.file.suite is not None]
-        self._stage.show(ProbesScreen(Prober(self._program, name, self._folders, files)))
+        self._stage.show(ProbesScreen(Prober(self._program, self._trust, name, self._folders, files)))
 
     def _adder(self, folder: Path, known: ModelSpec | None = None) -> ModelAdder:
         bundled = any(

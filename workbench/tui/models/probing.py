@@ -13,6 +13,7 @@ from textual.app import ComposeResult
 
 from workbench.config.models import ConfigError
 from workbench.config.program import Program
+from workbench.evaluation.approval import Trust
 from workbench.evaluation.model_list import CHECK_TIMEOUT_S, FoundModels, ListedModel, untrusted
 from workbench.evaluation.probe_result import ProbeResult, advice_of
 from workbench.providers.http.check import CheckResult
@@ -31,9 +32,12 @@ _ROLES: dict[str, Role] = {"works": "passed", "repaired": "warned", "wrong": "fa
 class Prober:
     """Probes one model, as it is reached from the first of some folders."""
 
-    def __init__(self, program: Program, name: str, folders: Sequence[Path], files: Sequence[SuiteFile]) -> None:
+    def __init__(
+        self, program: Program, trust: Trust, name: str, folders: Sequence[Path], files: Sequence[SuiteFile]
+    ) -> None:
         self.name = name
         self._program = program
+        self._trust = trust
         self._folder = folders[0]
         self._files = files
 
@@ -42,7 +46,7 @@ class Prober:
         program, folder = self._program, self._folder
         spec = program.models.resolve(self.name, folder, by_suite=False)
         listed = ListedModel(spec, program.environment.of(folder))
-        if untrusted(FoundModels([listed], [*self._files]), program):
+        if untrusted(FoundModels([listed], [*self._files]), program, self._trust):
             raise ConfigError(
                 f"{self.name} stands in a workbench.toml that you do not trust yet: run a case on it, which asks"
             )

@@ -64,7 +64,7 @@ class Areas:
             main.auditor.forget()
 
         running = RunningCommands(app, selection, starter.run_soon, runner.stop, services.stop_all)
-        models = ModelCommands(app, selection, program, services.is_bundled, remember)
+        models = ModelCommands(app, selection, program, services.trust, services.is_bundled, remember)
         breakpoints = BreakpointCommands(
             app,
             main,

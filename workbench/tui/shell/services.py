@@ -116,13 +116,14 @@ class Services:
         self.searches = Searches(app)
         self.reader = Reader(app, selection, self.saver, program.models, self.searches, lambda: app.is_typing)
         self.watch = Watch(app, selection, self.reader, self.saver)
+        self.trust = Trust(store, all_of_them=trust)
         self.starter = Starter(
             app,
             selection,
             main,
             self.runner,
             program,
-            Trust(store, all_of_them=trust),
+            self.trust,
             catch_up=self.reader.catch_up,
             put_off=self._questions.put_off,
             history=history,
