@@ -316,6 +316,8 @@ class TestUnnoticed:
             assert any(each.startswith("warning") and '"dry_run" added' in each for each in found)
         [harmless] = unnoticed({"ordered": [calls[1]]}, tools=[lights, SEARCH], grading={"by": "trajectory"})
         assert harmless == 'note cases[0] passes with a call of "search" added'
+        named = {"ordered": [calls[1]], "extra_calls": ["search"]}
+        assert unnoticed(named, tools=[lights, SEARCH], grading={"by": "trajectory"}) == [], "the case frees it by name"
 
     def test_what_an_argument_may_be_instead_fits_its_schema(self) -> None:
         """Every check below refuses some value that the schema allows, and weighs next to nothing."""

@@ -40,15 +40,17 @@ class ExtraCallRule:
 
     def frees(self, call: int, tool: str) -> bool:
         """Return whether a call is free if it is surplus."""
+        return self.written == "allow" or call in self.corrected or self.is_free_tool(tool)
+
+    def is_free_tool(self, tool: str) -> bool:
+        """Return whether the rule picks out a tool whose surplus calls are free: by its name, or as read-only."""
         match self.written:
-            case "allow":
-                return True
             case "allow_read_only":
-                return tool in self.read_only or call in self.corrected
-            case "forbid" | None:
+                return tool in self.read_only
+            case "allow" | "forbid" | None:
                 return False
             case names:
-                return call in self.corrected or any(name == ANY_TOOL or same_tool(name, tool) for name in names)
+                return any(name == ANY_TOOL or same_tool(name, tool) for name in names)
 
     @property
     def why_wrong(self) -> str | None:

@@ -28,6 +28,7 @@ from workbench.analysis.audit.toothless import idle_gates, toothless_checks
 from workbench.analysis.audit.unmeetable import NEVER_MET
 from workbench.checks.describe import CheckError
 from workbench.dataclasses import dataclass
+from workbench.grading.extra_calls import rule_of
 from workbench.grading.grade import Grade, GradingError
 from workbench.grading.run import graded_by
 from workbench.suite.loading import SuiteFile
@@ -161,7 +162,7 @@ def _unnoticed(case: Case, place: Place, settings: CaseSettings, table: ToolTabl
         return
     passing: dict[tuple[Place, Weight, str], dict[str, list[str]]] = {}
     left = _MOST_CALLS_GRADED
-    for mutant in mutants_of(agent, table):
+    for mutant in mutants_of(agent, table, rule_of(agent.case, settings.grading, agent.run())):
         left -= sum(map(len, mutant.calls))
         if left < 0:
             message = "it expects too many calls to try every wrong run"

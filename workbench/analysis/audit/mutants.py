@@ -13,6 +13,7 @@ from workbench.analysis.audit.schema_values import required_arguments, value_of
 from workbench.analysis.audit.tool_table import ToolTable, parameter_schema
 from workbench.checks.describe import CheckError
 from workbench.dataclasses import dataclass
+from workbench.grading.extra_calls import ExtraCallRule
 from workbench.grading.tool_names import is_meant
 from workbench.suite.checks import Check, EqualsNull
 from workbench.suite.model import AnyOrder, Case, ExpectedCall
@@ -45,14 +46,14 @@ class _Written:
     index: int
 
 
-def mutants_of(agent: ExactAgent, table: ToolTable) -> Iterator[Mutant]:
+def mutants_of(agent: ExactAgent, table: ToolTable, rule: ExtraCallRule) -> Iterator[Mutant]:
     """Returns all mutants: of each expected call in turn, then of the order, then those that do more than is
     expected."""
     written = tuple(_written_calls(agent.case))
     for each in written:
         yield from _with_other_arguments(agent, each, table.find(_made_by(agent, each)), table)
     yield from _with_other_order(agent, written)
-    yield from _with_further_call(agent, table)
+    yield from _with_further_call(agent, table, rule)
     for each in written:
         tool = table.find(_made_by(agent, each))
         if tool is not None:
@@ -144,15 +145,16 @@ def _meets(expected: ExpectedCall, made: Made) -> bool:
         return False
 
 
-def _with_further_call(agent: ExactAgent, table: ToolTable) -> Iterator[Mutant]:
+def _with_further_call(agent: ExactAgent, table: ToolTable, rule: ExtraCallRule) -> Iterator[Mutant]:
     """Return mutants with one more call at the end: of a tool that the case does not mention, and the call of a harmful
-    tool once more, the most harmful ones. What cannot be taken back is a warning."""
+    tool once more, the most harmful ones. What cannot be taken back is a warning. Tools that the case's rule frees by
+    name or by their annotations are meant to be called."""
     named = (table.find(call.tool) for _, call in agent.case.written_calls() if call.tool is not None)
     spoken_of = {tool.name for tool in named if tool is not None}
     *before, last = agent.calls or ((),)
     made = [(call, tool) for call in last if (tool := table.find(call[0])) is not None]
     twice = max(made, key=lambda each: harm_of(each[1]), default=None)
-    others = [tool for tool in agent.tools if tool.name not in spoken_of]
+    others = [tool for tool in agent.tools if tool.name not in spoken_of and not rule.is_free_tool(tool.name)]
     if others:
         other = max(others, key=harm_of)
         added: Made = (other.name, required_arguments(other.parameters))
