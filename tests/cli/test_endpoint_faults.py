@@ -8,7 +8,7 @@ import pytest
 
 from tests.cli.program import Program
 from tests.cli.suites import WEATHER
-from tests.providers.server import Answer, said, serve
+from tests.providers.server import Answer, Call, said, serve
 
 CALL = '<tool_call>{"name": "get_weather", "arguments": {"city": "Oslo"}}</tool_call>'
 AS_TEXT = "endpoint fault: the endpoint returned the call as text"
@@ -62,3 +62,18 @@ def test_a_gate_takes_faults_out_in_runs_recordings_and_the_history(program: Pro
     report = json.loads(once_more)
     assert (report["exit_code"], report["totals"]["errors"], report["totals"]["endpoint_faults"]) == (3, 1, 0)
     assert report["runs"][0]["error"].startswith(AS_TEXT)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("getWeather", "unknown tool: call 1 getWeather (no tool has this name; the nearest is get_weather)"),
+        ("functions.get_weather", "unknown tool: name with the template's residue; get_weather is meant"),
+    ],
+)
+def test_a_name_of_no_tool_is_reported_once(program: Program, name: str, words: str) -> None:
+    program.write("weather.toml", WEATHER)
+    with serve(said("openai", "", [Call(name, {"city": "Oslo"})]), said("openai", "Done.")) as server:
+        text = program.run("run", "weather.toml", "--trust", "--model", f"openai:m@{server.url}/v1").stdout
+    assert words in text
+    assert "were not checked" not in text

@@ -34,8 +34,8 @@ def valid_arguments_text(found: ValidArguments) -> str:
 def unchecked_lines(
     results: Iterable[RunResult], shown_as: Callable[[RunResult], RunResult] = lambda result: result
 ) -> Iterator[str]:
-    """Yields for each tool of a suite whose calls no schema could check why not, once. `shown_as` returns a run as its
-    lines may show it."""
+    """Yield for each tool of a suite whose calls no schema could check why not, once, but for names that an issue says
+    are no tool's. `shown_as` returns a run as its lines may show it."""
     told: set[tuple[str, str]] = set()
     for result in results:
         if None not in result.valid_arguments:
@@ -48,5 +48,9 @@ def unchecked_lines(
         if unknown <= told:
             continue
         told |= unknown
-        for tool, why in why_unchecked(shown_as(result).trajectory).items():
-            yield f"the arguments of {shortened(one_line(tool), _WHY_MAX)} were not checked: {why}"
+        shown = shown_as(result)
+        issues = shown.grade.issues if shown.grade is not None else ()
+        named = {issue.tool for issue in issues if issue.kind in ("unknown tool", "endpoint fault")}
+        for tool, why in why_unchecked(shown.trajectory).items():
+            if tool not in named:
+                yield f"the arguments of {shortened(one_line(tool), _WHY_MAX)} were not checked: {why}"
