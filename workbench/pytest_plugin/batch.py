@@ -300,14 +300,18 @@ class Desk:
 
 
 class RemoteBatch:
-    """The batch of the controller, as a worker sees it."""
+    """The batch of the controller, as a worker sees it. It connects for the first verdict: a controller that refuses
+    its options has ended before its workers begin."""
 
     def __init__(self, address: tuple[str, bytes]) -> None:
-        self._connection = Client(address[0], authkey=address[1])
+        self._address, self._token = address
+        self._connection: Connection | None = None
 
     def verdict(self, node: str) -> Verdict:
         """Wait for the verdict on a test."""
         try:
+            if self._connection is None:
+                self._connection = Client(self._address, authkey=self._token)
             self._connection.send(node)
             verdict: Verdict = self._connection.recv()
         except (EOFError, OSError):
