@@ -77,7 +77,9 @@ def list_models(options: ModelList, program: Program) -> int:
         write("\n".join([*_lines(found.models, notes, paint_for(sys.stdout, os.environ)), ""]))
     silent = any(listed.check is not None and not listed.check.ok for listed in found.models)
     wrong = any(probe.state == "wrong" for listed in found.models for probe in listed.probes)
-    return INFRASTRUCTURE if silent or wrong else USAGE if found.problems else OK
+    if silent or wrong:
+        return INFRASTRUCTURE
+    return USAGE if found.problems else OK
 
 
 async def _check(models: Sequence[ListedModel], program: Program, *, tools: bool) -> None:

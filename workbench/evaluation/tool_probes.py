@@ -141,9 +141,9 @@ def _failure(case: Case, result: RunResult) -> ProbeResult:
         fault, help_ = (broken, _ON_BROKEN) if failed.main == "broken JSON" else (first, failed.advice)
         return ProbeResult(case.name, "wrong", f"{fault.why} ({issue_facts(fault)})", help_)
     # The other causes' advice is about descriptions of tools, and these are the program's own.
-    advice = (
-        failed.advice if failed.main in ("cut off", "refused") else _ON_UNCLEAR.get(case.id if result.called else "")
-    )
+    advice = _ON_UNCLEAR.get(case.id if result.called else "")
+    if failed.main in ("cut off", "refused"):
+        advice = failed.advice
     found = f"the model {_reaction(result)}" if first.kind in _SEEN_IN_REACTION else issue_note(first)
     return ProbeResult(case.name, "unclear", found, advice)
 

@@ -91,7 +91,8 @@ class StoredBatches(StoredRows):
         such an id; with `lacking`, only those with runs that never finished; with `unended`, only those that have not
         ended."""
         wanted = ["id < ?"]
-        wanted += [] if forks is None else [_ASIDE] if forks else [f"NOT {_ASIDE}"]
+        if forks is not None:
+            wanted.append(_ASIDE if forks else f"NOT {_ASIDE}")
         wanted += [_LACKS] if lacking else []
         wanted += ["ended_at IS NULL"] if unended else []
         values: tuple[int | str, ...] = ()

@@ -99,8 +99,8 @@ class AgainstBaseline:
         parts += [f"{counted(self.broke, 'case')} broke"] if self.broke else []
         kinds: tuple[ChangeKind, ...] = ("gone", "missing")
         for kind in kinds:
-            found = len(self.deciding(kind))
-            parts += [f"{counted(found, 'case')} {'is' if found == 1 else 'are'} {kind}"] if found else []
+            if found := len(self.deciding(kind)):
+                parts.append(f"{counted(found, 'case')} {'is' if found == 1 else 'are'} {kind}")
         since = f"since the baseline {called(self.batch)}"
         said = f"regression: {' and '.join(parts)} {since}" if parts else f"no regression {since}"
         return " · ".join((said, *self._beside))

@@ -138,7 +138,9 @@ class ProbesScreen(Dialog[None]):
         if self._problem:
             add(f"{GLYPHS.error} ", self._problem, "error")
         if self._check is not None:
-            role: Role = "passed" if self._check.ok else "warned" if self._check.answers else "error"
+            role: Role = "warned" if self._check.answers else "error"
+            if self._check.ok:
+                role = "passed"
             add(f"{self._check.mark} ", self._check.sentence, role)
         names = max((len(result.probe) for result in self._results), default=0)
         for result in self._results:
