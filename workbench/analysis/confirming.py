@@ -23,7 +23,7 @@ TYPICAL = 0.8
 """The share of its runs that a sound case passes, unless its earlier runs show a smaller one."""
 
 MOST_RERUNS = 15
-"""A case that is not decided after so many reruns stays undecided."""
+"""The most reruns of one case; after these it stays undecided."""
 
 _RECOVERED = -2 * math.log(4)
 _LEAST_EARLIER = 5
@@ -73,7 +73,7 @@ class Evidence:
 
 
 def fewest_reruns(among: int) -> int:
-    """Return how many reruns have to fail, all of them, to confirm one of so many cases that broke."""
+    """Return the fewest reruns, all failed, that confirm one case where `among` cases broke."""
     evidence = Evidence(among)
     while evidence.decided is None:
         evidence.take(good=False)

@@ -60,7 +60,7 @@ class Spares(Protocol):
         ...
 
     async def why_not(self, planned: PlannedRun) -> str | None:
-        """Return why a run is not made, perhaps once others are over; `None` when it is to be made now."""
+        """Return why a run is skipped, or `None` to start it now. May wait for other runs to end."""
         ...
 
 

@@ -144,7 +144,7 @@ def _means(history: Path | None) -> Mapping[Cell, float]:
 
 
 def _price_of(run: PlannedRun, specs: Specs) -> Price | None:
-    """Return the price of a run, free where it asks nobody; `None` where the model cannot be asked at all."""
+    """Return the price of a run: `FREE` if it calls no model, `None` if its model cannot be reached."""
     try:
         spec = specs.of(run)
     except ConfigError:

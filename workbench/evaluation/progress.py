@@ -52,7 +52,7 @@ class BatchProgress(Progress):
         return True
 
     def _take(self, happened: Event, now_s: float) -> bool:
-        """Take in what a run says of its answer. Pieces of it show as time goes by."""
+        """Record an event of an answer. Its pieces show as time goes by."""
         awaited = self.awaited.get(happened.run_id)
         match happened.payload:
             case RequestStarted():

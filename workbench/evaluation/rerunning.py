@@ -100,7 +100,7 @@ class RerunCourse:
             self.writing.setdefault(place, tool)
 
     async def why_not(self, planned: PlannedRun) -> str | None:
-        """Return why a run need not be made, once that can be said; `None` when it is to be made now."""
+        """Return why a rerun is skipped, or `None` to start it now. Wait while earlier reruns can still decide."""
         place = self._reruns.place_of[planned.run_id]
         evidence = self.evidence[place]
         while True:

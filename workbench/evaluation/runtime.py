@@ -221,7 +221,7 @@ class Runtime:
         )
 
     def _spending(self, plan: Plan, name: str) -> Spending | None:
-        """What keeps the limit on the cost of a plan; where somebody can answer, it asks before it goes beyond."""
+        """Return the guard of a plan's limit on cost. It asks the user, if there is one, before it goes beyond."""
         if plan.cost_limit is None:
             return None
         from workbench.evaluation.cost_limit import Spending  # on use: few batches have a limit

@@ -70,7 +70,7 @@ def model_time(figures: RunSummary) -> str:
 
 
 def limited_time(figures: RunSummary) -> str:
-    """Return the time that the limit of the run's case is about, empty if the model never answered, or nobody knows."""
+    """Return the time that the case's latency limit measures, empty if it is unknown or the model never answered."""
     return duration(figures.limited_ms) if figures.asked and figures.limited_ms else ""
 
 
