@@ -10,6 +10,7 @@ from tests.trajectory.scripts import stamped
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, Issue, Metric, RedactedPlace, StepGrade
 from workbench.grading.judgements import Judgement
 from workbench.grading.result_json import Outcome, outcome_to_json
+from workbench.grading.status import Status
 from workbench.trajectory.event_lines import event_to_line
 from workbench.trajectory.events import (
     CallArgumentsDelta,
@@ -135,14 +136,14 @@ EVERYTHING: tuple[EventPayload, ...] = (
 _ISSUE = Issue("wrong argument", "city is Rome", "t", 0, 0, "city", "Oslo", "Rome", True)
 _JUDGEMENT = Judgement("judge", "is kind", "a", True, "It is.", (1.0, 5.0), 4.0)
 _OUTCOME = Outcome(
-    status="failed",
+    status=Status.FAILED,
     error="why",
     score=0.5,
     grades=(
         Grade(
             "critics",
             0.5,
-            "failed",
+            Status.FAILED,
             "0.5 of 1",
             (
                 CallPairing(
@@ -154,12 +155,12 @@ _OUTCOME = Outcome(
             ),
             (_ISSUE,),
             {"threshold": 0.9},
-            "failed",
+            Status.FAILED,
         ),
-        Grade("trajectory", -1.0, "failed", "low", (), (), {"score": -1.0}, "failed"),
+        Grade("trajectory", -1.0, Status.FAILED, "low", (), (), {"score": -1.0}, Status.FAILED),
     ),
     judgements=(_JUDGEMENT,),
-    steps=(StepGrade(1, "failed", 0.5, "another city", 0, (_ISSUE,), 0),),
+    steps=(StepGrade(1, Status.FAILED, 0.5, "another city", 0, (_ISSUE,), 0),),
     latency_ms=4.0,
     loop_ms=5.0,
     redacted=(RedactedPlace("argument", 0, "city"),),

@@ -37,6 +37,7 @@ __all__ = [
     "RunDone",
     "RunEvent",
     "RunResult",
+    "Status",
     "SuiteCase",
     "SuiteError",
     "SuiteNeeds",
@@ -67,6 +68,7 @@ if TYPE_CHECKING:
     from workbench.batches.events import RunDone, RunEvent
     from workbench.evaluation.report import Report
     from workbench.grading.grade import Issue, RunResult
+    from workbench.grading.status import Status
     from workbench.providers.function import AgentAnswer, AgentReply, AgentRequest
     from workbench.providers.model import Model, ModelError
     from workbench.suite.trust import SuiteNeeds

@@ -20,6 +20,7 @@ from workbench.batches.single import result_of
 from workbench.config.secrets import NO_SECRETS, Secrets
 from workbench.evaluation.runtime import Runtime
 from workbench.grading.grade import RunResult
+from workbench.grading.status import Status
 from workbench.suite.loading import parse_suite
 from workbench.trajectory.events import (
     Event,
@@ -47,7 +48,7 @@ def recordings(folder: Path, secrets: Secrets = NO_SECRETS, *, only_failed: bool
 
 
 def stopped(run: PlannedRun) -> RunResult:
-    return result_of(run, "stopped", Trajectory(run.run_id))
+    return result_of(run, Status.STOPPED, Trajectory(run.run_id))
 
 
 @dataclass

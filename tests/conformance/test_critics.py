@@ -16,9 +16,10 @@ from workbench.analysis.published.summary import published_reports
 from workbench.grading.criteria import bound_to
 from workbench.grading.critic_pairing import judge
 from workbench.grading.critics import grade_critics
-from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, RunResult, Status
+from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, RunResult
 from workbench.grading.repeats import ArgumentStatistics, case_result
 from workbench.grading.scoring import resolve_weights
+from workbench.grading.status import Status
 from workbench.grading.tool_names import same_tool
 from workbench.suite.checks import NAMED_WEIGHTS, Check
 from workbench.suite.model import Case, GradingTable

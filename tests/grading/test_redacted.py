@@ -14,6 +14,7 @@ from workbench.checks.evaluate import EMPTY_CONTEXT
 from workbench.config.secrets import Secrets
 from workbench.evaluation.regrade import graded_anew
 from workbench.grading.result_json import outcome_from_json, outcome_of, outcome_to_json
+from workbench.grading.status import Status
 from workbench.suite.loading import parse_suite
 from workbench.trajectory.events import RunFinished
 from workbench.trajectory.messages import ToolCall
@@ -67,7 +68,7 @@ def secrets() -> Secrets:
 )
 def test_a_run_is_graded_again_unless_a_check_looks_at_what_is_not_stored(case: str, why: str | None) -> None:
     (planned,) = plan_runs([parse_suite(SUITE.replace("CASE", case), Path("shop.toml"))])
-    made = graded_anew(result_of(planned, "passed", MADE), planned, EMPTY_CONTEXT)
+    made = graded_anew(result_of(planned, Status.PASSED, MADE), planned, EMPTY_CONTEXT)
     assert made.status == "passed"
     stored = redacted_result(made, SuiteParts(secrets()), planned.case)
     assert KEY not in repr(stored)

@@ -20,6 +20,7 @@ from tests.effort import examples
 from tests.history.entries import FILE
 from tests.results import result
 from workbench.batches.shards import places_in_turn
+from workbench.grading.status import Status
 from workbench.history.claims import claim
 from workbench.history.database import open_for_writing, transaction
 from workbench.history.editing import add_grading
@@ -138,7 +139,7 @@ def test_what_is_missing_is_known_and_what_comes_later_counts_regrades_included(
     with History(source) as history:
         (row, *_) = history.runs(three.number)
     assert row.figures is not None
-    regraded = [(row.id, replace(row.figures, status="warned", score=0.25), result("warned", 0.25))]
+    regraded = [(row.id, replace(row.figures, status=Status.WARNED, score=0.25), result(Status.WARNED, 0.25))]
     add_grading(source, three.number, "2031", "2", regraded, SAID.append)
     for _ in range(2):
         merged(file, one, three)

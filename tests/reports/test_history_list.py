@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from workbench.analysis.trends import is_whole, trends_of
-from workbench.history.records import COUNTED, BatchPart, BatchRow, Kind, MergedShards, SuiteRef
+from workbench.grading.status import Status
+from workbench.history.records import BatchPart, BatchRow, Kind, MergedShards, SuiteRef
 from workbench.reports.history_list import batch_lines, trend_lines
 from workbench.reports.paint import Paint
 from workbench.reports.signs import sparkline
@@ -36,7 +37,7 @@ def batch(
     ended: bool = True,
     project: str = "/project",
 ) -> BatchRow:
-    counts = dict.fromkeys(COUNTED, 0) | {"passed": passed, "failed": failed, "error": error}
+    counts = dict.fromkeys(Status, 0) | {Status.PASSED: passed, Status.FAILED: failed, Status.ERROR: error}
     ref = SuiteRef(1, project, f"{suite.lower()}.toml", "hash", suite, 4)
     part = BatchPart(ref, model, planned, cases, counts)
     started = (NOW - timedelta(hours=3)).isoformat()

@@ -18,6 +18,7 @@ from workbench.batches.plan import PlannedRun, plan_runs
 from workbench.config.secrets import Secrets
 from workbench.grading.grade import RunResult
 from workbench.grading.run import grade_run_and_steps
+from workbench.grading.status import Status
 from workbench.history.writing import HistoryWriter
 from workbench.suite.loading import load_suite
 from workbench.suite.model import GraderName
@@ -101,7 +102,9 @@ def _graded(planned: PlannedRun, events: Sequence[Event]) -> RunResult:
     trajectory = fold(events)
     finish = trajectory.finish
     broke = isinstance(finish, RunFinished) and finish.reason == "error"
-    grades, status, steps = ((), "error", ()) if broke else grade_run_and_steps(planned.suite, planned.case, trajectory)
+    grades, status, steps = (
+        ((), Status.ERROR, ()) if broke else grade_run_and_steps(planned.suite, planned.case, trajectory)
+    )
     case = planned.case
     return RunResult(
         planned.run_id,

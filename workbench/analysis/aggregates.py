@@ -11,8 +11,9 @@ from dataclasses import field
 from workbench.analysis.totals import nearest_rank
 from workbench.dataclasses import dataclass
 from workbench.grading.argument_counts import valid_arguments_of
-from workbench.grading.grade import GRADED, RunResult
+from workbench.grading.grade import RunResult
 from workbench.grading.scoring import counted_score, counts_zero, mean
+from workbench.grading.status import Status
 from workbench.suite.model import Aggregate, Statistic, Suite
 from workbench.suite.rules import NAMED_MEASURE, is_score
 
@@ -129,8 +130,8 @@ class _AggregateFold:
         if self._cases is not None and run.case_id not in self._cases:
             return
         values = self._values.setdefault(None if self._aggregate.per == "batch" else run.model, _Values())
-        values.counts = values.counts or run.status not in ("skipped", "not graded")
-        if run.status in GRADED:
+        values.counts = values.counts or run.status.owed
+        if run.status.graded:
             if (value := _value(run, self._aggregate.of)) is not None:
                 values.found.append(value)
             values.zeros += self._aggregate.of == "score" and counts_zero(run)
@@ -152,7 +153,7 @@ class _AggregateFold:
 
 def values_of(runs: Iterable[RunResult], of: str) -> list[float]:
     """Returns the values of a measure (`workbench.suite.rules.measures_of`), of the graded runs that have one."""
-    return [value for run in runs if run.status in GRADED and (value := _value(run, of)) is not None]
+    return [value for run in runs if run.status.graded and (value := _value(run, of)) is not None]
 
 
 def _gates(aggregate: Aggregate, values: Sequence[float]) -> Iterator[AggregateGate]:
@@ -189,7 +190,9 @@ def _value(result: RunResult, of: str) -> float | None:
     grade = next((each for each in result.grades if each.grader == name), None)
     if grade is None or not number:
         return grade.score if grade is not None else None
-    return grade.numbers.get(number, 0.0 if name == "critics" and grade.verdict in GRADED else None)
+    return grade.numbers.get(
+        number, 0.0 if name == "critics" and grade.verdict in (Status.PASSED, Status.WARNED, Status.FAILED) else None
+    )
 
 
 def median(values: Sequence[float]) -> float:

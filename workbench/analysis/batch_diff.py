@@ -31,9 +31,9 @@ from workbench.analysis.comparison import Cell, CellKey, cell_of, placed_cells, 
 from workbench.analysis.deciders import CasesByDeciders, DecidedBy
 from workbench.analysis.paired import Paired, paired, together
 from workbench.dataclasses import dataclass
-from workbench.grading.grade import Status
 from workbench.grading.run_summary import RunSummary, is_not_needed
 from workbench.grading.scoring import counted_score, counts_zero
+from workbench.grading.status import Status
 from workbench.history.records import SameSuites
 from workbench.suite.numerals import decimals
 from workbench.suite.settings import Grading
@@ -215,7 +215,9 @@ def batch_diff(
 
 
 def _ungraded(cell: Cell) -> Cell:
-    come_to = replace(cell.come_to, status="not graded", score=None, deviation=None, reason="expects nothing any more")
+    come_to = replace(
+        cell.come_to, status=Status.NOT_GRADED, score=None, deviation=None, reason="expects nothing any more"
+    )
     return replace(cell, come_to=come_to)
 
 
@@ -257,9 +259,9 @@ def _counted(cells: Mapping[CellKey, tuple[int, Cell]]) -> Iterator[Cell]:
 def _kinds(before: Cell, after: Cell) -> Iterable[ChangeKind]:
     if not before.is_graded:
         return
-    if after.status == "error":
+    if after.status == Status.ERROR:
         yield "errored"
-    if after.status in ("skipped", "not graded") and not any(map(is_not_needed, after.runs)):
+    if not after.status.owed and not any(map(is_not_needed, after.runs)):
         yield "missing"
     if not after.is_graded:
         return
@@ -322,4 +324,4 @@ def _score_text(score: float | None) -> str:
 
 
 def _because(cell: CaseSide) -> str:
-    return f": {cell.reason}" if cell.reason and cell.status != "passed" else ""
+    return f": {cell.reason}" if cell.reason and cell.status != Status.PASSED else ""

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 
 from workbench.analysis.comparison import Cell
 from workbench.dataclasses import dataclass
-from workbench.grading.grade import GRADED
 from workbench.grading.run_summary import RunSummary
 from workbench.suite.model import GraderName
 
@@ -25,7 +24,7 @@ class DecidedBy:
 
 def decider_of(run: RunSummary) -> GraderName | None:
     """Returns the grader that decided a run; `None` where it was not graded."""
-    return run.grading.by if run.status in GRADED else None
+    return run.grading.by if run.status.graded else None
 
 
 def deciders_of(runs: Iterable[RunSummary]) -> Deciders:

@@ -8,10 +8,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, Literal, get_args
 
-from workbench.analysis.comparison import GOOD
 from workbench.analysis.prefilled import is_open, required_args
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import RunResult
+from workbench.grading.status import Status
 from workbench.late_patterns import late_pattern
 from workbench.suite.model import Case
 from workbench.trajectory.messages import JsonValue, ToolDefinition
@@ -153,7 +153,7 @@ def verdict_of(
     the fault: who calls once more, and else does the same, has met what was met there."""
     trajectory = result.trajectory
     finish = trajectory.finish
-    if result.status in ("error", "stopped") or finish is None:
+    if result.status in (Status.ERROR, Status.STOPPED) or finish is None:
         return "not tried", result.error or result.status
     faulted, after = around(trajectory, call_id)
     if faulted is None:
@@ -170,7 +170,7 @@ def verdict_of(
         call for call in whole if call.tool == faulted.tool and call.result and call.result.content != made.content
     ]
     if again or (made.is_error and whole):
-        if result.status in GOOD or _calls_of(trajectory, without=call_id) == _calls_of(origin.trajectory):
+        if result.status.good or _calls_of(trajectory, without=call_id) == _calls_of(origin.trajectory):
             return "recovered", f"{(again or whole)[0].tool} gave a whole result afterwards"
         return "failed", result.reason or "the case was not met"
     answer = trajectory.final_answer

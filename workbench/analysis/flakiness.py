@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import groupby, pairwise
 
-from workbench.analysis.comparison import GOOD
 from workbench.analysis.intervals import Interval, share_interval
 from workbench.dataclasses import dataclass
-from workbench.grading.grade import GRADED, Status
+from workbench.grading.status import Status
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +54,7 @@ def flaky_cases(runs: Iterable[StoredStatus]) -> list[FlakyCase]:
     """
     by_case: dict[tuple[str, str, str], list[StoredStatus]] = {}
     for run in runs:
-        if run.status in GRADED:
+        if run.status.graded:
             by_case.setdefault((run.suite, run.case_id, run.model), []).append(run)
     found = [flaky for of_case in by_case.values() if (flaky := _flaky(of_case)) is not None]
     return sorted(found, key=lambda flaky: flaky.good / flaky.runs)
@@ -65,7 +64,7 @@ def _flaky(runs: list[StoredStatus]) -> FlakyCase | None:
     latest = runs[-1]
     same = [run for run in runs if run.content == latest.content]
     batches = [list(of_batch) for _, of_batch in groupby(same, key=lambda run: run.batch)]
-    course = tuple((of[0].batch, sum(run.status in GOOD for run in of), len(of)) for of in batches)
+    course = tuple((of[0].batch, sum(run.status.good for run in of), len(of)) for of in batches)
     mixed = [0 < good < of for _, good, of in course]
     changes = sum((before[1] == 0) != (after[1] == 0) for before, after in pairwise(course))
     if not any(mixed) and changes < 2:

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from workbench.analysis.comparison import Cell, cells_of
 from workbench.dataclasses import dataclass
-from workbench.grading.grade import Status
-from workbench.grading.repeats import WORST_FIRST
+from workbench.grading.status import Status
 from workbench.history.database import Say
 from workbench.history.history import History
 from workbench.history.records import RunRow, SuiteRef
@@ -34,12 +33,12 @@ class LastResult:
     @property
     def status(self) -> Status:
         """The worst status among the models."""
-        return min((cell.status for cell in self.cells), key=WORST_FIRST.index)
+        return min((cell.status for cell in self.cells), key=lambda status: status.urgency)
 
     @property
     def worst_run(self) -> RunRow:
         """The first run with the worst status."""
-        finished = [(WORST_FIRST.index(run.figures.status), run) for run in self.runs if run.figures is not None]
+        finished = [(run.figures.status.urgency, run) for run in self.runs if run.figures is not None]
         return min(finished, key=lambda ranked: ranked[0])[1]
 
     @property

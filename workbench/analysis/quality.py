@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from workbench.analysis.aggregates import SLACK, AggregateResult
 from workbench.dataclasses import dataclass
-from workbench.grading.grade import GRADED, RunResult, Status
+from workbench.grading.grade import RunResult
 from workbench.grading.repeats import Cases, case_results, path_of_suite
 from workbench.grading.scoring import Scored, counted_score, counts_zero, mean
+from workbench.grading.status import Status
 from workbench.suite.model import Gate
 from workbench.suite.settings import Grading
 
@@ -92,7 +93,7 @@ def quality_of(
         asked = tuple(as_watched(gates_of(None, demanded, results), known))
         without_gates = tuple(replace(each, gates=()) for each in aggregates)
         return Quality(bool(asked) and all(gate.met for gate in asked), asked, cases, without_gates, ungraded)
-    failed = [case for case in cases.of("failed") if not case.runs[0].grading.quarantined]
+    failed = [case for case in cases.of(Status.FAILED) if not case.runs[0].grading.quarantined]
     with_failures = {case.runs[0].suite for case in failed}
     besides_scores = {case.runs[0].suite for case in failed if any(run.is_broken for run in case.runs)}
     checked: list[GateResult] = []
@@ -118,15 +119,12 @@ def nothing_graded(runs: Iterable[GatedRun]) -> str | None:
     """Return why no run that counts was graded, in a sentence; `None` where one was."""
     left_out: Counter[str] = Counter()
     for run in runs:
-        graded = run.status in GRADED
+        graded = run.status.graded
         if graded and not run.grading.quarantined:
             return None
-        left_out["in quarantine" if graded else _UNGRADED.get(run.status, run.status)] += 1
+        left_out["in quarantine" if graded else run.status.counted] += 1
     why = ", ".join(f"{number:,} {words}" for words, number in left_out.items())
     return f"no run that counts was graded: {why or 'there is none'}"
-
-
-_UNGRADED: Mapping[Status, str] = {"error": "in error", "not graded": "expecting nothing yet"}
 
 
 def as_watched(
@@ -167,11 +165,11 @@ class _Reached:
 
     def add(self, run: GatedRun) -> None:
         """Add a run."""
-        self.counts = self.counts or run.status not in ("skipped", "not graded")
-        if run.status not in GRADED:
+        self.counts = self.counts or run.status.owed
+        if not run.status.graded:
             return
         self.graded += 1
-        self.good += run.status != "failed"
+        self.good += run.status != Status.FAILED
         self.zeros += counts_zero(run)
         if (score := counted_score(run)) is not None:
             self.scores.append(score)

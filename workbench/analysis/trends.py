@@ -7,6 +7,7 @@ from contextlib import closing
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from workbench.grading.status import Status
 from workbench.history.records import BatchPart, BatchRow
 
 if TYPE_CHECKING:
@@ -21,16 +22,17 @@ TrendKey = tuple[str, str]
 
 def rate_of(parts: Iterable[BatchPart]) -> tuple[int, int]:
     """Returns how many runs of some parts passed or were warned, and how many were graded."""
-    counts = [part.counts for part in parts]
-    good = sum(count["passed"] + count["warned"] for count in counts)
-    return good, good + sum(count["failed"] for count in counts)
+    counts = [each for part in parts for each in part.counts.items()]
+    good = sum(count for status, count in counts if status.good)
+    return good, sum(count for status, count in counts if status.graded)
 
 
 def is_whole(part: BatchPart) -> bool:
     """Returns whether every case of the suite was run with the model, and each run was graded, or was skipped or
     expected nothing yet."""
     _, graded = rate_of((part,))
-    return part.whole and bool(graded) and graded + part.counts["skipped"] + part.counts["not graded"] == part.planned
+    not_owed = sum(count for status, count in part.counts.items() if not status.owed)
+    return part.whole and bool(graded) and graded + not_owed == part.planned
 
 
 def trends_of(batches: Iterable[BatchRow]) -> dict[TrendKey, list[tuple[int, float]]]:
@@ -48,7 +50,7 @@ def trends_of(batches: Iterable[BatchRow]) -> dict[TrendKey, list[tuple[int, flo
 
 def counts_in_trend(part: BatchPart, *, stops_early: bool) -> bool:
     """Returns whether a part is in trends; `stops_early` is whether its batch was to end when it was decided."""
-    return is_whole(part) and not (stops_early and part.counts["skipped"])
+    return is_whole(part) and not (stops_early and part.counts[Status.SKIPPED])
 
 
 def stored_trends(history: History, keys: Iterable[TrendKey], up_to: int) -> dict[TrendKey, list[tuple[int, float]]]:

@@ -21,6 +21,7 @@ from workbench.batches.recordings import recording_lines
 from workbench.batches.redacting import EventDoor
 from workbench.dataclasses import dataclass
 from workbench.evaluation.plan import Plan
+from workbench.grading.status import Status
 from workbench.trajectory.event_lines import event_to_line
 from workbench.trajectory.events import Event
 
@@ -90,7 +91,7 @@ class Telling:
                         for line in (*self._told(run), *self._rest(run), *self._done(run.place, event)):
                             server.tell(line)
                     del self._under_way[result.run_id]
-                    self._over += result.status != "stopped"
+                    self._over += result.status != Status.STOPPED
                 case _ if server.watched:
                     place = self._places[event.run_id] if isinstance(event, JudgeAsked | RequestPutOff) else None
                     news = news_line(event, place, self._secrets.redacted)

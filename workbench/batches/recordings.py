@@ -23,6 +23,7 @@ from workbench.batches.redacting import EventDoor, SuiteParts, redacted_result, 
 from workbench.config.secrets import Secrets
 from workbench.grading.grade import RunResult
 from workbench.grading.result_json import outcome_of, outcome_to_json
+from workbench.grading.status import Status
 from workbench.late_patterns import late_pattern
 from workbench.suite.excerpt import Excerpts
 from workbench.trajectory.event_lines import event_to_line
@@ -192,7 +193,7 @@ class Recordings:
         if file is None:
             return
         try:
-            if self._only_failed and result.status not in ("failed", "error"):
+            if self._only_failed and result.status not in (Status.FAILED, Status.ERROR):
                 file.remove()
             else:
                 for shown in self._doors[result.run_id].rest():

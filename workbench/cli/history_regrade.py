@@ -17,6 +17,7 @@ from workbench.evaluation.approval import Needs
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, OK, USAGE
 from workbench.evaluation.regrade import RegradingJudges
 from workbench.evaluation.regrade_batch import GradedAgain, RegradingPlan, grade_again, plan_regrading, store_grades
+from workbench.grading.status import Status
 from workbench.history.records import BatchRow, HistoryError
 from workbench.reports.forms import why_too_many
 from workbench.reports.history_json import NewVerdict, RegradedBatch, RegradedReport, RegradedRun
@@ -102,7 +103,7 @@ class _Graded:
         for each in again:
             self.runs += 1
             self.moved.add(each.run.row, each.before, each.after)
-            self.in_error = self.in_error or each.after.status == "error" != each.before.status
+            self.in_error = self.in_error or each.after.status == Status.ERROR != each.before.status
             if self.records is not None:
                 self.records.append(_run(each))
             yield each

@@ -24,6 +24,7 @@ from workbench.evaluation.plan import Plan
 from workbench.evaluation.shrinking import Document, OutOfRunsError, Shrunk, Way, shrink, way_of
 from workbench.grading.grade import RunResult
 from workbench.grading.run_summary import summary_of
+from workbench.grading.status import Status
 from workbench.history.records import HistoryError
 from workbench.providers.built_in import is_built_in
 from workbench.reports.report_files import why_not_writable, write_report
@@ -105,7 +106,7 @@ class _Shrinking:
         """Shrink a suite of one case, and write what is left; returns an exit code."""
         first = self._run(self._plan)
         case, model = self._plan.runs[0].case, self._plan.runs[0].model
-        ways = Counter(way_of(result, case) for result in first if result.status == "failed")
+        ways = Counter(way_of(result, case) for result in first if result.status == Status.FAILED)
         self._way, often = ways.most_common(1)[0] if ways else (None, 0)
         if self._way is None or often < OFTEN_ENOUGH * len(first):
             others = Counter(result.status for result in first)
@@ -114,7 +115,7 @@ class _Shrinking:
                 f"nothing was shrunk: of the first {counted(len(first), 'run')} ({came_to}) {often} failed in one way, "
                 f"and at least {OFTEN_ENOUGH:.0%} have to"
             )
-            return INFRASTRUCTURE if others["error"] else QUALITY_MISSED
+            return INFRASTRUCTURE if others[Status.ERROR] else QUALITY_MISSED
         cell = "", case.id, model
         left = max(self._arguments.most_runs - self._made, 0)
         took = estimate_text(
@@ -147,7 +148,7 @@ class _Shrinking:
             raise OutOfRunsError
         results = self._run(self._attempt(file, votes))
         case: Case = file.suite.cases[0]
-        failed = [result for result in results if result.status == "failed" and way_of(result, case) == self._way]
+        failed = [result for result in results if result.status == Status.FAILED and way_of(result, case) == self._way]
         return len(failed) >= wanted
 
     def _attempt(self, file: SuiteFile, votes: int) -> Plan:

@@ -18,6 +18,7 @@ from workbench.engine.told import Told, started_elsewhere, told_payloads
 from workbench.engine.told_json import Made, RunDocument, ToldError, document, told_of
 from workbench.evaluation.repeated_keys import repeated_keys
 from workbench.grading.grade import RunResult
+from workbench.grading.status import Status
 from workbench.suite.loading import SuiteFile
 from workbench.suite.model import Case, GraderName, RepeatRule
 from workbench.suite.numerals import counted
@@ -228,7 +229,7 @@ def run_given(told: Told, file: SuiteFile, case: Case, path: Path, agent: str = 
     )
     trajectory = fold(events)
     recording = Recording(path, header, tuple(events), trajectory, None)
-    return GivenRun(recording, result_of(planned, "error", trajectory), case)
+    return GivenRun(recording, result_of(planned, Status.ERROR, trajectory), case)
 
 
 def payloads_given(told: Told, planned: PlannedRun) -> Iterator[EventPayload]:

@@ -16,9 +16,10 @@ from workbench.config.models import ConfigError, Price
 from workbench.config.program import Program
 from workbench.config.project import path_in, project_folder
 from workbench.dataclasses import dataclass
-from workbench.grading.grade import RunResult, Status
+from workbench.grading.grade import RunResult
 from workbench.grading.run_summary import COST_LIMIT
 from workbench.grading.scoring import mean
+from workbench.grading.status import Status
 from workbench.history.history import History
 from workbench.reports.values import cost_text
 from workbench.suite.checks import Judged
@@ -221,7 +222,7 @@ class Spending:
     was spent, and returns the limit to go on with, or `None`.
     """
 
-    status: Status = "stopped"
+    status: Status = Status.STOPPED
 
     def __init__(self, limit: CostLimit, ask: Callable[[float, float], Awaitable[float | None]] | None = None) -> None:
         self._limit = limit

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from workbench.analysis.comparison import GOOD
 from workbench.analysis.faults import (
     FaultMatrix,
     FaultName,
@@ -26,6 +25,7 @@ from workbench.engine.checkpoint import EditResult
 from workbench.engine.fork import Fork, ForkPoint
 from workbench.evaluation.plan import Plan
 from workbench.grading.grade import RunResult
+from workbench.grading.status import Status
 from workbench.suite.added_variants import with_variants
 from workbench.suite.loading import SuiteFile
 from workbench.suite.variants import contender
@@ -87,14 +87,14 @@ def plan_faults(plan: Plan, results: Iterable[RunResult], options: FaultOptions)
     untried: list[Tried] = []
     for run in plan.runs:
         result = by_id.get(run.run_id)
-        if result is None or result.status == "skipped":
+        if result is None or result.status == Status.SKIPPED:
             continue
         finish = result.trajectory.finish
         if finish is None or finish.reason not in ENDED:
             untried.append(_untried(run, "", options.faults[0], options.lasts[0], result.error or result.status))
             continue
-        if result.status not in GOOD:
-            why = f"it {'is not graded' if result.status == 'not graded' else 'fails'} without a fault, too"
+        if not result.status.good:
+            why = f"it {'is not graded' if result.status is Status.NOT_GRADED else 'fails'} without a fault, too"
             untried.append(_untried(run, "", options.faults[0], options.lasts[0], why))
             continue
         for made in _trials(run, result, options):

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from dataclasses import field, replace
 from pathlib import Path
 
-from workbench.analysis.comparison import GOOD
 from workbench.analysis.mutants import (
     MUTANT_KINDS,
     Mutant,
@@ -79,7 +78,7 @@ class Mutation:
         sound: list[CaseOf] = []
         for key, runs in finished.items():
             status = joined(runs).status
-            if status in GOOD:
+            if status.good:
                 sound.append(key)
             else:
                 made._left_out[f"{key[2]} · {runs[0].case_name}"] = f"{status} without a mutant"
@@ -138,7 +137,7 @@ class Mutation:
                 came_to.setdefault(self._of_run[result.run_id], []).append(result)
         for (key, case), runs in came_to.items():
             status = joined(runs).status
-            self._noticed.setdefault(key, {})[case] = "" if status in GOOD else status
+            self._noticed.setdefault(key, {})[case] = "" if status.good else status
 
     def report(self) -> MutationReport:
         """Return what all waves came to."""

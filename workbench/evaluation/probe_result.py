@@ -6,15 +6,15 @@ from collections.abc import Iterable, Mapping
 from typing import Literal
 
 from workbench.dataclasses import dataclass
-from workbench.reports.signs import STATUS_SIGNS
+from workbench.grading.status import Status
 
 State = Literal["works", "repaired", "wrong", "unclear"]
 """`wrong` is what the endpoint did. `unclear` is what the model did, which another model might do better."""
 
 _SIGNS: Mapping[State, str] = {
-    "works": STATUS_SIGNS["passed"],
-    "repaired": STATUS_SIGNS["error"],
-    "wrong": STATUS_SIGNS["failed"],
+    "works": Status.PASSED.sign,
+    "repaired": Status.ERROR.sign,
+    "wrong": Status.FAILED.sign,
     "unclear": "?",
 }
 

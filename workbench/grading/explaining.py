@@ -9,9 +9,10 @@ from collections.abc import Iterable
 
 from workbench.dataclasses import dataclass
 from workbench.grading.formulas import Term, in_words
-from workbench.grading.grade import Grade, Issue, Status, disagree
+from workbench.grading.grade import Grade, Issue, disagree
 from workbench.grading.graders import SYSTEMS
 from workbench.grading.readings import READINGS, Account
+from workbench.grading.status import NOT_APPLICABLE, WORST_FIRST, Status
 from workbench.suite.settings import Grading
 
 
@@ -60,7 +61,6 @@ def disagreement(grades: Iterable[Grade]) -> tuple[tuple[Status, tuple[Grade, ..
     grades = tuple(grades)
     if not disagree(grades):
         return ()
-    ruling = [grade for grade in grades if grade.verdict not in ("not applicable", "error")]
-    statuses: tuple[Status, ...] = ("failed", "warned", "passed")
-    sides = ((status, tuple(grade for grade in ruling if grade.status == status)) for status in statuses)
+    ruling = [grade for grade in grades if grade.verdict not in (NOT_APPLICABLE, Status.ERROR)]
+    sides = ((status, tuple(grade for grade in ruling if grade.status == status)) for status in WORST_FIRST)
     return tuple((status, side) for status, side in sides if side)

@@ -16,6 +16,7 @@ from workbench.dataclasses import dataclass
 from workbench.grading.assignment import MOST_PAIRS, best_pairing
 from workbench.grading.candidates import NOT_ALL_COMPARED
 from workbench.grading.grade import CallPairing, Grade, Issue, PublishedGrade
+from workbench.grading.status import Status
 from workbench.grading.tool_names import ToolRegistry, is_meant, same_tool
 from workbench.grading.valid_arguments import check_calls
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall
@@ -114,7 +115,7 @@ def graded_without_free_calls(
         return whole
     # `trajectory` itself ignores free calls, unless one of them has taken the place of another call.
     may_displace = bool(rule.corrected) or any(each.is_any for each in expected)
-    if by == "trajectory" and (whole.verdict == "passed" or not may_displace):
+    if by == "trajectory" and (whole.verdict == Status.PASSED or not may_displace):
         return whole
     registry = ToolRegistry(_offered(trajectory) if by == "critics" else ())
     surplus = _Surplus(expected, calls, candidates, equal, context, registry)

@@ -20,8 +20,9 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
-from workbench.grading.grade import Metric, RunResult, Status, Verdict
+from workbench.grading.grade import Metric, RunResult
 from workbench.grading.judgements import NOBODY_ASKED, JudgeUse
+from workbench.grading.status import Status, Verdict
 from workbench.trajectory.messages import ToolDefinition, Usage
 
 _SHARED_MOST = 1024

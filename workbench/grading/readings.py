@@ -12,6 +12,7 @@ from workbench.grading.extra_calls import ALLOWED
 from workbench.grading.formulas import Amount, Clamped, Difference, Product, Quotient, Rounded, Sum, Term
 from workbench.grading.grade import CallPairing, Grade
 from workbench.grading.scoring import PASS_SCORE, ROUNDING_SLACK
+from workbench.grading.status import Status
 from workbench.suite.numerals import figure
 from workbench.suite.settings import Grading
 
@@ -52,9 +53,9 @@ def _number(grade: Grade, name: str, words: str = "") -> Amount:
 def _thresholds(grade: Grade, grading: Grading) -> str:
     low, high = sorted((grading.fail_threshold, grading.warn_threshold))
     score = figure(grade.score or 0.0)
-    if grade.verdict == "failed":
+    if grade.verdict == Status.FAILED:
         return f"{score} is below {figure(low)}: failed"
-    if grade.verdict == "warned":
+    if grade.verdict == Status.WARNED:
         return f"{score} reaches {figure(low)}, but not {figure(high)}: warned"
     return f"{score} reaches {figure(high)}: passed"
 
@@ -302,7 +303,7 @@ def _dimensions(grade: Grade, grading: Grading) -> Reading:
 
 def _pass_mark(grade: Grade) -> str:
     score, mark = figure(grade.score or 0.0), figure(PASS_SCORE)
-    if grade.verdict == "passed":
+    if grade.verdict == Status.PASSED:
         return f"{score} reaches {mark}, and no expected call is missing: passed"
     reached = math.fsum(SHARES[name] * grade.numbers[name] for name in SHARES) >= PASS_SCORE - ROUNDING_SLACK
     missing = any(line.expected_call is not None and line.call is None for line in grade.pairings)

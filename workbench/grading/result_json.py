@@ -19,10 +19,10 @@ from workbench.grading.grade import (
     PublishedGrade,
     RedactedPlace,
     RunResult,
-    Status,
     StepGrade,
 )
 from workbench.grading.judgements import Judgement, JudgeUse
+from workbench.grading.status import Status
 from workbench.suite.model import GRADERS
 from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.typed_json import compact_json, reader_of

@@ -6,6 +6,7 @@ from workbench.checks.describe import describe_value
 from workbench.checks.evaluate import EMPTY_CONTEXT, CheckContext
 from workbench.grading.grade import ArgumentVerdict
 from workbench.grading.graders import graded_whole
+from workbench.grading.status import Status
 from workbench.grading.step_rounds import rounds_of_steps
 from workbench.grading.steps import grade_step
 from workbench.suite.checks import Equals, EqualsNull, Range
@@ -53,5 +54,5 @@ def _of_step(suite: Suite, case: Case, trajectory: Trajectory, call: int, contex
         if reached is not None and 0 <= call - reached.first_call < len(reached.round.calls):
             step = grade_step(suite, case, trajectory, number, context)
             named = {step.call, *(issue.call for issue in step.issues)}
-            return f"step {number} fails: {step.why}" if step.status == "failed" and call in named else None
+            return f"step {number} fails: {step.why}" if step.status == Status.FAILED and call in named else None
     return None

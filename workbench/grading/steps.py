@@ -10,8 +10,9 @@ from dataclasses import replace
 
 from workbench.checks.describe import CheckError
 from workbench.checks.evaluate import EMPTY_CONTEXT, CheckContext
-from workbench.grading.grade import Grade, GradingError, Issue, Status, StepGrade, reason_of
+from workbench.grading.grade import Grade, GradingError, Issue, StepGrade, reason_of
 from workbench.grading.graders import graded_whole
+from workbench.grading.status import Status
 from workbench.grading.step_rounds import StepRound, rounds_of_steps
 from workbench.suite.by_identity import ByIdentity
 from workbench.suite.model import Case, GraderName, Step, Suite
@@ -112,7 +113,7 @@ def _graded(
 
 
 _DONE = RunFinished("steps done")
-_FROM_THE_WORST: tuple[Status, ...] = ("failed", "warned", "passed")
+_FROM_THE_WORST: tuple[Status, ...] = (Status.FAILED, Status.WARNED, Status.PASSED)
 
 
 def _how_good(grade: Grade) -> tuple[int, float]:

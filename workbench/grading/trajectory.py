@@ -23,6 +23,7 @@ from workbench.grading.findings import describe_call, describe_expected, extra_c
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, GradingError, Issue
 from workbench.grading.matching import paired_in_turn
 from workbench.grading.requirements import NO_CALL_OF_STEP, forbidden_call
+from workbench.grading.status import Status
 from workbench.grading.step_rounds import calls_of_silent_steps
 from workbench.suite.by_identity import ByIdentity
 from workbench.suite.checks import Check, Judged, PythonCheck, asks
@@ -102,7 +103,7 @@ class _Reading:
         return Grade(
             "trajectory",
             matched / total if total else 1.0,
-            "passed" if passed else "failed",
+            Status.PASSED if passed else Status.FAILED,
             _reason(lines, matched, total) + ("" if self._all_compared else f"; {NOT_ALL_COMPARED}"),
             tuple(lines),
             () if passed else tuple(self._issues(lines)),

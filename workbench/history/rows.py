@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.config.history_file import stored_folder
 from workbench.config.project import path_in
+from workbench.grading.status import Status
 from workbench.history import columns
 from workbench.history.columns import stored
 from workbench.history.packing import packed, packed_blocks
-from workbench.history.records import NewBatch, count_name
+from workbench.history.records import NewBatch
 from workbench.history.run_packing import PackedRun, SharedText
 from workbench.suite.excerpt import case_blocks
 from workbench.suite.loading import SuiteFile
@@ -178,8 +179,9 @@ def write_run(connection: sqlite3.Connection, batch: int, place: int, run: Packe
             _shared(connection, batch, run.sample),
         ),
     )
-    ended = count_name(run.status)
-    counted = f"{ended} = {ended} + 1" + (", stopped = stopped - 1" if before == "stopped" else "")
+    ended = run.status.column
+    made_again = f", {before} = {before} - 1" if before == Status.STOPPED else ""
+    counted = f"{ended} = {ended} + 1{made_again}"
     if before != run.status:
         connection.execute(
             f"UPDATE parts SET {counted} WHERE batch = ? AND suite = ? AND model = ?", (batch, suite, model)

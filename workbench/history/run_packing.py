@@ -10,9 +10,9 @@ from dataclasses import replace
 from typing import Protocol
 
 from workbench.dataclasses import dataclass
-from workbench.grading.grade import Status
 from workbench.grading.result_json import outcome_of, outcome_pieces
 from workbench.grading.run_summary import RunSummary, summary_of
+from workbench.grading.status import Status
 from workbench.history.columns import stored
 from workbench.history.packing import Packing, grading_text, unpacked, unpacked_bytes, unpacked_events
 from workbench.history.records import DoneRun
@@ -107,7 +107,7 @@ class RunPacker:
 
         Raises TypeError, ValueError or RecursionError when it holds what cannot be written.
         """
-        if run.result.status == "stopped" and run.result.error is None and not run.events:
+        if run.result.status == Status.STOPPED and run.result.error is None and not run.events:
             return None
         search = self._door.search(run)
         if search is not None:

@@ -15,6 +15,7 @@ from workbench.engine.told import started_elsewhere, told_payloads
 from workbench.evaluation.regrade import graded_anew
 from workbench.grading.agreement import Agreement, AgreementFold, agreements
 from workbench.grading.grade import RunResult
+from workbench.grading.status import Status
 from workbench.importing.imported import ImportedRun
 from workbench.importing.suite_making import MadeSuite
 from workbench.suite.excerpt import Excerpts
@@ -35,7 +36,7 @@ def run_of(file: SuiteFile, case: Case, run: ImportedRun, repeat: int) -> tuple[
         if isinstance(payload, ResponseFinished):
             time_ms = min(time_ms + payload.latency_ms, MILLISECONDS_MAX)
         events.append(Event(planned.run_id, len(events), time_ms, payload))
-    return planned, events, graded_anew(result_of(planned, "error", fold(events)), planned, CheckContext())
+    return planned, events, graded_anew(result_of(planned, Status.ERROR, fold(events)), planned, CheckContext())
 
 
 def agreement_of(made: MadeSuite) -> tuple[Agreement, ...]:

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from workbench.analysis.comparison import Cell
 from workbench.analysis.side_by_side import Comparison, Pair, Row
-from workbench.grading.grade import Status
+from workbench.grading.status import Status
 from workbench.reports.baseline import AgainstBaseline, BaselineReport, baseline_report
 from workbench.reports.gates import GateReport
 from workbench.reports.json_base import Finite, IntervalReport, ReportModel, SuitePath

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from workbench.grading.grade import Issue, IssueKind, Metric, RunResult, StepGrade
 from workbench.grading.judgements import Judgement, JudgeUse
 from workbench.grading.scoring import PASS_SCORE
+from workbench.grading.status import Status
 from workbench.reports.paint import Paint
-from workbench.reports.signs import STATUS_SIGNS
 from workbench.reports.values import cost_text, score_text, tokens_text
 from workbench.reports.visible import one_line, shortened
 from workbench.suite.numerals import counted, decimals
@@ -54,7 +54,7 @@ def result_text(result: RunResult) -> str:
     """Returns the sign, the status, the score and the error of a result, without those that it lacks."""
     score = f" {score_text(result.score)}" if result.grades else ""
     why = f": {one_line(result.error)}" if result.error is not None else ""
-    return f"{STATUS_SIGNS[result.status]} {result.status}{score}{why}"
+    return f"{result.status.sign} {result.status}{score}{why}"
 
 
 _AGAINST_SCORE: frozenset[IssueKind] = frozenset(
@@ -84,7 +84,7 @@ def doubts(result: RunResult) -> list[str]:
     """Return the issues that make a run doubtful that passed, as text."""
     # Known without unpacking a run, of which a batch has many.
     is_clean = False not in result.valid_arguments and not result.executions
-    if result.status != "passed" or is_clean or result.grade is None:
+    if result.status != Status.PASSED or is_clean or result.grade is None:
         return []
     return [issue_text(issue) for issue in result.grade.issues if is_doubt(issue, result)]
 
@@ -100,7 +100,7 @@ def why_passed(result: RunResult) -> str:
     low, high = sorted((result.grading.fail_threshold, result.grading.warn_threshold))
     if grade.grader == "dimensions":
         low = high = PASS_SCORE
-    met = high if grade.verdict == "passed" else low
+    met = high if grade.verdict == Status.PASSED else low
     short = f", not {high:g}" if met != high else ""
     return f"{result.status}: score {decimals(grade.score)} meets the threshold {met:g}{short}"
 
@@ -113,7 +113,7 @@ def step_lines(steps: Sequence[StepGrade], paint: Paint, width: int) -> Iterator
     """Yields a line for each step, cut to `width` cells: `✓ step 1  1.00  right: tool 1.00, arguments 1.00`."""
     digits = len(str(len(steps)))
     for step in steps:
-        sign, tone = (STATUS_SIGNS[step.status], step.status) if step.status else (NOT_REACHED, "skipped")
+        sign, tone = step.status.mark if step.status else (NOT_REACHED, "muted")
         score = f"{NOT_REACHED:>4}" if step.score is None else score_text(step.score)
         text = f"step {step.step:>{digits}}  {score}  {one_line(step.why)}"
         yield f"{paint(sign, tone)} {shortened(text, width - 2)}"

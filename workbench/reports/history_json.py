@@ -12,7 +12,7 @@ from typing import Any, Literal
 from pydantic import Field, JsonValue
 
 from workbench.analysis.batch_diff import ChangeKind
-from workbench.grading.grade import Status
+from workbench.grading.status import Status
 from workbench.history.records import Kind, ResumedBy
 from workbench.reports.batch_diff_json import BatchTestReport, ChangeReport
 from workbench.reports.gates import GateReport

@@ -10,10 +10,10 @@ from pathlib import Path
 from rich.cells import cell_len
 
 from workbench.analysis.trends import TREND_MAX, TrendKey, rate_of
-from workbench.grading.grade import Status
+from workbench.grading.status import Status
 from workbench.history.records import BatchPart, BatchRow, MergedShards, SuiteRef
 from workbench.reports.paint import Paint
-from workbench.reports.signs import STATUS_SIGNS, sparkline
+from workbench.reports.signs import sparkline
 from workbench.reports.values import cost_text
 from workbench.reports.visible import fit, one_line, shortened
 from workbench.reports.when import ago, local_time
@@ -159,8 +159,7 @@ def _notes(batch: BatchRow, regraded: int, *, going: bool) -> Iterator[str]:
 
 def _signs(batch: BatchRow) -> str:
     """Returns how its runs ended: `✓12 ✗3`."""
-    ended: tuple[Status, ...] = ("passed", "warned", "failed", "error", "skipped", "not graded")
-    return " ".join(f"{STATUS_SIGNS[status]}{count:,}" for status in ended if (count := batch.count(status)))
+    return " ".join(f"{status.sign}{count:,}" for status in Status if status.final and (count := batch.count(status)))
 
 
 def _suites(batch: BatchRow) -> str:

@@ -15,8 +15,9 @@ from workbench.analysis.failures import FailureNumbers
 from workbench.analysis.quality import Quality
 from workbench.analysis.totals import that_count, totals_by_model
 from workbench.dataclasses import dataclass
-from workbench.grading.grade import IssueKind, RunResult, Status, Verdict
+from workbench.grading.grade import IssueKind, RunResult
 from workbench.grading.repeats import CaseResult
+from workbench.grading.status import Status, Verdict
 from workbench.reports.baseline import AgainstBaseline, BaselineReport, baseline_report
 from workbench.reports.cases import CaseReport, case_fields
 from workbench.reports.failures import FailuresReport, failures_report

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from enum import StrEnum
 from functools import cache
 from json.encoder import encode_basestring
 from operator import attrgetter, itemgetter
@@ -110,7 +111,9 @@ def writer_of(hint: Any, pad: str) -> Write:
     if hint is JsonValue:
         return _json_writer(pad)
     if origin is Literal:
-        return _SCALARS[type(arguments[0])]
+        return encode_basestring if isinstance(arguments[0], str) else _SCALARS[type(arguments[0])]
+    if isinstance(hint, type) and issubclass(hint, StrEnum):
+        return encode_basestring
     if NoneType in arguments and len(arguments) == 2:
         (inner,) = (argument for argument in arguments if argument is not NoneType)
         write = writer_of(inner, pad)

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Literal, TextIO
 
 from workbench.dataclasses import dataclass
-from workbench.grading.grade import Status
+from workbench.grading.status import StatusRole
 
-Tone = Literal["plain", "strong", "quiet", "good", "warn", "bad"] | Status
+Tone = Literal["plain", "strong", "quiet", "good", "warn", "bad"] | StatusRole
 
 _CODES: dict[Tone, str] = {
     "plain": "",
@@ -21,9 +21,7 @@ _CODES: dict[Tone, str] = {
     "warned": "33",
     "failed": "31",
     "error": "35",
-    "skipped": "2",
-    "stopped": "2",
-    "not graded": "2",
+    "muted": "2",
 }
 
 

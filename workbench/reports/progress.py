@@ -10,9 +10,8 @@ from dataclasses import field
 from rich.cells import cell_len
 
 from workbench.dataclasses import dataclass
-from workbench.grading.grade import Status
+from workbench.grading.status import Status
 from workbench.reports.paint import Paint, Tone
-from workbench.reports.signs import STATUS_SIGNS
 from workbench.reports.values import cost_text
 from workbench.reports.visible import fit, one_line
 from workbench.reports.waiting import Awaited
@@ -30,16 +29,6 @@ MODEL_WIDTH_MAX = 20
 
 _WORTH_A_WORD_S = 2.0
 """Shorter waits for an answer are not shown."""
-
-_WORDS: dict[Status, str] = {
-    "passed": "passed",
-    "warned": "warned",
-    "failed": "failed",
-    "error": "in error",
-    "skipped": "skipped",
-    "stopped": "stopped",
-    "not graded": "not graded",
-}
 
 
 @dataclass
@@ -108,7 +97,7 @@ class Progress:
         if run_id in self._under_way:
             self._under_way.remove(run_id)
             of_model.running -= 1
-        of_model.made += status != "skipped"
+        of_model.made += status != Status.SKIPPED
         self._over(model, status, cost_usd)
 
     def _over(self, model: str, status: Status, cost_usd: float | None, runs: int = 1) -> None:
@@ -214,8 +203,8 @@ def _bar(done: int, planned: int, length: int, only_ascii: bool) -> str:
 
 def _ends(progress: Progress, only_ascii: bool) -> list[tuple[str, Tone]]:
     return [
-        (f"{count:,} {_WORDS[status]}" if only_ascii else f"{STATUS_SIGNS[status]} {count:,}", status)
-        for status in STATUS_SIGNS
+        (f"{count:,} {status.counted}" if only_ascii else f"{status.sign} {count:,}", status.role)
+        for status in Status
         if (count := progress.statuses[status])
     ]
 

@@ -15,6 +15,7 @@ from tests.grading.cases import call
 from tests.trajectories import CallSpec, trajectory_of
 from workbench.grading.grade import Grade, RunResult
 from workbench.grading.run import grade_run
+from workbench.grading.status import Status
 from workbench.suite.model import Case, Suite
 from workbench.suite.settings import settings_of
 from workbench.trajectory.events import RunFinished
@@ -157,7 +158,7 @@ def test_a_grader_that_does_not_apply_or_cannot_grade_has_a_reason_and_no_formul
     assert "- not applicable" in shown
     assert "this case has no expected calls" in shown
     assert "score =" not in shown
-    failed = replace(state.result, grades=(Grade("critics", None, "error", "no judge"),))
+    failed = replace(state.result, grades=(Grade("critics", None, Status.ERROR, "no judge"),))
     assert "▲ error" in said(GradesState(state.case, failed), "critics")
 
 

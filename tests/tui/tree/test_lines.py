@@ -11,6 +11,7 @@ from tests.tui.apps import MOVIE_NIGHT, SMART_HOME, Call, Opened, conversation, 
 from workbench.batches.events import RunDone
 from workbench.batches.plan import PlannedRun
 from workbench.grading.grade import RunResult
+from workbench.grading.status import Status
 from workbench.trajectory.events import Event, EventPayload, RequestStarted, RunFinished
 from workbench.trajectory.fold import fold
 from workbench.tui.lines.spans import cells, plain
@@ -32,7 +33,7 @@ def break_off(app: Opened, planned: PlannedRun) -> None:
         case.name,
         planned.model,
         planned.repeat,
-        "error",
+        Status.ERROR,
         fold(events),
         (),
         error="refused",

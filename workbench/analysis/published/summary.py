@@ -8,8 +8,9 @@ from types import MappingProxyType
 
 from workbench.analysis.published.system import Summary, System
 from workbench.dataclasses import dataclass
-from workbench.grading.grade import Grade, RunResult, Status
+from workbench.grading.grade import Grade, RunResult
 from workbench.grading.graders import SYSTEMS as NAMES
+from workbench.grading.status import Status
 from workbench.suite.model import Case
 
 _NO_CASES: Mapping[str, Case] = MappingProxyType({})
@@ -55,7 +56,7 @@ def published_reports(results: Sequence[RunResult], cases: Mapping[str, Case] = 
     groups: dict[tuple[str, str], list[RunResult]] = {}
     for run in map(_as_published, results):
         grader, verdict = run.grader, run.verdict
-        if grader is not None and (verdict == "passed" or verdict == "warned" or verdict == "failed"):
+        if grader is not None and isinstance(verdict, Status) and verdict.graded:
             groups.setdefault((run.suite, grader), []).append(_by_its_grader(run, verdict))
     for (suite, grader), runs in groups.items():
         system = system_of(grader)

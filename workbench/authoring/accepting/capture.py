@@ -11,6 +11,7 @@ from workbench.authoring.document import Document
 from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import RunResult
+from workbench.grading.status import Status
 from workbench.reports.capture import CapturedCase, CapturedSuite
 from workbench.suite.disk import from_here
 from workbench.suite.loading import SuiteFile
@@ -35,7 +36,7 @@ class CaseToCapture:
 def why_left_out(result: RunResult) -> str | None:
     """Return why a run says nothing about what the model does; `None` if it does."""
     finish = result.trajectory.finish
-    if result.status in ("error", "stopped") or finish is None:
+    if result.status in (Status.ERROR, Status.STOPPED) or finish is None:
         return result.error or result.status
     return None if finish.reason in _ENDED else f"it ended because of: {finish.reason}"
 

@@ -71,7 +71,7 @@ def why_not_met(suite: Suite, proposal: Proposal, table: Table, runs: Sequence[R
             grades, status = grade_run(suite, case, run.trajectory, context=context)
         except (CheckError, GradingError) as error:
             return f"what it would expect cannot be graded: {error}"
-        if status not in ("passed", "warned"):
+        if not status.good:
             grade = grades[0]
             why = next((f"{issue.kind}: {issue.why}" for issue in grade.issues if issue.decides), grade.reason)
             return f"run {number} of {len(runs)} would be {status} by {grade.grader}: {why}"

@@ -25,8 +25,9 @@ from workbench.evaluation.cluster.limits import EndpointLimits
 from workbench.evaluation.cluster.messages import FromWorker, GiveBack, GivenBack, Over, Portion, StopRuns, ToWorker
 from workbench.evaluation.plan import Plan
 from workbench.evaluation.worker_messages import Happened, Hold, Made
-from workbench.grading.grade import RunResult, Status
+from workbench.grading.grade import RunResult
 from workbench.grading.packed import InCommon
+from workbench.grading.status import Status
 from workbench.history.records import DoneRun
 from workbench.history.run_packing import PackedRun
 from workbench.providers.http.leases import Lease
@@ -143,7 +144,7 @@ class ClusterBatch(Batch):
         """Stop one run, or all of them. Finished runs keep their results. Call it on the engine's loop."""
         for lane in self._cluster_lanes:
             for planned in lane.drop(run_id):
-                self._over(planned, "stopped")
+                self._over(planned, Status.STOPPED)
         for worker in self._workers.values():
             if run_id is None or any(run_id in out.runs for out in worker.out.values()):
                 self._begin(self._tell(worker, StopRuns(run_id)))
@@ -309,10 +310,10 @@ class ClusterBatch(Batch):
 
     def _again(self, lane: Lane, run: PlannedRun, worker: str) -> None:
         if self._stopping:
-            self._over(run, "stopped")
+            self._over(run, Status.STOPPED)
         elif not lane.lost(run):
             lost = f"the worker that made it was lost {len(AFTER_LOSSES)} times, the last one {worker} with this run"
-            self._over(run, "error", f"{lost} alone: look at what the suite imports, and at the memory of workers")
+            self._over(run, Status.ERROR, f"{lost} alone: look at what the suite imports, and at the memory of workers")
 
     def _take(self, worker: _Worker, message: FromWorker) -> None:
         match message:
@@ -346,7 +347,7 @@ class ClusterBatch(Batch):
         result, row, events = made.result, made.row, made.events
         if not isinstance(result, RunResult):
             assert worker.in_common is not None
-            result = worker.in_common.arrived(result, result_of(planned, "skipped", Trajectory(planned.run_id)))
+            result = worker.in_common.arrived(result, result_of(planned, Status.SKIPPED, Trajectory(planned.run_id)))
         if row is not None and self._may_hold_secret(result, row):
             # More is secret here than the worker knew: the run passes the door here.
             events, row = events or row.unpacked_events(), None

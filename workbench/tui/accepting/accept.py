@@ -16,6 +16,7 @@ from workbench.checks.describe import CheckError
 from workbench.config.secrets import Secrets
 from workbench.grading.critics import grade_critics
 from workbench.grading.grade import CallPairing, GradingError, RunResult
+from workbench.grading.status import Status
 from workbench.suite.model import Case, Suite
 from workbench.suite.numerals import counted
 from workbench.suite.settings import settings_of
@@ -141,7 +142,7 @@ def _status_now(suite: OpenSuite, outline: CaseOutline, run: RunRecord) -> str:
         return "the case has errors now"
     if not graded_alike(run.planned, now.suite, now.case):
         return "the run is being regraded"
-    if result.status == "passed":
+    if result.status == Status.PASSED:
         return "the run now passes"
     grade = result.grade
     reason = grade.reason if grade is not None else result.error or ""

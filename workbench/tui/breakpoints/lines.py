@@ -8,6 +8,7 @@ from workbench.authoring.form.completions import Completion
 from workbench.authoring.form.tables import tool_of_call, value_at
 from workbench.engine.breakpoint_text import KINDS, BreakpointError, breakpoint_line, breakpoint_of
 from workbench.engine.breakpoints import Breakpoint
+from workbench.grading.status import Status
 from workbench.reports.visible import one_line
 from workbench.suite.problems import Place
 from workbench.suite.render import Table, key_text
@@ -37,7 +38,7 @@ def breakpoint_in_run(item: Item | None, place: RunPlace | None, line: Line) -> 
             return Breakpoint("error" if failed else "tool", item.tool)
         case RoundItem() | HoldItem():
             return Breakpoint("round", round=item.round)
-        case OutcomeItem() if item.result is not None and item.result.status == "failed":
+        case OutcomeItem() if item.result is not None and item.result.status == Status.FAILED:
             return Breakpoint("failed-check")
         case None | OutcomeItem():
             return NOTHING_IN_RUN

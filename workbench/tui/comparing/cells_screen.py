@@ -20,7 +20,7 @@ from workbench.tui.comparing.state import CompareState
 from workbench.tui.kit.dialogs import ChooseLines, Dialog, Option, keys_line
 from workbench.tui.kit.side_screen import FilterScreen, SideScreen
 from workbench.tui.kit.stage import Announce, Stage
-from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
+from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.words import duration, score
 from workbench.tui.runs.dialogs import RepeatsScreen
 
@@ -40,7 +40,7 @@ class RepeatChoiceScreen(Dialog[int]):
         super().__init__(keys_line(("Enter", "show"), ("Esc", "leave")))
         options = {
             run.repeat: Option(
-                f"{run.repeat + 1:>3}  {STATUS_SIGNS[run.status][0]} {run.status:<8} {score(run.score):>4}",
+                f"{run.repeat + 1:>3}  {run.status.sign} {run.status:<8} {score(run.score):>4}",
                 f"{duration(run.limited_ms) if run.limited_ms else '–':>8}  {one_line(run.reason or '')}",
             )
             for run in cell.runs

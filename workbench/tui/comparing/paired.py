@@ -22,7 +22,7 @@ from workbench.tui.kit.line_search import SearchedScreen
 from workbench.tui.kit.painting import Bar
 from workbench.tui.kit.rows import Detail, ListState, RowsView
 from workbench.tui.kit.stage import Stage
-from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
+from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.prose import Message
 from workbench.tui.lines.spans import EMPTY, Line, Span, cut_line, plain, wrap
 from workbench.tui.lines.words import score
@@ -73,7 +73,7 @@ class PairedState(ListState[Pair]):
         """Return a case: its result with the first and with the second."""
         spans: list[Span] = [Span(" ")]
         for at, cell in enumerate(self.rows[index]):
-            sign, role = STATUS_SIGNS[cell.status]
+            sign, role = cell.status.mark
             spans += [Span(f" {GLYPHS.call} ", "muted")] if at else []
             spans.append(Span(f"{sign} {score(cell.score):>{_SCORE_CELLS}}", role))
         concordant = index >= len(self.found.discordant)

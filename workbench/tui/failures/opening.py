@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from workbench.grading.status import Status
 from workbench.reports.visible import one_line
 from workbench.suite.numerals import counted
 from workbench.tui.kit.stage import Panes, Stage, in_background
@@ -70,6 +71,6 @@ class FailuresCommands:
     def _elsewhere(self, suites: Sequence[OpenSuite]) -> str:
         """Describe the other suites with failures."""
         rest = [suite for suite in self._selection.open_suites.suites if suite not in suites]
-        others = [suite for suite in rest if any(run.status == "failed" for run in self._runs([suite]))]
+        others = [suite for suite in rest if any(run.status == Status.FAILED for run in self._runs([suite]))]
         first = f"in {one_line(others[0].path.name)}" if others else "in runs that newer ones have replaced"
         return f"{first} and {counted(len(others) - 1, 'other suite')}" if len(others) > 1 else first

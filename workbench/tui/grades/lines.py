@@ -8,15 +8,16 @@ from typing import NamedTuple
 from workbench.grading.explaining import Explanation, disagreement
 from workbench.grading.facets import facets
 from workbench.grading.formulas import evaluate, in_numbers
-from workbench.grading.grade import Grade, Metric, Status, disagree, reason_of
+from workbench.grading.grade import Grade, Metric, disagree, reason_of
 from workbench.grading.scoring import ROUNDING_SLACK
+from workbench.grading.status import NOT_APPLICABLE, Status, passed_if
 from workbench.reports.grade_text import issue_text, metric_text
 from workbench.reports.visible import one_line
 from workbench.suite.numerals import counted
 from workbench.tui.grades.pairing_lines import pairing_blocks
 from workbench.tui.grades.state import GradesState, status_of
 from workbench.tui.grades.step_lines import shown_steps, step_lines
-from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
+from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.prose import NARROWEST, behind, heading, signed
 from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, cut, cut_line, plain, spread, wrap
 from workbench.tui.lines.words import duration, failed_steps, score
@@ -27,7 +28,7 @@ ROWS = 3
 MOST_ISSUES = 200
 """The number of issues shown. Copying includes all."""
 
-_VERBS: Mapping[Status, str] = {"failed": "fail it", "warned": "warn", "passed": "pass it"}
+_VERBS: Mapping[Status, str] = {Status.FAILED: "fail it", Status.WARNED: "warn", Status.PASSED: "pass it"}
 
 _LEAST_BEHIND = 10
 """If less width is left after a label, the text goes to the next row."""
@@ -52,13 +53,13 @@ def list_line(state: GradesState, index: int, width: int) -> Line:
 
 
 def _sign(grade: Grade) -> tuple[str, Role]:
-    if grade.verdict == "not applicable":
+    if grade.verdict == NOT_APPLICABLE:
         return GLYPHS.skipped, "muted"
-    return STATUS_SIGNS[status_of(grade)]
+    return status_of(grade).mark
 
 
 def _word(grade: Grade) -> str:
-    return "not applicable" if grade.verdict == "not applicable" else status_of(grade)
+    return "not applicable" if grade.verdict == NOT_APPLICABLE else status_of(grade)
 
 
 class GradePage(NamedTuple):
@@ -88,7 +89,7 @@ def grade_page(state: GradesState, width: int) -> GradePage:
         lines += [EMPTY, heading("The graders disagree")]
         for status, side in disagreement(state.grades):
             for each in side:
-                sign, role = STATUS_SIGNS[status]
+                sign, role = status.mark
                 lines += signed(sign, f"{each.grader}: {reason_of(each)}", role, width, 1)
     return GradePage([cut_line(line, seen) for line in lines], tuple(bad))
 
@@ -99,7 +100,7 @@ def _head(state: GradesState, grade: Grade, explanation: Explanation, width: int
     status: Line = (Span(f" {sign} {_word(grade)}", role), Span(f"  {score(grade.score)}", "strong"), Span("  "))
     lines: list[Line] = [
         cut_line((Span(f" {grade.grader}", "strong"), Span(f"  {explanation.system}{decides}", "muted")), width),
-        *_behind(status, reason_of(grade), width, "error" if grade.verdict == "error" else "text"),
+        *_behind(status, reason_of(grade), width, "error" if grade.verdict == Status.ERROR else "text"),
     ]
     if sides := disagreement_text(state.grades):
         lines += _behind((Span(f" {GLYPHS.disagree} ", "warned"),), sides, width, "warned")
@@ -172,7 +173,7 @@ def metric_lines(metrics: Sequence[Metric], width: int) -> list[Line]:
         return []
     lines: list[Line] = [EMPTY, heading("Checks of the answer")]
     for metric in metrics:
-        sign, role = STATUS_SIGNS["passed" if metric.holds else "failed"]
+        sign, role = passed_if(metric.holds).mark
         lines += signed(sign, metric_text(metric), role, width, 1)
     return lines
 

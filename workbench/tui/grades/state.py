@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from workbench.grading.explaining import Explanation, explain
-from workbench.grading.grade import CallPairing, Grade, Issue, RunResult, Status
+from workbench.grading.grade import CallPairing, Grade, Issue, RunResult
 from workbench.grading.graders import SYSTEMS
+from workbench.grading.status import NOT_APPLICABLE, Status
 from workbench.grading.step_rounds import rounds_of_steps
 from workbench.reports.visible import one_line
 from workbench.suite.model import AnyOrder, Case
@@ -121,4 +122,4 @@ def status_of(grade: Grade) -> Status:
     """Return the status that a grade gives the run."""
     if grade.status is not None:
         return grade.status
-    return "passed" if grade.verdict == "not applicable" else grade.verdict
+    return Status.PASSED if grade.verdict == NOT_APPLICABLE else grade.verdict

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from workbench.analysis.trends import rate_of
-from workbench.grading.grade import Status
+from workbench.grading.status import Status
 from workbench.history.records import BatchPart, BatchRow, SuiteRef
 from workbench.reports.history_list import called, merge_hint, rate_text, why_missing
 from workbench.reports.markdown import text_table
@@ -15,7 +15,7 @@ from workbench.reports.when import local_time, took_s
 from workbench.suite.numerals import counted
 from workbench.trajectory.messages import JsonValue
 from workbench.tui.history.batches import COUNTS_MAX_CELLS, HistoryList
-from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
+from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.prose import Message, paragraph
 from workbench.tui.lines.spans import (
     ELLIPSIS,
@@ -37,9 +37,6 @@ NAME_CELLS = 22
 
 ROOMY_CELLS = 64
 """From this width on, rows have full dates, suites and models."""
-
-_APART: Mapping[Status, str] = {"error": "in error", "skipped": "skipped", "not graded": "not graded"}
-"""Statuses outside the pass rate, in words."""
 
 Settings = Mapping[str, JsonValue]
 
@@ -98,7 +95,7 @@ def _marks(state: HistoryList, batch: BatchRow) -> Iterator[tuple[str, Role]]:
         yield f"{GLYPHS.running} {over:,} of {batch.planned:,}", "running"
     elif batch.missing:
         yield f"{GLYPHS.missing} {batch.missing:,} missing", "warned"
-    if errors := sum(part.counts["error"] for part in state.parts(batch)):
+    if errors := sum(part.counts[Status.ERROR] for part in state.parts(batch)):
         yield f"{GLYPHS.error} {errors:,}", "error"
     if batch.kind == "fork":
         yield f"{GLYPHS.fork} fork", "muted"
@@ -171,7 +168,8 @@ def _head(state: HistoryList, batch: BatchRow, width: int) -> list[Line]:
         spread((Span(f" {called(batch)}", "strong"),), (Span(_times(batch), "muted"),), width),
         *wrap_line((Span(f" {passed}"), *by), width, hang=1),
     ]
-    apart = [(sum(part.counts[status] for part in parts), text) for status, text in _APART.items()]
+    outside = [status for status in Status if status.final and not status.graded]
+    apart = [(sum(part.counts[status] for part in parts), status.counted) for status in outside]
     if text := ", ".join(f"{count:,} {words}" for count, words in apart if count):
         lines += paragraph(f"Also {text}.", width, "muted")
     if state.is_going(batch):
@@ -233,9 +231,9 @@ def _suite_head(suite: SuiteRef, width: int) -> Line:
 
 def _part_line(part: BatchPart, trend: Sequence[float], label_cells: int, width: int) -> Line:
     signs: list[Span] = []
-    for status, (sign, role) in STATUS_SIGNS.items():
+    for status in Status:
         if part.counts[status]:
-            signs.append(Span(f" {sign}{part.counts[status]:,}", role))
+            signs.append(Span(f" {status.sign}{part.counts[status]:,}", status.role))
     some = f"  {counted(part.cases, 'case')} of {part.suite.cases:,}" if not part.whole else ""
     figures: Line = (Span(f"  {rate_text((part,)):>6}", "strong"), *signs, Span(some, "muted"))
     line: Line = (Span(f" {sparkline(trend)} ", "accent"),) if len(trend) > 1 else EMPTY
@@ -315,7 +313,7 @@ def history_text(state: HistoryList) -> str:
         models = ", ".join(model_label(model) for model in batch.models)
         rate = rate_text(parts) + (f" (grading {shown.number})" if shown is not None else "")
         rate = "damaged" if batch.damage is not None else rate
-        counts = [f"{good}/{graded}", str(sum(part.counts["error"] for part in parts)), str(batch.missing)]
+        counts = [f"{good}/{graded}", str(sum(part.counts[Status.ERROR] for part in parts)), str(batch.missing)]
         rows.append([called(batch), local_time(batch.started_at), suites, models, rate, *counts])
     titles = ("batch", "began", "suites", "models", "pass rate", "passed/graded", "errors", "missing")
     return text_table(titles, rows)

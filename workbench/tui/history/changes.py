@@ -10,13 +10,14 @@ from rich.cells import cell_len
 
 from workbench.analysis.batch_diff import KINDS, BatchDiff, CaseChange, CaseSide, ChangeKind, batch_diff
 from workbench.analysis.comparison import CellKey, cells_of
+from workbench.grading.status import Status
 from workbench.history.records import Regrade, RunRow, SuiteRef, same_suites
 from workbench.reports.batch_diff import by_grading, markdown_lines, names_of, notes_between, test_lines, title_of
 from workbench.reports.history_list import called
 from workbench.reports.visible import one_line
 from workbench.tui.history.batches import figures_in
 from workbench.tui.kit.rows import FoldingState
-from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
+from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.prose import Message, paragraph
 from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, cut_line, cut_middle, spread
 from workbench.tui.lines.words import duration, model_label, score
@@ -187,7 +188,7 @@ def _short(change: CaseChange) -> Line:
 
 
 def _verdict(cell: CaseSide) -> Line:
-    sign, role = STATUS_SIGNS[cell.status]
+    sign, role = cell.status.mark
     number = score(cell.score)
     share = f" {cell.good}/{cell.graded}" if cell.graded > 1 else ""
     return (Span(sign, role), Span(f" {number}" if number else ""), Span(share, "muted"))
@@ -255,7 +256,7 @@ def _detail(state: DiffList, row: DiffRow, width: int) -> Iterator[Line]:
 
 
 def _side_lines(cell: CaseSide, width: int) -> Iterator[Line]:
-    sign, role = STATUS_SIGNS[cell.status]
+    sign, role = cell.status.mark
     facts = [f"{score(cell.score)}"] if cell.score is not None else []
     if cell.graded > 1:
         facts.append(f"{cell.good} of {cell.graded} good")
@@ -265,6 +266,6 @@ def _side_lines(cell: CaseSide, width: int) -> Iterator[Line]:
         facts.append(duration(cell.latency_ms))
     text = f"  {f' {GLYPHS.dot} '.join(facts)}" if facts else ""
     yield cut_line((Span(f"   {sign} {cell.status}", role), Span(text)), width)
-    if cell.status != "passed":
+    if cell.status != Status.PASSED:
         for reason in (cell.reason,) if cell.reason else cell.reasons[:3]:
             yield from paragraph(one_line(reason), width, "muted", 5)

@@ -11,6 +11,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import Input
 
+from workbench.grading.status import Status
 from workbench.tui.kit.actions import Action, Situation, key_for
 from workbench.tui.kit.dialogs import Dialog, ReadLines, keys_line
 from workbench.tui.kit.fields import FilterField
@@ -18,7 +19,7 @@ from workbench.tui.kit.keymap import Keymap
 from workbench.tui.kit.looking import why_unavailable
 from workbench.tui.kit.painting import keymap_of
 from workbench.tui.lines.fuzzy import fuzzy_match, marked_spans
-from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
+from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.prose import behind
 from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, wrap_line
 
@@ -27,12 +28,7 @@ LONGEST_KEYS = len("Tab Shift+Tab")
 """The width of the key column in each section."""
 
 _SIGNS: tuple[tuple[str, Role, str], ...] = (
-    (*STATUS_SIGNS["passed"], "passed"),
-    (*STATUS_SIGNS["warned"], "warned: good enough to pass, worth a look; an issue; a warning of a suite"),
-    (*STATUS_SIGNS["failed"], "failed: the model called tools wrongly"),
-    (*STATUS_SIGNS["error"], "error: the infrastructure failed, never the model; a suite that cannot run"),
-    (*STATUS_SIGNS["stopped"], "stopped by you: not graded"),
-    (*STATUS_SIGNS["not graded"], "not graded: the case expects nothing yet"),
+    *((*status.mark, f"{status}: {status.meaning}" if status.meaning else status.word) for status in Status),
     (GLYPHS.running, "running", "waiting or running"),
     (
         GLYPHS.held,

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from rich.cells import cell_len
 
 from workbench.grading.grade import Issue
+from workbench.grading.status import Status
 from workbench.reports.by_hand import fork_text
 from workbench.reports.grade_text import issue_note
 from workbench.reports.values import progress_text
 from workbench.reports.visible import one_line
 from workbench.trajectory.events import ResultReceived
-from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
+from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.highlight import json_line, json_rows
 from workbench.tui.lines.json_lines import JoinedLines, JsonLines, parsed_json
 from workbench.tui.lines.laid_out import DISPLAY_LIMIT, GrowingText
@@ -99,11 +100,11 @@ def step_lines(item: StepItem, width: int, expanded: bool) -> list[Line]:
         return [EMPTY, head, *below]
     if grade.status is None:
         return [EMPTY, (*head, Span(f"  {GLYPHS.skipped} not graded", "muted")), *below]
-    sign, role = STATUS_SIGNS[grade.status]
+    sign, role = grade.status.mark
     head = (*head, Span(f"  {sign} {grade.status}", role))
     if grade.score is not None:
         head = (*head, Span(f"  {score(grade.score)}", "strong"))
-    if grade.why and (expanded or grade.status != "passed"):
+    if grade.why and (expanded or grade.status != Status.PASSED):
         rows = wrap(one_line(grade.why), width - CALL_INDENT)
         below += [(Span(" " * CALL_INDENT), Span(row, "muted")) for row in rows]
     return [EMPTY, head, *below]

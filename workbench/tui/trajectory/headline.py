@@ -7,13 +7,14 @@ from datetime import datetime
 
 from workbench.grading.grade import RunResult, disagree
 from workbench.grading.run_summary import RunSummary
+from workbench.grading.status import NOT_APPLICABLE, Status, passed_if
 from workbench.reports.by_hand import changes_by_hand, unread_text
 from workbench.reports.grade_text import issue_text, metric_text, why_passed
 from workbench.reports.move_kinds import Move, graded_text
 from workbench.reports.values import cost_text, tokens_text
 from workbench.suite.numerals import counted
 from workbench.trajectory.events import FinishReason
-from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
+from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.prose import signed
 from workbench.tui.lines.server_output import server_output_lines
 from workbench.tui.lines.spans import Line, Role, Span, cells, cut_line, cut_middle
@@ -46,7 +47,7 @@ def verdict(run: RunRecord) -> Line:
     if figures is None:
         sign, text, role = _going(run)
         return (Span(f"{sign} {text}", role),)
-    sign, role = STATUS_SIGNS[figures.status]
+    sign, role = figures.status.mark
     value = score(figures.score)
     return (Span(f"{sign} {figures.status}", role), *((Span(f" {value}", "strong"),) if value else ()))
 
@@ -118,14 +119,14 @@ def outcome_lines(item: OutcomeItem, width: int, expanded: bool) -> list[Line]:
     if result.not_regraded is not None:
         lines += signed(GLYPHS.warned, result.not_regraded, "warned", width, 1)
     grade = result.grade
-    if result.status == "error":
+    if result.status == Status.ERROR:
         lines += signed(" ", result.error or "the run ended without an error message", "error", width, 1)
         if item.finish is not None and item.finish.server_output is not None:
             lines += server_output_lines(item.finish.server_output, width, 3)
         lines += signed(" ", "Not graded: this is not the model's fault and counts in no score.", "muted", width, 1)
-    elif result.status == "skipped":
+    elif result.status == Status.SKIPPED:
         lines += signed(" ", result.error or "the suite says so", "muted", width, 1)
-    elif result.status == "stopped":
+    elif result.status == Status.STOPPED:
         lines += signed(" ", ENDINGS["stopped"], "muted", width, 1)
     elif item.finish is not None and item.finish.reason in ENDINGS:
         lines += signed(" ", ENDINGS[item.finish.reason], "muted", width, 1)
@@ -144,10 +145,10 @@ def outcome_lines(item: OutcomeItem, width: int, expanded: bool) -> list[Line]:
         role: Role = "failed" if issue.decides else "warned"
         sign = GLYPHS.failed if issue.decides else GLYPHS.warned
         lines += signed(sign, issue_text(issue), role, width, 1)
-    for metric in result.metrics if expanded or result.status != "passed" else ():
-        sign, role = STATUS_SIGNS["passed" if metric.holds else "failed"]
+    for metric in result.metrics if expanded or result.status != Status.PASSED else ():
+        sign, role = passed_if(metric.holds).mark
         lines += signed(sign, metric_text(metric), role, width, 1)
-    if grade is not None and grade.reason and (expanded or (result.status != "passed" and not grade.issues)):
+    if grade is not None and grade.reason and (expanded or (result.status != Status.PASSED and not grade.issues)):
         lines += signed(" ", grade.reason, "muted", width, 1)
     if facts := _facts(result):
         lines += signed(" ", facts, "muted", width, 1)
@@ -155,14 +156,14 @@ def outcome_lines(item: OutcomeItem, width: int, expanded: bool) -> list[Line]:
 
 
 def _verdict(result: RunResult) -> Line:
-    sign, role = STATUS_SIGNS[result.status]
+    sign, role = result.status.mark
     grade = result.grade
     line: Line = (Span(f" {sign} {result.status}", role),)
     if grade is None:
-        return (*line, Span(f": {result.error}", role)) if result.status == "not graded" else line
+        return (*line, Span(f": {result.error}", role)) if result.status == Status.NOT_GRADED else line
     if grade.score is not None:
         line = (*line, Span(f"  {score(grade.score)}", "strong"))
-    named = grade.grader if grade.verdict != "not applicable" else f"not graded: {grade.reason}"
+    named = grade.grader if grade.verdict != NOT_APPLICABLE else f"not graded: {grade.reason}"
     line = (*line, Span(f"  {named}", "muted"))
     if disagree(result.grades):
         line = (*line, Span(f"  {GLYPHS.disagree} graders disagree: =", "warned"))

@@ -11,7 +11,7 @@ from textual.message import Message
 from workbench.reports.visible import one_line
 from workbench.tui.kit.actions import key_for
 from workbench.tui.kit.painting import Bar, keymap_of
-from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
+from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.spans import Line, Role, Span, cells, cut_line, cut_middle
 from workbench.tui.lines.words import model_label, score, unless_read_only
 from workbench.tui.run_book.forks import branch_number, branch_text
@@ -125,7 +125,7 @@ def _of_one_model(runs: Sequence[RunRecord]) -> bool:
 
 def _run_label(run: RunRecord, runs: Sequence[RunRecord], chosen: bool) -> Line:
     name = f"{GLYPHS.fork} {run_name(run, runs)}" if run.is_fork else run_name(run, runs)
-    sign, role = STATUS_SIGNS[run.result.status] if run.result is not None else _going(run)
+    sign, role = run.result.status.mark if run.result is not None else _going(run)
     value = score(run.result.score) if run.result is not None else ""
     shown: Role = "badge" if chosen else "muted"
     return Span(f" {name} ", shown), Span(f" {sign} {value}".rstrip() + "  ", role)

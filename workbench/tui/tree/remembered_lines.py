@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from workbench.reports.visible import one_line
 from workbench.reports.when import age, local_time_of_ms
-from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
+from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.prose import Message
 from workbench.tui.lines.words import duration, model_label, score
 from workbench.tui.tree.rows import Row
@@ -41,7 +41,7 @@ def last_result_message(row: Row, last: LastResult, now: datetime) -> Message:
 
 
 def _cell(cell: Cell) -> Message:
-    sign, role = STATUS_SIGNS[cell.status]
+    sign, role = cell.status.mark
     number = f" {score(cell.score)}" if cell.score is not None else ""
     took = f" {GLYPHS.dot} {duration(cell.latency_ms)}" if cell.latency_ms is not None else ""
     head = (f"{sign} {cell.status}{number} {GLYPHS.dot} {model_label(cell.model)}{took}", role)
