@@ -25,7 +25,8 @@ from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.typed_json import compact_json
 
 _BATCH = "SELECT id, name, kind, started_at, ended_at, program, settings, planned FROM batches"
-_OF_PART = f"batch, suite, model, parts.planned, cases, {', '.join(status.column for status in Status)}, valid_calls, checked_calls"
+_COUNTS = ", ".join(status.column for status in Status)
+_OF_PART = f"batch, suite, model, parts.planned, cases, {_COUNTS}, valid_calls, checked_calls"
 _PART = f"SELECT {_OF_PART} FROM parts"
 _OVER_TIME = f"SELECT kind, settings, {_OF_PART} FROM parts JOIN batches ON batches.id = batch"
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import Field
 
+from workbench.decimals import decimals
 from workbench.grading.grade import Grade, RunResult, disagree
 from workbench.grading.repeats import ArgumentStatistics, CaseResult
 from workbench.grading.status import NOT_APPLICABLE, Status
@@ -17,7 +18,7 @@ from workbench.reports.paint import Paint
 from workbench.reports.values import score_text
 from workbench.reports.visible import one_line
 from workbench.suite.model import RepeatRule
-from workbench.suite.numerals import counted, decimals, figure
+from workbench.suite.numerals import counted, figure
 
 DISAGREE = "≠"
 

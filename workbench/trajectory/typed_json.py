@@ -79,8 +79,8 @@ def parsed_json(text: str) -> Any:
 
 def reader_of(hint: Any) -> Reader:
     """Returns a reader that converts a JSON value to a type: a data class, a named tuple, `str`, `int`, `float`,
-    `bool`, a `Literal` or an enumeration of texts, a homogeneous tuple of any or of a fixed length, a mapping from names to any JSON value, any
-    JSON value, or one of these or `None`. A number may be `Annotated` with `Most`.
+    `bool`, a `Literal` or an enumeration of texts, a homogeneous tuple of any or of a fixed length, a mapping from
+    names to any JSON value, any JSON value, or one of these or `None`. A number may be `Annotated` with `Most`.
 
     The reader raises ValueError when the value does not fit. Keys that a data class does not have are ignored.
     """
