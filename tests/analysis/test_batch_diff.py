@@ -55,7 +55,9 @@ RUNS = st.lists(
     st.builds(
         ran,
         case=st.sampled_from(["paris", "rome", "oslo"]),
-        status=st.sampled_from(["passed", "warned", "failed", "error", "skipped", "stopped"]),
+        status=st.sampled_from(
+            [Status.PASSED, Status.WARNED, Status.FAILED, Status.ERROR, Status.SKIPPED, Status.STOPPED]
+        ),
         score=st.none() | st.floats(0, 1) | st.just(math.inf),
         model=st.sampled_from(["m", "n"]),
         repeat=st.integers(0, 2),

@@ -21,8 +21,12 @@ from workbench.trajectory.trajectory import Trajectory
 def by(grader: str, score: float | None, verdict: Any, *issues: Issue, **more: Any) -> RunResult:
     """A run that a grader decided; `numbers` are those of `dimensions`."""
     numbers = {"precision": 1.0, "recall": 1.0, "parameters": 2 / 3, "content": 1.0, "latency_ms": 10.5}
-    status: Status = Status.PASSED if verdict == "not applicable" else verdict
-    return result(status, grade=Grade(grader, score, verdict, "", (), issues, numbers), **more)
+    status = Status.PASSED if verdict == "not applicable" else Status(verdict)
+    return result(
+        status,
+        grade=Grade(grader, score, verdict if verdict == "not applicable" else status, "", (), issues, numbers),
+        **more,
+    )
 
 
 def the_report(*runs: RunResult) -> PublishedReport:
@@ -53,7 +57,7 @@ def test_runs_without_a_word_on_the_model_are_left_out() -> None:
 
 
 def test_a_run_counts_by_the_grader_s_verdict_whatever_else_failed_it() -> None:
-    run = replace(by("critics", 1.0, "passed"), status=Status.FAILED)
+    run = replace(by("critics", 1.0, Status.PASSED), status=Status.FAILED)
     assert numbers_of(run)["passed"] == 1
 
 
@@ -178,7 +182,7 @@ def test_evalite_s_average_is_a_percentage_with_halves_rounded_up_and_the_counts
 
 def test_arcade_s_mean_of_repeats_knows_nothing_of_requirements_either() -> None:
     keyword = Issue("response", "the answer lacks 'rain'", decides=True)
-    run = replace(by("critics", 1.0, "passed", keyword), status=Status.FAILED, grading=Grading(repeat_rule="mean"))
+    run = replace(by("critics", 1.0, Status.PASSED, keyword), status=Status.FAILED, grading=Grading(repeat_rule="mean"))
     assert numbers_of(run)["passed"] == 1
 
 

@@ -136,7 +136,7 @@ pairings = st.builds(
 of_grade = (
     st.just("critics"),
     st.none() | amounts,
-    st.sampled_from(["passed", "error"]),
+    st.sampled_from([Status.PASSED, Status.ERROR]),
     texts,
     st.lists(pairings, max_size=2).map(tuple),
     st.lists(issues, max_size=2).map(tuple),
@@ -146,7 +146,7 @@ grades = st.builds(Grade, *of_grade, st.none(), st.none() | st.builds(PublishedG
 runs_made_up = st.builds(
     RunResult,
     *(texts, st.sampled_from(["suite.toml", "47110815.toml"]), texts, texts, texts, st.integers(0, 2)),
-    st.sampled_from(["passed", "failed", "error", "skipped"]),
+    st.sampled_from([Status.PASSED, Status.FAILED, Status.ERROR, Status.SKIPPED]),
     scripts().map(fold),
     st.lists(grades, max_size=2).map(tuple),
     st.none() | texts,

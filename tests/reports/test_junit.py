@@ -109,13 +109,13 @@ def properties(case: ElementTree.Element) -> dict[str | None, str | None]:
 @pytest.mark.parametrize(
     ("status", "children", "kind"),
     [
-        ("passed", [], None),
-        ("warned", [], None),
-        ("failed", ["failure"], "failed"),
-        ("error", ["error"], "infrastructure"),
-        ("skipped", ["skipped"], "skipped"),
-        ("stopped", ["skipped"], "stopped"),
-        ("not graded", ["skipped"], "not graded"),
+        (Status.PASSED, [], None),
+        (Status.WARNED, [], None),
+        (Status.FAILED, ["failure"], "failed"),
+        (Status.ERROR, ["error"], "infrastructure"),
+        (Status.SKIPPED, ["skipped"], "skipped"),
+        (Status.STOPPED, ["skipped"], "stopped"),
+        (Status.NOT_GRADED, ["skipped"], "not graded"),
     ],
 )
 def test_each_status_is_what_readers_take_it_for(status: Status, children: list[str], kind: str | None) -> None:
@@ -157,7 +157,7 @@ _MIXED: list[Status] = [Status.PASSED, Status.FAILED, Status.PASSED, Status.PASS
 
 
 @pytest.mark.parametrize("quarantined", [False, True])
-@pytest.mark.parametrize("others", ["passed", "failed"])
+@pytest.mark.parametrize("others", [Status.PASSED, Status.FAILED])
 def test_an_error_of_one_run_stands_there_as_in_the_exit_code(others: Status, quarantined: bool) -> None:
     statuses: list[Status] = [others, Status.ERROR, others]
     runs = [

@@ -7,6 +7,7 @@ from difflib import unified_diff
 from typing import Any, Literal
 
 from workbench.dataclasses import dataclass
+from workbench.grading.status import Status
 from workbench.reports.markdown import block, code, table, text
 from workbench.reports.paint import Paint, Tone
 from workbench.reports.visible import one_line, visible
@@ -21,9 +22,9 @@ runs`: none of them ended as a run should."""
 
 _SIGNS: dict[CaptureOutcome, tuple[str, Tone]] = {
     "proposed": ("+", "good"),
-    "unchanged": ("✓", "passed"),
-    "not agreed": ("✗", "failed"),
-    "no runs": ("▲", "error"),
+    "unchanged": Status.PASSED.mark,
+    "not agreed": Status.FAILED.mark,
+    "no runs": Status.ERROR.mark,
     "skipped": ("-", "quiet"),
 }
 _TONES: dict[str, Tone] = {"+": "good", "-": "bad", "@": "quiet"}

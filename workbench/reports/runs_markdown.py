@@ -115,8 +115,11 @@ def _head(report: RunsReport) -> Iterator[str]:
         yield "\n### Why\n\n" + _items(report.secrets.redact(line) for line in shown)
 
 
+_SHOWN = [status for status in Status if status.role != "muted"]
+"""The statuses that have a column of their own."""
+
 _TITLES = (
-    *("model", "passed", "warned", "failed", "errors", "other", "pass rate", "valid arguments", "mean score"),
+    *("model", *(status.counted for status in _SHOWN), "other", "pass rate", "valid arguments", "mean score"),
     *("latency p50", "cost"),
 )
 
@@ -134,12 +137,11 @@ def _totals_line(report: RunsReport) -> str:
 
 
 def _model_row(model: str, totals: Totals, report: RunsReport) -> tuple[str, ...]:
-    other = totals.runs - totals.graded - totals.errors
+    numbers = [totals.counts[status] for status in _SHOWN]
     arguments = totals.valid_arguments
-    numbers = (totals.passed, totals.warned, totals.failed, totals.errors, other)
     return (
         code(report.secrets.redact(model)),
-        *(f"{number:,}" for number in numbers),
+        *(f"{number:,}" for number in (*numbers, totals.runs - sum(numbers))),
         f"{decimals(100 * totals.pass_rate, 1, full=100)} %" if totals.pass_rate is not None else "–",
         rate_text(arguments.valid, arguments.checked) if arguments.tools else "–",
         decimals(totals.mean_score, 3) if totals.mean_score is not None else "–",

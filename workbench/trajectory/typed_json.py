@@ -138,7 +138,7 @@ def _one_of(words: Iterable[str]) -> Reader:
     known = {str.__str__(word): word for word in words}
 
     def read(value: Any) -> Any:
-        if type(value) is not str or value not in known:
+        if not isinstance(value, str) or value not in known:
             raise ValueError(f"must be one of {', '.join(map(repr, known))}")
         return known[value]
 

@@ -93,7 +93,7 @@ GRADED: tuple[Status, ...] = (Status.PASSED, Status.WARNED, Status.FAILED)
 scores = st.one_of(st.sampled_from([0.0, 0.5, 0.502, 0.506, 1.0]), st.floats(0, 1))
 runs = st.one_of(
     st.builds(figures, st.sampled_from(GRADED), scores, st.floats(0, 1e6)),
-    st.builds(figures, st.sampled_from(["error", "skipped", "stopped"])),
+    st.builds(figures, st.sampled_from([Status.ERROR, Status.SKIPPED, Status.STOPPED])),
 )
 standings = st.one_of(
     st.sampled_from([NOT_RUN, Standing("waiting", planned=1), Standing("running", planned=1)]), runs.map(over)

@@ -271,13 +271,13 @@ def test_among_many_calls_the_right_ones_have_one_line_and_the_others_can_be_gon
 @pytest.mark.parametrize(
     ("status", "reason", "error", "said"),
     [
-        ("skipped", None, "not now", "this case is skipped, so there is nothing to grade: not now"),
-        ("stopped", "stopped", None, "you stopped this run, so it is not graded"),
-        ("error", "error", "no route", "this run did not finish, so it is not graded: no route"),
-        ("error", "answered", "no judge", "this run finished, but could not be graded: no judge"),
+        (Status.SKIPPED, None, "not now", "this case is skipped, so there is nothing to grade: not now"),
+        (Status.STOPPED, "stopped", None, "you stopped this run, so it is not graded"),
+        (Status.ERROR, "error", "no route", "this run did not finish, so it is not graded: no route"),
+        (Status.ERROR, "answered", "no judge", "this run finished, but could not be graded: no judge"),
     ],
 )
-def test_a_run_without_grades_says_truly_why(status: Any, reason: Any, error: str | None, said: str) -> None:
+def test_a_run_without_grades_says_truly_why(status: Status, reason: Any, error: str | None, said: str) -> None:
     result = state_of(MOVIE, DIMMED).result
     finish = RunFinished(reason) if reason else None
     ended = replace(result, status=status, grades=(), error=error, trajectory=replace(result.trajectory, finish=finish))

@@ -89,7 +89,8 @@ def test_a_case_shows_the_worst_of_its_models_and_the_lowest_score() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rule", "status", "first_seen"), [("last", "failed", 2), ("mean", "failed", 2), ("majority", "passed", 1)]
+    ("rule", "status", "first_seen"),
+    [("last", Status.FAILED, 2), ("mean", Status.FAILED, 2), ("majority", Status.PASSED, 1)],
 )
 def test_the_rule_for_repeats_speaks_for_a_model(rule: str, status: Status, first_seen: int) -> None:
     book = RunBook(Clock())
@@ -117,7 +118,7 @@ def test_a_new_run_takes_the_place_of_the_one_before() -> None:
 def test_stopping_takes_no_verdict_away() -> None:
     book = RunBook(Clock())
     first = started(book)
-    for run, status in zip(first, ("passed", "failed", "passed", "stopped"), strict=True):
+    for run, status in zip(first, (Status.PASSED, Status.FAILED, Status.PASSED, Status.STOPPED), strict=True):
         book.apply(done(run, status, 1.0 if status == "passed" else 0.5))  # type: ignore[arg-type]
     book.apply(BatchDone("b1"))
     before = book.summary(ONE), book.summary(TWO), book.counts(), book.spend(), book.endings
@@ -145,7 +146,7 @@ def test_stopping_takes_no_verdict_away() -> None:
 def test_errors_and_stopped_runs_are_counted_apart() -> None:
     book = RunBook(Clock())
     runs = started(book)
-    for run, status in zip(runs, ("passed", "error", "stopped", "skipped"), strict=True):
+    for run, status in zip(runs, (Status.PASSED, Status.ERROR, Status.STOPPED, Status.SKIPPED), strict=True):
         book.apply(done(run, status))  # type: ignore[arg-type]
     assert book.counts() == Counts({Status.PASSED: 1, Status.ERROR: 1, Status.STOPPED: 1, Status.SKIPPED: 1})
     assert book.tally(ONE[0], (ONE[1], TWO[1])) == (1, 1, 1)

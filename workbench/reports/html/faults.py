@@ -116,7 +116,7 @@ def _badge(verdict: Verdict) -> str:
 
 
 def _tone(verdict: Verdict) -> str:
-    return "passed" if verdict in SOUND else "skipped" if verdict == "not tried" else "failed"
+    return "passed" if verdict in SOUND else "muted" if verdict == "not tried" else "failed"
 
 
 def _sign(verdict: Verdict) -> str:
