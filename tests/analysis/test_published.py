@@ -22,9 +22,10 @@ def by(grader: str, score: float | None, verdict: Any, *issues: Issue, **more: A
     """A run that a grader decided; `numbers` are those of `dimensions`."""
     numbers = {"precision": 1.0, "recall": 1.0, "parameters": 2 / 3, "content": 1.0, "latency_ms": 10.5}
     status = Status.PASSED if verdict == "not applicable" else Status(verdict)
+    verdict = verdict if verdict == "not applicable" else status
     return result(
         status,
-        grade=Grade(grader, score, verdict if verdict == "not applicable" else status, "", (), issues, numbers),
+        grade=Grade(grader, score, verdict, "", (), issues, numbers),
         **more,
     )
 

@@ -181,4 +181,4 @@ def _plain(value: Any) -> JsonValue:
         if isinstance(value, Judgement) and value.scale is None:
             names = [name for name in names if name not in ("scale", "number")]
         return {name: _plain(getattr(value, name)) for name in names}
-    return value.value if isinstance(value, Status) else value  # type: ignore[no-any-return]
+    return value.value if isinstance(value, Status) else value

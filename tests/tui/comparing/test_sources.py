@@ -213,7 +213,7 @@ def test_the_repeats_that_were_graded_before_the_rest_was_stopped_stay_until_as_
     assert (state.at(key).is_missing, stages(state)["one", "a"]) == (True, "failed")
     run_on(book, "a", Status.PASSED, repeats=2)
     for run, status in zip(batch("half of what there was"), (Status.FAILED, Status.STOPPED), strict=True):
-        book.apply(done(run, status))  # type: ignore[arg-type]
+        book.apply(done(run, status))
     state.delivered([ONE])
     assert (state.at(key).is_missing, stages(state)["one", "a"]) == (False, "passed")
 
@@ -282,7 +282,7 @@ async def test_of_several_runs_the_one_that_ended_like_the_cell_is_opened_first(
     runs = tuple(run for run in plan_runs([runs[0].file], models=["a"], case_ids=["one"], repeats=3))
     book.apply(BatchStarted("b", runs))
     for run, status in zip(runs, (Status.FAILED, Status.FAILED, Status.PASSED), strict=True):
-        book.apply(done(run, status, 0.5))  # type: ignore[arg-type]
+        book.apply(done(run, status, 0.5))
     source = live(book).source
     assert (await source.open_run((str(PATH), "one", "a"))).repeat == 1
     assert (await source.open_run((str(PATH), "one", "a"), 2)).repeat == 2

@@ -119,7 +119,7 @@ def test_stopping_takes_no_verdict_away() -> None:
     book = RunBook(Clock())
     first = started(book)
     for run, status in zip(first, (Status.PASSED, Status.FAILED, Status.PASSED, Status.STOPPED), strict=True):
-        book.apply(done(run, status, 1.0 if status == "passed" else 0.5))  # type: ignore[arg-type]
+        book.apply(done(run, status, 1.0 if status == "passed" else 0.5))
     book.apply(BatchDone("b1"))
     before = book.summary(ONE), book.summary(TWO), book.counts(), book.spend(), book.endings
     assert book.summary(ONE) == CaseSummary(Status.FAILED, 0.5, "done", graded=Status.FAILED)
@@ -147,7 +147,7 @@ def test_errors_and_stopped_runs_are_counted_apart() -> None:
     book = RunBook(Clock())
     runs = started(book)
     for run, status in zip(runs, (Status.PASSED, Status.ERROR, Status.STOPPED, Status.SKIPPED), strict=True):
-        book.apply(done(run, status))  # type: ignore[arg-type]
+        book.apply(done(run, status))
     assert book.counts() == Counts({Status.PASSED: 1, Status.ERROR: 1, Status.STOPPED: 1, Status.SKIPPED: 1})
     assert book.tally(ONE[0], (ONE[1], TWO[1])) == (1, 1, 1)
 
