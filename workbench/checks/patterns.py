@@ -13,9 +13,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from workbench.checks.describe import CheckError
+from workbench.checks.pattern_shape import prepared_size
 from workbench.late_patterns import late_pattern
 from workbench.limits import MAX_PATTERN_ITEMS
-from workbench.suite.pattern_shape import prepared_size
 
 if TYPE_CHECKING:
     import regex
