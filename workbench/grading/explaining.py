@@ -10,8 +10,9 @@ from collections.abc import Iterable
 from workbench.dataclasses import dataclass
 from workbench.grading.formulas import Term, in_words
 from workbench.grading.grade import Grade, Issue, Status, disagree
-from workbench.grading.graders import SYSTEMS
-from workbench.grading.readings import READINGS, Account
+from workbench.grading.graders import GRADERS
+from workbench.grading.readings import Account
+from workbench.grading.traits import TRAITS
 from workbench.suite.settings import Grading
 
 
@@ -37,14 +38,14 @@ class Explanation:
 
 def explain(grade: Grade, grading: Grading) -> Explanation:
     """Returns the explanation of a grade that was made under `grading`, with or without a score."""
-    reading = READINGS[grade.grader](grade, grading)
+    reading = GRADERS[grade.grader].reading(grade, grading)
     scored = grade.score is not None
     more = reading.more
     if grade.published is not None:
         more = (*more, "Surplus calls that extra_calls frees are left out before anything is compared.")
     formula = reading.formula if scored and not reading.shortcut else None
     return Explanation(
-        SYSTEMS[grade.grader],
+        TRAITS[grade.grader].system,
         reading.rule or in_words(reading.formula),
         formula,
         reading.shortcut if scored else "",

@@ -15,6 +15,14 @@ from workbench.grading.decision import grade_decision
 from workbench.grading.dimensions import grade_dimensions, latency_of
 from workbench.grading.extra_calls import graded_without_free_calls, rule_of
 from workbench.grading.grade import FIRST_KINDS, Grade, Issue, Status
+from workbench.grading.readings import (
+    Reading,
+    read_accuracy,
+    read_critics,
+    read_decision,
+    read_dimensions,
+    read_trajectory,
+)
 from workbench.grading.required import with_required
 from workbench.grading.requirements import latency_issue, requirement_issues
 from workbench.grading.trajectory import grade_trajectory
@@ -29,6 +37,8 @@ class Grader:
     and GradingError as `grade_run` does."""
 
     grade: Callable[[Case, CaseSettings, Trajectory, CheckContext], Grade]
+    reading: Callable[[Grade, Grading], Reading]
+    """Explains a grade by the formula in words."""
     equal: EqualsRule
     scored: frozenset[str] = frozenset()
     """The keys of a case that are part of its score, and so decide nothing besides it."""
@@ -36,34 +46,31 @@ class Grader:
     """The time that `max_latency_ms` limits, in milliseconds."""
 
 
-GRADERS: dict[GraderName, Grader] = {
-    "critics": Grader(lambda case, of, run, context: grade_critics(case, of.grading, run, context=context), by_casting),
-    "decision": Grader(
-        lambda case, of, run, context: grade_decision(case, of.grading, run, context=context), by_python
+GRADERS: Mapping[str, Grader] = {
+    "critics": Grader(
+        lambda case, of, run, context: grade_critics(case, of.grading, run, context=context), read_critics, by_casting
     ),
-    "accuracy": Grader(lambda case, of, run, context: grade_accuracy(case, of.grading, run, context=context), by_json),
+    "decision": Grader(
+        lambda case, of, run, context: grade_decision(case, of.grading, run, context=context), read_decision, by_python
+    ),
+    "accuracy": Grader(
+        lambda case, of, run, context: grade_accuracy(case, of.grading, run, context=context), read_accuracy, by_json
+    ),
     "trajectory": Grader(
         lambda case, of, run, context: grade_trajectory(case, of.grading, run, context=context),
+        read_trajectory,
         by_json,
         frozenset({"disallowed", "extra_calls", "forbidden_args"}),
     ),
     "dimensions": Grader(
         lambda case, of, run, context: grade_dimensions(case, of.limits, run, of.grading.dimensions, context=context),
+        read_dimensions,
         by_python,
         frozenset({"response_contains", "forbidden_args"}),
         lambda grading, run: latency_of(grading.dimensions, run),
     ),
 }
-"""Every grader, in the order in which they are shown."""
-
-SYSTEMS: Mapping[str, str] = {
-    "critics": "Arcade evals",
-    "decision": "Toolvaluator",
-    "accuracy": "Evalite toolCallAccuracy",
-    "trajectory": "Apple Evaluations",
-    "dimensions": "the five-dimension evaluator",
-}
-"""The published system that each grader follows."""
+"""Every grader. How it is shown is its object of `grading.traits`."""
 
 
 def graded_whole(

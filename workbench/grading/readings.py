@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
 
 from workbench.dataclasses import dataclass
 from workbench.grading.decision import EXTRA_COST
@@ -70,7 +69,7 @@ def _expected(grade: Grade) -> int:
 # critics
 
 
-def _critics(grade: Grade, grading: Grading) -> Reading:
+def read_critics(grade: Grade, grading: Grading) -> Reading:
     options = grading.critics
     quotient = Quotient(_number(grade, "earned"), _number(grade, "possible"))
     shortcut = _critics_shortcut(grade, grading)
@@ -133,7 +132,7 @@ def _critics_account(line: CallPairing, grade: Grade, grading: Grading) -> Accou
 # decision
 
 
-def _decision(grade: Grade, grading: Grading) -> Reading:
+def read_decision(grade: Grade, grading: Grading) -> Reading:
     items = grade.numbers.get("items", 0.0)
     # A chain has no lines for steps that correctly made no call; elsewhere at most one decision has no line.
     chain = any(len(line.parts) == 2 for line in grade.pairings) or items > len(grade.pairings) + 1
@@ -189,7 +188,7 @@ def _mean_of_parts(line: CallPairing) -> Term:
 # accuracy
 
 
-def _accuracy(grade: Grade, grading: Grading) -> Reading:
+def read_accuracy(grade: Grade, grading: Grading) -> Reading:
     options, numbers = grading.accuracy, grade.numbers
     exact_mode = options.mode == "exact"
     names = Product(Amount(options.name_only), _number(grade, "name_only", "right name only"))
@@ -231,7 +230,7 @@ def _accuracy(grade: Grade, grading: Grading) -> Reading:
 # trajectory
 
 
-def _trajectory(grade: Grade, grading: Grading) -> Reading:
+def read_trajectory(grade: Grade, grading: Grading) -> Reading:
     total = grade.numbers.get("total", 0.0)
     met = f"{figure(grade.numbers.get('matched', 0.0))} of {figure(total)} are"
     return Reading(
@@ -269,7 +268,7 @@ def _trajectory_accounts(grade: Grade, total: float) -> tuple[Account | None, ..
 # dimensions
 
 
-def _dimensions(grade: Grade, grading: Grading) -> Reading:
+def read_dimensions(grade: Grade, grading: Grading) -> Reading:
     published = grading.dimensions.repeated_calls == "as published"
     shares = tuple(Product(Amount(share), _number(grade, name)) for name, share in SHARES.items())
     expected = _expected(grade)
@@ -318,12 +317,3 @@ def _dimensions_account(line: CallPairing) -> Account | None:
         return None
     worth = tuple(Amount(verdict.score / verdict.weight) for verdict in line.arguments if verdict.counted)
     return Account(Quotient(Sum(worth), Amount(len(worth))) if worth else Amount(line.credit), None, None)
-
-
-READINGS: Mapping[str, Callable[[Grade, Grading], Reading]] = {
-    "critics": _critics,
-    "decision": _decision,
-    "accuracy": _accuracy,
-    "trajectory": _trajectory,
-    "dimensions": _dimensions,
-}
