@@ -11,6 +11,7 @@ from workbench.analysis.published.summary import system_of
 from workbench.analysis.published.system import System
 from workbench.grading.grade import Grade
 from workbench.grading.graders import GRADERS as GRADING
+from workbench.grading.readings import READINGS
 from workbench.grading.traits import TRAITS
 from workbench.suite.model import GRADERS, GraderName
 from workbench.suite.rules import NUMBERS
@@ -28,7 +29,7 @@ NAMED_ELSEWHERE = {
 
 
 def test_every_grader_has_all_its_parts_in_the_same_order() -> None:
-    assert tuple(TRAITS) == tuple(GRADING) == tuple(NUMBERS) == GRADERS
+    assert tuple(TRAITS) == tuple(GRADING) == tuple(READINGS) == tuple(NUMBERS) == GRADERS
 
 
 @pytest.mark.parametrize("name", GRADERS)

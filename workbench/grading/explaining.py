@@ -10,8 +10,7 @@ from collections.abc import Iterable
 from workbench.dataclasses import dataclass
 from workbench.grading.formulas import Term, in_words
 from workbench.grading.grade import Grade, Issue, Status, disagree
-from workbench.grading.graders import GRADERS
-from workbench.grading.readings import Account
+from workbench.grading.readings import READINGS, Account
 from workbench.grading.traits import TRAITS
 from workbench.suite.settings import Grading
 
@@ -38,7 +37,7 @@ class Explanation:
 
 def explain(grade: Grade, grading: Grading) -> Explanation:
     """Returns the explanation of a grade that was made under `grading`, with or without a score."""
-    reading = GRADERS[grade.grader].reading(grade, grading)
+    reading = READINGS[grade.grader](grade, grading)
     scored = grade.score is not None
     more = reading.more
     if grade.published is not None:

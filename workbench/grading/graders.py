@@ -15,14 +15,6 @@ from workbench.grading.decision import grade_decision
 from workbench.grading.dimensions import grade_dimensions, latency_of
 from workbench.grading.extra_calls import graded_without_free_calls, rule_of
 from workbench.grading.grade import FIRST_KINDS, Grade, Issue, Status
-from workbench.grading.readings import (
-    Reading,
-    read_accuracy,
-    read_critics,
-    read_decision,
-    read_dimensions,
-    read_trajectory,
-)
 from workbench.grading.required import with_required
 from workbench.grading.requirements import latency_issue, requirement_issues
 from workbench.grading.trajectory import grade_trajectory
@@ -37,8 +29,6 @@ class Grader:
     and GradingError as `grade_run` does."""
 
     grade: Callable[[Case, CaseSettings, Trajectory, CheckContext], Grade]
-    reading: Callable[[Grade, Grading], Reading]
-    """Explains a grade by the formula in words."""
     equal: EqualsRule
     scored: frozenset[str] = frozenset()
     """The keys of a case that are part of its score, and so decide nothing besides it."""
@@ -47,24 +37,18 @@ class Grader:
 
 
 GRADERS: Mapping[str, Grader] = {
-    "critics": Grader(
-        lambda case, of, run, context: grade_critics(case, of.grading, run, context=context), read_critics, by_casting
-    ),
+    "critics": Grader(lambda case, of, run, context: grade_critics(case, of.grading, run, context=context), by_casting),
     "decision": Grader(
-        lambda case, of, run, context: grade_decision(case, of.grading, run, context=context), read_decision, by_python
+        lambda case, of, run, context: grade_decision(case, of.grading, run, context=context), by_python
     ),
-    "accuracy": Grader(
-        lambda case, of, run, context: grade_accuracy(case, of.grading, run, context=context), read_accuracy, by_json
-    ),
+    "accuracy": Grader(lambda case, of, run, context: grade_accuracy(case, of.grading, run, context=context), by_json),
     "trajectory": Grader(
         lambda case, of, run, context: grade_trajectory(case, of.grading, run, context=context),
-        read_trajectory,
         by_json,
         frozenset({"disallowed", "extra_calls", "forbidden_args"}),
     ),
     "dimensions": Grader(
         lambda case, of, run, context: grade_dimensions(case, of.limits, run, of.grading.dimensions, context=context),
-        read_dimensions,
         by_python,
         frozenset({"response_contains", "forbidden_args"}),
         lambda grading, run: latency_of(grading.dimensions, run),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 
 from workbench.dataclasses import dataclass
 from workbench.grading.decision import EXTRA_COST
@@ -69,7 +70,7 @@ def _expected(grade: Grade) -> int:
 # critics
 
 
-def read_critics(grade: Grade, grading: Grading) -> Reading:
+def _critics(grade: Grade, grading: Grading) -> Reading:
     options = grading.critics
     quotient = Quotient(_number(grade, "earned"), _number(grade, "possible"))
     shortcut = _critics_shortcut(grade, grading)
@@ -132,7 +133,7 @@ def _critics_account(line: CallPairing, grade: Grade, grading: Grading) -> Accou
 # decision
 
 
-def read_decision(grade: Grade, grading: Grading) -> Reading:
+def _decision(grade: Grade, grading: Grading) -> Reading:
     items = grade.numbers.get("items", 0.0)
     # A chain has no lines for steps that correctly made no call; elsewhere at most one decision has no line.
     chain = any(len(line.parts) == 2 for line in grade.pairings) or items > len(grade.pairings) + 1
@@ -188,7 +189,7 @@ def _mean_of_parts(line: CallPairing) -> Term:
 # accuracy
 
 
-def read_accuracy(grade: Grade, grading: Grading) -> Reading:
+def _accuracy(grade: Grade, grading: Grading) -> Reading:
     options, numbers = grading.accuracy, grade.numbers
     exact_mode = options.mode == "exact"
     names = Product(Amount(options.name_only), _number(grade, "name_only", "right name only"))
@@ -230,7 +231,7 @@ def read_accuracy(grade: Grade, grading: Grading) -> Reading:
 # trajectory
 
 
-def read_trajectory(grade: Grade, grading: Grading) -> Reading:
+def _trajectory(grade: Grade, grading: Grading) -> Reading:
     total = grade.numbers.get("total", 0.0)
     met = f"{figure(grade.numbers.get('matched', 0.0))} of {figure(total)} are"
     return Reading(
@@ -268,7 +269,7 @@ def _trajectory_accounts(grade: Grade, total: float) -> tuple[Account | None, ..
 # dimensions
 
 
-def read_dimensions(grade: Grade, grading: Grading) -> Reading:
+def _dimensions(grade: Grade, grading: Grading) -> Reading:
     published = grading.dimensions.repeated_calls == "as published"
     shares = tuple(Product(Amount(share), _number(grade, name)) for name, share in SHARES.items())
     expected = _expected(grade)
@@ -317,3 +318,12 @@ def _dimensions_account(line: CallPairing) -> Account | None:
         return None
     worth = tuple(Amount(verdict.score / verdict.weight) for verdict in line.arguments if verdict.counted)
     return Account(Quotient(Sum(worth), Amount(len(worth))) if worth else Amount(line.credit), None, None)
+
+
+READINGS: Mapping[str, Callable[[Grade, Grading], Reading]] = {
+    "critics": _critics,
+    "decision": _decision,
+    "accuracy": _accuracy,
+    "trajectory": _trajectory,
+    "dimensions": _dimensions,
+}
