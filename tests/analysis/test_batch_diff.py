@@ -305,8 +305,8 @@ def test_graders_are_those_of_graded_runs_of_cases_in_both() -> None:
     after = [
         graded_by("decision", "a"),
         graded_by("critics", "a", repeat=1),
-        graded_by("accuracy", "a", status="error", score=None, repeat=2),
-        graded_by("critics", "b", status="error", score=None),
+        graded_by("accuracy", "a", status=Status.ERROR, score=None, repeat=2),
+        graded_by("critics", "b", status=Status.ERROR, score=None),
         graded_by("critics", "new"),
     ]
     diff = batch_diff(before, after)

@@ -40,7 +40,7 @@ def by_issues(*issues: Issue, case: Case = WEATHER, answer: str = "Done.") -> Gr
     """A failed run whose deciding grade has these issues."""
     run, case = called(case, ("weather", {"city": "Oslo"}), answer=answer)
     return replace(
-        run, status=Status.FAILED, grades=(Grade("by hand", 0.0, Status.FAILED, "too little", issues=issues),)
+        run, status=Status.FAILED, grades=(Grade("accuracy", 0.0, Status.FAILED, "too little", issues=issues),)
     ), case
 
 

@@ -19,6 +19,7 @@ from workbench.engine.told_json import Made, RunDocument, ToldError, document, t
 from workbench.evaluation.repeated_keys import repeated_keys
 from workbench.grading.grade import RunResult
 from workbench.grading.status import Status
+from workbench.limits import MAX_FILE_BYTES
 from workbench.suite.loading import SuiteFile
 from workbench.suite.model import Case, GraderName, RepeatRule
 from workbench.suite.numerals import counted
@@ -32,8 +33,6 @@ from workbench.version import __version__
 
 AGENT = "given calls"
 """What stands in the place of a model in results and reports, where the file names no agent."""
-
-MAX_BYTES = 256 * 2**20
 
 
 class RunsDocument(Frozen):
@@ -88,8 +87,8 @@ def read_calls(path: Path) -> GivenCalls:
         content = path.read_bytes()
     except OSError as error:
         raise RecordingError(f"{path} cannot be read: {error.strerror}") from error
-    if len(content) > MAX_BYTES:
-        raise RecordingError(f"{path} has more than {MAX_BYTES >> 20} MB: grade it in parts")
+    if len(content) > MAX_FILE_BYTES:
+        raise RecordingError(MAX_FILE_BYTES.reached(file=path))
     try:
         return calls_of(_parsed(content.decode("utf-8-sig"), path.suffix.lower() in (".jsonl", ".ndjson")))
     except UnicodeDecodeError as error:

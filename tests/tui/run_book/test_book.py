@@ -98,8 +98,12 @@ def test_the_rule_for_repeats_speaks_for_a_model(rule: str, status: Status, firs
     runs = plan_runs([parse_suite(repeated, PATH)], models=["offline"])
     book.apply(BatchStarted("b1", runs))
     assert deciding_run(book.runs_of(ONE)) == 2
-    for run, ended, score in ((runs[1], "passed", 1.0), (runs[2], "failed", 0.25), (runs[0], "passed", 1.0)):
-        book.apply(done(run, ended, score))  # type: ignore[arg-type]
+    for run, ended, score in (
+        (runs[1], Status.PASSED, 1.0),
+        (runs[2], Status.FAILED, 0.25),
+        (runs[0], Status.PASSED, 1.0),
+    ):
+        book.apply(done(run, ended, score))
     assert book.summary(ONE) == CaseSummary(status, 0.75, "done", graded=status)
     assert deciding_run(book.runs_of(ONE)) == first_seen
 

@@ -111,7 +111,7 @@ _LESS_AND_LESS = (
 def _shown_as(status: Status) -> tuple[str, str, Role]:
     """Return the sign of a status, its words and its role. A muted one has no sign, and words at every width."""
     sign = status.sign if status.role != "muted" else ""
-    words = f" {status.counted}" if status is Status.ERROR else ""
+    words = f" {status.word}" if status is Status.ERROR else ""
     return sign, words if sign else status.counted, status.role
 
 
