@@ -12,7 +12,6 @@ from workbench.analysis.comparison import GOOD
 from workbench.analysis.prefilled import is_open, required_args
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import RunResult
-from workbench.late_patterns import late_pattern
 from workbench.suite.model import Case
 from workbench.trajectory.messages import JsonValue, ToolDefinition
 from workbench.trajectory.trajectory import CallRecord, Trajectory
@@ -100,7 +99,7 @@ _TELLS_ANY: Final = (
     r"did not work"
 )
 _TOLD = {
-    fault: late_pattern(f"{words}|{_TELLS_ANY}" if fault != "stale" else words, re.IGNORECASE)
+    fault: re.compile(f"{words}|{_TELLS_ANY}" if fault != "stale" else words, re.IGNORECASE)
     for fault, words in _TELLS.items()
 }
 """By what an answer mentions a fault."""

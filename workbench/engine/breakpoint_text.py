@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import get_args
 
 from workbench.engine.breakpoints import BreakOn, Breakpoint
-from workbench.late_patterns import late_pattern
 from workbench.suite.checks import Checks
 from workbench.suite.loading import parse_suite
 from workbench.suite.model import Mock
@@ -27,9 +26,9 @@ KINDS: Mapping[BreakOn, str] = {
 }
 """Every kind of breakpoint: when it holds a run, and how it is written."""
 
-_NAME = late_pattern(r"\"(?:[^\"\\]|\\.)*\"|'[^']*'|\S+")
-_WHEN = late_pattern(r"when(?=[\s{]|$)")
-_COLUMN = late_pattern(r" \(column (\d+)\)$")
+_NAME = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'[^']*'|\S+")
+_WHEN = re.compile(r"when(?=[\s{]|$)")
+_COLUMN = re.compile(r" \(column (\d+)\)$")
 _WHEN_KEY = "when = "
 _MOST_DIGITS = 9
 

@@ -3,10 +3,11 @@ nothing of dask."""
 
 from __future__ import annotations
 
-from workbench.dataclasses import dataclass
-from workbench.late_patterns import late_pattern
+import re
 
-_SCHEDULER = late_pattern(r"(?:tcp|tls)://[^\s/@]+:(\d{1,5})")
+from workbench.dataclasses import dataclass
+
+_SCHEDULER = re.compile(r"(?:tcp|tls)://[^\s/@]+:(\d{1,5})")
 _LOCAL = "local:"
 MOST_WORKERS = 512
 

@@ -238,8 +238,10 @@ def _rows(text: str, delimiter: str) -> tuple[JsonValue, tuple[int, ...], tuple[
 
 
 def _yaml(text: str) -> JsonValue:
-    import yaml  # on use: only YAML files need it
-
+    try:
+        import yaml
+    except ImportError:
+        raise RefusedError("is YAML: pip install 'toolcall-workbench[yaml]', or write it as JSON") from None
     if len(text) > YAML_BYTES_MAX:
         raise RefusedError(f"is YAML of more than {YAML_BYTES_MAX >> 20} MB: write it as JSON")
     base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

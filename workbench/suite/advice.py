@@ -5,12 +5,12 @@ and checks that `arcade_compatible` cannot express."""
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from pydantic import JsonValue
 
-from workbench.late_patterns import late_pattern
 from workbench.suite.checks import (
     JSON_TYPES,
     Check,
@@ -267,9 +267,7 @@ def _type_advice(value: dict[str, JsonValue], place: Place) -> Iterator[Finding]
         yield warning((*place, others[0]), message, hint)
 
 
-_USUAL_MOMENT = late_pattern(
-    r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2})?(Z|[+-][0-9]{2}:[0-9]{2})?)?"
-)
+_USUAL_MOMENT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2})?(Z|[+-][0-9]{2}:[0-9]{2})?)?")
 
 
 def _is_moment(text: str) -> bool:

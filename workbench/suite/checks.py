@@ -23,7 +23,6 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from workbench.late_patterns import late_pattern
 from workbench.model_base import LateModel
 from workbench.suite.references import is_function_reference
 from workbench.suite.timestamps import read_timestamp
@@ -70,7 +69,7 @@ Number = Annotated[int | float, BeforeValidator(_number)]
 Pair = Annotated[tuple[Number, Number], Strict(False)]
 """Two numbers written as a TOML array."""
 
-_DURATION = late_pattern(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)\s*", re.ASCII)
+_DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)\s*", re.ASCII)
 _SECONDS_PER_UNIT = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, Field, fields, is_dataclass
 from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, NamedTuple, NoReturn, TypeAlias, Union, get_args, get_origin, get_type_hints
-
-from workbench.late_patterns import late_pattern
 
 
 class Most(NamedTuple):
@@ -28,7 +27,7 @@ TOKENS_MAX = 10**15
 Milliseconds: TypeAlias = Annotated[float, Most(MILLISECONDS_MAX)]
 Tokens: TypeAlias = Annotated[int, Most(TOKENS_MAX)]
 
-_LONE_SURROGATE = late_pattern("[\ud800-\udfff]")
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def json_text(value: Any, *, indent: int | None = None) -> str:
