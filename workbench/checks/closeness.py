@@ -10,7 +10,7 @@ from fractions import Fraction
 
 from pydantic import JsonValue
 
-from workbench.suite.checks import Near
+from workbench.checks.kinds import Near
 
 _SPACE = " \t\n\r"
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")

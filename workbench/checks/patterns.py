@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from workbench.checks.describe import CheckError
-from workbench.suite.pattern_shape import prepared_size
+from workbench.checks.pattern_shape import prepared_size
 
 if TYPE_CHECKING:
     import regex

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from pydantic import JsonValue
 
-from workbench.suite.checks import SimilarityMetric
+from workbench.checks.kinds import SimilarityMetric
 
 _TOKEN = re.compile(r"\w\w+")
 _ONE_SIDED_IDF = math.log(3 / 2) + 1

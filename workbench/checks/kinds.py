@@ -23,9 +23,9 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from workbench.checks.references import is_function_reference
+from workbench.checks.timestamps import read_timestamp
 from workbench.model_base import LateModel
-from workbench.suite.references import is_function_reference
-from workbench.suite.timestamps import read_timestamp
 
 NAMED_WEIGHTS: dict[str, int] = {
     "minimal": 1,
