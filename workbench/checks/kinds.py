@@ -12,6 +12,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal, get_args
 
 from pydantic import (
     AfterValidator,
+    BaseModel,
     BeforeValidator,
     ConfigDict,
     Discriminator,
@@ -25,7 +26,6 @@ from pydantic_core import PydanticCustomError
 
 from workbench.checks.references import is_function_reference
 from workbench.checks.timestamps import read_timestamp
-from workbench.model_base import LateModel
 
 NAMED_WEIGHTS: dict[str, int] = {
     "minimal": 1,
@@ -116,11 +116,11 @@ def _has_offset(text: str) -> bool:
         return True
 
 
-class CheckBase(LateModel):
+class CheckBase(BaseModel):
     """What every check has: its share of the call's score, whether the argument may be left out, and whether the run
     fails when the check does not hold (`required`; `None` leaves that to the grader)."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(defer_build=True, frozen=True, extra="forbid", strict=True)
     kind: ClassVar[str]
 
     weight: Weight | None = None
