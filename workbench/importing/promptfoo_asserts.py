@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 
 from workbench.authoring.from_calls import case_expecting
 from workbench.importing.bounds import RefusedError
-from workbench.importing.imported import Note
+from workbench.importing.imported import Mapped, Note
 from workbench.importing.reading import Node
 from workbench.suite.model import ANY_TOOL
 from workbench.suite.render import Table
@@ -29,7 +29,7 @@ class Expectations:
     """What a case expects. `values` are the variables of its test, `tools` the names on offer."""
 
     def __init__(self, values: Mapping[str, JsonValue], tools: list[str]) -> None:
-        self.mapped: list[str] = []
+        self.mapped: list[Mapped] = []
         self.notes: list[Note] = []
         self._values = values
         self._tools = tools
@@ -53,7 +53,7 @@ class Expectations:
         if done is None:
             self.notes.append(Note(node.place, f"{kind}: not mapped: it has no counterpart"))
             return
-        self.mapped.append(f"{kind} → {done}")
+        self.mapped.append(Mapped(kind, done))
         others = [key for key in node.table() if key not in _KNOWN]
         if others:
             self.notes.append(Note(node.place, f"{kind}: not mapped: its {', '.join(others)}"))
@@ -83,7 +83,8 @@ class Expectations:
             table["response"] = self._checks[0] if len(self._checks) == 1 else {"all_of": self._checks}
         if not table:
             table["expect_nothing_yet"] = True
-            self.notes.append(Note("", "no assertion could be mapped: the case expects nothing yet"))
+            why = "no assertion could be mapped: the case expects nothing yet"
+            self.notes.append(Note("", why, "expects nothing yet"))
         if self._limits:
             table["limits"] = self._limits
         return table
