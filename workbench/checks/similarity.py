@@ -6,11 +6,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from functools import lru_cache
+from typing import Literal
 
 from pydantic import JsonValue
 
-from workbench.checks.kinds import SimilarityMetric
 from workbench.late_patterns import late_pattern
+
+SimilarityMetric = Literal["cosine", "ratio", "partial_ratio", "token_sort_ratio", "token_set_ratio"]
 
 _TOKEN = late_pattern(r"\w\w+")
 _ONE_SIDED_IDF = math.log(3 / 2) + 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from workbench.checks.describe import cut
+from workbench.checks.values import cut
 from workbench.late_patterns import late_pattern
 from workbench.trajectory.trajectory import CallRecord
 

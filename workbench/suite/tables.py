@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, Literal, TypeVar, get_args
 
 from pydantic import ConfigDict, Discriminator, Field, Strict, Tag
 
-from workbench.checks.kinds import Unit
+from workbench.checks.check import Unit
 from workbench.model_base import LateModel
 
 GraderName = Literal["critics", "decision", "accuracy", "trajectory", "dimensions"]
