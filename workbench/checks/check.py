@@ -15,6 +15,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple, Union, 
 
 from pydantic import (
     AfterValidator,
+    BaseModel,
     BeforeValidator,
     ConfigDict,
     Discriminator,
@@ -33,7 +34,6 @@ from workbench.checks.references import is_function_reference
 from workbench.checks.timestamps import duration_seconds
 from workbench.checks.values import cut, describe_value, json_equal, json_text
 from workbench.dataclasses import dataclass
-from workbench.model_base import LateModel
 from workbench.trajectory.json_schema import Schema, is_number, type_names, type_text
 
 NAMED_WEIGHTS: dict[str, int] = {
@@ -218,11 +218,11 @@ Weakness = tuple[str, str, Literal["warning", "note"]]
 """Why a check accepts values that are likely to be wrong, a hint and how much it matters."""
 
 
-class CheckBase(LateModel):
+class CheckBase(BaseModel):
     """What every check has: its share of the call's score, whether the argument may be left out, and whether the run
     fails when the check does not hold (`required`; `None` leaves that to the grader)."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(defer_build=True, frozen=True, extra="forbid", strict=True)
 
     kind: ClassVar[str]
     """The name under which a suite writes it, which is the field with the expected value too."""

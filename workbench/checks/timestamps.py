@@ -6,14 +6,10 @@ import re
 from datetime import datetime, tzinfo
 from functools import lru_cache
 
-from workbench.late_patterns import late_pattern
-
 _LONGEST_TEXT = 1_000
-_DURATION = late_pattern(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)\s*", re.ASCII)
+_DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)\s*", re.ASCII)
 _SECONDS_PER_UNIT = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-_USUAL_MOMENT = late_pattern(
-    r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2})?(Z|[+-][0-9]{2}:[0-9]{2})?)?"
-)
+_USUAL_MOMENT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2})?(Z|[+-][0-9]{2}:[0-9]{2})?)?")
 _UNWRITTEN_PARTS = datetime(2000, 1, 1)
 """Fills in the parts that a text leaves out. It is fixed, so that a grade does not depend on the day on which it is
 computed; a leap year and a first of the month, so that any day and any month fit."""

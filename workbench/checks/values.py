@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 import unicodedata
 from collections.abc import Iterable
 from typing import Any
 
 from pydantic import JsonValue
-
-from workbench.late_patterns import late_pattern
 
 SHOWN_CELLS = 60
 """Width in terminal cells beyond which a value is cut."""
@@ -19,7 +18,7 @@ _LONG = 10**15
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False)
 _SPACE = " \t\n\r"
-_NUMBER = late_pattern(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _LEFT_OUT = str.maketrans({**dict.fromkeys(" ,./-_*^", ""), "'": '"'})
 
 

@@ -24,7 +24,6 @@ from workbench.checks.combined_kinds import Judged, PythonCheck
 from workbench.checks.patterns import CheckError
 from workbench.checks.text_kinds import Pattern
 from workbench.dataclasses import dataclass
-from workbench.late_patterns import late_pattern
 from workbench.suite.model import Mock
 from workbench.tools.answer import OnProgress, ToolAnswer, ToolsError
 from workbench.tools.python_reference import PythonFunctions, in_thread
@@ -34,7 +33,7 @@ from workbench.trajectory.typed_json import json_text
 AskJudge = Callable[[Judged, JsonValue], Awaitable[CheckVerdict]]
 """Asks a language model to judge a value. Raises CheckError where that is impossible."""
 
-_PLACEHOLDER = late_pattern(r"\{([^{}]+)\}")
+_PLACEHOLDER = re.compile(r"\{([^{}]+)\}")
 
 
 class Run(Protocol):

@@ -14,7 +14,7 @@ from pydantic import ValidationError as NotACheckError
 
 from workbench.checks.check import read_check
 from workbench.checks.patterns import SearchError, found
-from workbench.checks.plain_values import plainly_accepts
+from workbench.checks.plain_schemas import plainly_accepts
 from workbench.checks.schemas import validator_of
 from workbench.dataclasses import dataclass
 from workbench.grading.tool_names import normalised_name
