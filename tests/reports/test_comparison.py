@@ -114,7 +114,12 @@ def test_tries_of_fewer_cases_than_were_graded_say_of_how_many() -> None:
 
 @pytest.mark.parametrize(
     ("others", "sign"),
-    [(("error", "stopped"), "▲"), (("stopped", "skipped"), "■"), (("skipped",), "-"), ((), "")],
+    [
+        ((Status.ERROR, Status.STOPPED), "▲"),
+        ((Status.STOPPED, Status.SKIPPED), "■"),
+        ((Status.SKIPPED,), "-"),
+        ((), ""),
+    ],
 )
 def test_a_sign_behind_the_share_of_good_runs_says_what_broke_off_others(others: tuple[Status, ...], sign: str) -> None:
     statuses: tuple[Status, ...] = (Status.PASSED, Status.PASSED, *others)
