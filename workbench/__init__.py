@@ -86,6 +86,7 @@ _MODULES = {
     "workbench.batches.events": ("RunDone", "RunEvent"),
     "workbench.evaluation.report": ("Report",),
     "workbench.grading.grade": ("Issue", "RunResult"),
+    "workbench.grading.status": ("Status",),
     "workbench.providers.function": ("AgentAnswer", "AgentReply", "AgentRequest"),
     "workbench.providers.model": ("Model", "ModelError"),
     "workbench.suite.trust": ("SuiteNeeds",),

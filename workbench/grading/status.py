@@ -172,6 +172,8 @@ class Status(StrEnum):
         """Return the name of the column, or the key in JSON, that counts it in a history."""
         return self._value_.replace(" ", "_")
 
+    __repr__ = str.__repr__  # a status compares equal to its name, and looks like it in a session of Python
+
     def __str__(self) -> str:
         return self.word
 

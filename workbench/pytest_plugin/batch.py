@@ -199,7 +199,7 @@ def _of_cell(done: workbench.CellDone) -> Verdict:
     case = report.cases[0]
     figures = {
         "model": done.model,
-        "status": case.status,
+        "status": case.status.value,
         "score": None if case.score is None else f"{case.score:.4g}",
         "runs": str(len(case.runs)),
         "grader": case.runs[0].grades[0].grader if case.runs[0].grades else None,
