@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 _Subject = TypeVar("_Subject")
 _Answer = TypeVar("_Answer")
 
-MOST_KNOWN = 2048
+MAX_KNOWN = 2048
 """How many answers one function remembers. More subjects than that are those of a batch, whose runs are not looked at
 again."""
 
@@ -34,7 +34,7 @@ class ByIdentity(Generic[_Subject, _Answer]):
         except KeyError:
             pass
         answer = self._answer(subject)
-        if len(self._known) >= MOST_KNOWN:
+        if len(self._known) >= MAX_KNOWN:
             self._known.clear()
         self._known[identity] = _Known.of(subject, answer, self._known)
         return answer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-_MOST_LEVELS = 20
+_MAX_LEVELS = 20
 """Deeper schemas are left to jsonschema."""
 
 _TYPES = frozenset({"string", "integer", "number", "boolean", "null", "array", "object"})
@@ -13,7 +13,7 @@ _TYPES = frozenset({"string", "integer", "number", "boolean", "null", "array", "
 def is_plainly_valid(schema: object) -> bool:
     """Returns whether a schema is valid by draft 2020-12, as far as its commonest keywords tell. Where it returns false
     the schema may still be valid: only jsonschema can tell."""
-    return _is_schema(schema, _MOST_LEVELS)
+    return _is_schema(schema, _MAX_LEVELS)
 
 
 def _is_schema(schema: object, levels: int) -> bool:

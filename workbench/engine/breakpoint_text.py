@@ -31,7 +31,7 @@ _NAME = late_pattern(r"\"(?:[^\"\\]|\\.)*\"|'[^']*'|\S+")
 _WHEN = late_pattern(r"when(?=[\s{]|$)")
 _COLUMN = late_pattern(r" \(column (\d+)\)$")
 _WHEN_KEY = "when = "
-_MOST_DIGITS = 9
+_MAX_DIGITS = 9
 
 _AS_MOCK = """format = 1
 name = "a breakpoint"
@@ -118,9 +118,9 @@ def _tool(line: str, at: int) -> tuple[str | None, int]:
 
 def _round(line: str, at: int) -> int:
     word, start, end = _word(line, at)
-    if not (word.isascii() and word.isdecimal() and int(word[:_MOST_DIGITS]) > 0 and len(word) <= _MOST_DIGITS):
+    if not (word.isascii() and word.isdecimal() and int(word[:_MAX_DIGITS]) > 0 and len(word) <= _MAX_DIGITS):
         message = f"{quoted(word)} is not a round" if word else "the number of the round is missing"
-        raise _error(start, message, f"write round N, from 1 to {'9' * _MOST_DIGITS}")
+        raise _error(start, message, f"write round N, from 1 to {'9' * _MAX_DIGITS}")
     _end(line, end, "nothing may follow the number of the round")
     return int(word)
 

@@ -11,7 +11,7 @@ from workbench.checks.describe import CheckError, describe
 from workbench.checks.evaluate import EMPTY_CONTEXT, CheckContext, CheckVerdict, evaluate
 from workbench.checks.kinds import Check, DateTime, Equals, Judged, Near, Similar, asks
 from workbench.grading.assignment import (
-    MOST_PAIRS,
+    MAX_PAIRS,
     best_pairing,
     clear_pairing,
     large_pairing,
@@ -118,7 +118,7 @@ class CriticPairing:
 
     def _best(self) -> dict[int, int]:
         rows, columns = range(len(self._expected)), range(len(self._calls))
-        if len(rows) * len(columns) <= MOST_PAIRS:
+        if len(rows) * len(columns) <= MAX_PAIRS:
             return self._exactly(rows, columns)
         found = large_pairing(
             rows, columns, self._perfect(), self._exactly, self._in_turn, self._gain, self._most_of_row

@@ -184,7 +184,7 @@ def _float(value: float) -> str:
 
 def _bounded(value: float) -> str:
     """Writes a score, which may be infinite."""
-    return repr(float(value)) if -_LARGEST <= value <= _LARGEST else _number(float(bounded(value)))  # type: ignore[arg-type]
+    return repr(float(value)) if -_MAX_NUMBER <= value <= _MAX_NUMBER else _number(float(bounded(value)))  # type: ignore[arg-type]
 
 
 def _number(value: float) -> str:
@@ -193,7 +193,7 @@ def _number(value: float) -> str:
     return repr(value)
 
 
-_LARGEST = sys.float_info.max
+_MAX_NUMBER = sys.float_info.max
 _SCALARS: dict[type, Write] = {
     str: encode_basestring,
     bool: {True: "true", False: "false"}.__getitem__,

@@ -35,7 +35,7 @@ two columns fit. If only one fits, it takes the rest."""
 MORE_CELLS = len(" >12")
 """The width for the number of hidden columns on the right."""
 
-LONGEST_LABEL = 20
+MAX_LABEL_CELLS = 20
 """A head widens its column at most to this, unless there is room to spare."""
 
 ABOUT_SHARE = 1 / 3
@@ -124,7 +124,7 @@ def columns_of(
     column is visible. `floors` are minimum widths of columns and of the names (`None`), for the totals below."""
     lengths = tuple(_cell_width(state, model) for model in state.models)
     widths = tuple(
-        max(length, min(head.cells, LONGEST_LABEL), floors.get(model, 0))
+        max(length, min(head.cells, MAX_LABEL_CELLS), floors.get(model, 0))
         for model, head, length in zip(state.models, heads, lengths, strict=True)
     )
     left = width - sum(widths) - GAP * len(widths)
