@@ -3,6 +3,7 @@ sentence with the file and the limit."""
 
 from __future__ import annotations
 
+import sys
 import tracemalloc
 import zipfile
 from pathlib import Path
@@ -114,6 +115,13 @@ def test_a_text_that_stands_for_too_much_is_refused(
     file = tmp_path / name
     file.write_text(text, encoding="utf-8")
     assert why in refusal(file)
+
+
+def test_yaml_without_its_package_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "yaml", None)
+    file = tmp_path / "x.yaml"
+    file.write_text("a: 1", encoding="utf-8")
+    assert refusal(file) == "is YAML: pip install 'toolcall-workbench[yaml]', or write it as JSON"
 
 
 def test_merged_keys_are_merged_once(tmp_path: Path) -> None:

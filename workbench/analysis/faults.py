@@ -12,7 +12,6 @@ from workbench.analysis.comparison import GOOD
 from workbench.analysis.prefilled import is_open, required_args
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import RunResult
-from workbench.late_patterns import late_pattern
 from workbench.suite.model import Case
 from workbench.trajectory.messages import JsonValue, ToolDefinition
 from workbench.trajectory.trajectory import CallRecord, Trajectory
@@ -102,7 +101,7 @@ class FaultKind:
 
 
 def _by(words: str) -> re.Pattern[str]:
-    return late_pattern(words, re.IGNORECASE)
+    return re.compile(words, re.IGNORECASE)
 
 
 KINDS: Final[Mapping[FaultName, FaultKind]] = {

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from itertools import islice
 from pathlib import Path
 
-from workbench.late_patterns import late_pattern
 from workbench.limits import MAX_FILE_VALUES
 from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.typed_json import parsed_json
 
 _TOKENS_OF_A_VALUE = 3
 """A key, the text that is its value, and the comma behind it."""
-_TOKEN = late_pattern(r'[\[{,]|"[^"]*+(?:"|\Z)')
+_TOKEN = re.compile(r'[\[{,]|"[^"]*+(?:"|\Z)')
 
 
 class RefusedError(Exception):

@@ -10,7 +10,6 @@ from workbench.authoring.from_calls import case_expecting
 from workbench.importing.bounds import RefusedError
 from workbench.importing.imported import Mapped, Note
 from workbench.importing.reading import Node
-from workbench.late_patterns import late_pattern
 from workbench.suite.model import ANY_TOOL
 from workbench.suite.render import Table
 from workbench.trajectory.messages import JsonValue
@@ -18,11 +17,11 @@ from workbench.trajectory.typed_json import parsed_json
 
 _NAME = r"output(?:\[0\])?(?:\.function)?\.name"
 _ARGUMENT = r"JSON\.parse\(\s*output(?:\[0\])?(?:\.function)?\.arguments\s*\)\.([A-Za-z_]\w*)"
-_NAME_IS = late_pattern(rf"\s*{_NAME}\s*={{2,3}}\s*(.+?)\s*;?\s*", re.DOTALL)
-_ARGUMENT_IS = late_pattern(rf"\s*{_ARGUMENT}\s*={{2,3}}\s*(.+?)\s*;?\s*", re.DOTALL)
-_OF_NAME = late_pattern(rf"\s*{_NAME}\s*")
-_OF_ARGUMENT = late_pattern(rf"\s*{_ARGUMENT}\s*")
-_VARIABLE = late_pattern(r"(?:context\.)?vars\.(\w+)")
+_NAME_IS = re.compile(rf"\s*{_NAME}\s*={{2,3}}\s*(.+?)\s*;?\s*", re.DOTALL)
+_ARGUMENT_IS = re.compile(rf"\s*{_ARGUMENT}\s*={{2,3}}\s*(.+?)\s*;?\s*", re.DOTALL)
+_OF_NAME = re.compile(rf"\s*{_NAME}\s*")
+_OF_ARGUMENT = re.compile(rf"\s*{_ARGUMENT}\s*")
+_VARIABLE = re.compile(r"(?:context\.)?vars\.(\w+)")
 _KNOWN = {"type", "value", "threshold", "transform"}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from itertools import product
 
@@ -10,13 +11,12 @@ from workbench.importing.imported import ImportedCase, Mapped, not_imported
 from workbench.importing.messages import conversation_of
 from workbench.importing.promptfoo_asserts import Expectations
 from workbench.importing.reading import Node
-from workbench.late_patterns import late_pattern
 from workbench.limits import MAX_TEST_CASES
 from workbench.suite.render import Table
 from workbench.trajectory.messages import JsonValue, Message
 from workbench.trajectory.typed_json import json_text
 
-_VARIABLE = late_pattern(r"\{\{-?\s*([A-Za-z_][\w.]*)\s*-?\}\}")
+_VARIABLE = re.compile(r"\{\{-?\s*([A-Za-z_][\w.]*)\s*-?\}\}")
 _OF_TEST = {"description", "vars", "assert"}
 
 

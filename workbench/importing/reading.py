@@ -232,8 +232,10 @@ def _rows(text: str, delimiter: str) -> tuple[JsonValue, tuple[int, ...], tuple[
 
 
 def _yaml(text: str) -> JsonValue:
-    import yaml  # on use: only YAML files need it
-
+    try:
+        import yaml
+    except ImportError:
+        raise RefusedError("is YAML: pip install 'toolcall-workbench[yaml]', or write it as JSON") from None
     if len(text) > MAX_YAML_BYTES:
         raise RefusedError(MAX_YAML_BYTES.reached())
     base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
