@@ -27,9 +27,7 @@ BESIDE_THEIR_CODE = {
     "_MOST_NEGATIVE": "no limit: the place of a pair that must not be chosen",
 }
 """Names like those of limits that bound nothing from outside, and why."""
-OLD_NAME = re.compile(
-    r"_?(LONGEST|MOST|MAX_RESULT_CHARS|MIN_PANE_CELLS|SHORTEST|FEWEST|AT_MOST)(_|$)|_(MAX|MIN|MOST|AT_MOST)$|_MAX_BYTES$"
-)
+OLD_NAME = re.compile(r"^_?(LONGEST|MOST|LARGEST|LEAST|SHORTEST|FEWEST|AT_MOST)(_|$)|_(MAX|MIN|MOST|MAX_BYTES)$")
 OF_BYTES = re.compile(r"_?MAX_\w*BYTES")
 
 

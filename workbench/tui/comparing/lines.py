@@ -27,7 +27,7 @@ GAP = 2
 NAMES_HEAD = "  case"
 """The heading of the first column."""
 
-NAMES_MIN = 10
+MIN_NAMES_CELLS = 10
 NAMES_SHARE = 1 / 3
 """The minimum width of the first column, and the share of the width that it may take if space is short, reduced so that
 two columns fit. If only one fits, it takes the rest."""
@@ -151,7 +151,9 @@ def _names_room(widths: Sequence[int], width: int) -> int:
     """Return the width of the names if not everything fits next to them."""
     widest = sorted(widths, reverse=True)
     beside_one, beside_two = (width - sum(widest[:count]) - GAP * count for count in (1, 2))
-    return max(min(int(width * NAMES_SHARE), beside_two) if beside_two >= NAMES_MIN else beside_one, NAMES_MIN)
+    return max(
+        min(int(width * NAMES_SHARE), beside_two) if beside_two >= MIN_NAMES_CELLS else beside_one, MIN_NAMES_CELLS
+    )
 
 
 def _widened(widths: Sequence[int], heads: Sequence[Head], spare: int) -> tuple[int, ...]:
