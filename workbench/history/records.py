@@ -12,7 +12,7 @@ from workbench.dataclasses import dataclass
 from workbench.grading.grade import RunResult
 from workbench.grading.run_summary import RunSummary
 from workbench.grading.status import Status
-from workbench.suite.loading import SuiteFile
+from workbench.suite.suite_file import SuiteFile
 from workbench.trajectory.events import Event
 from workbench.trajectory.messages import JsonValue
 

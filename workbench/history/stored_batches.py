@@ -8,11 +8,10 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from workbench.config.history_file import history_option
+from workbench.config.folders import history_option
 from workbench.grading.status import Status
 from workbench.history import columns
 from workbench.history.database import as_history_errors
-from workbench.history.reading import DAMAGE, StoredRows
 from workbench.history.records import (
     BatchPart,
     BatchRow,
@@ -21,6 +20,7 @@ from workbench.history.records import (
     HistoryError,
     Regrade,
 )
+from workbench.history.rows import DAMAGE, StoredRows
 from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.typed_json import compact_json
 

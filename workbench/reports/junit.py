@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 from xml.sax.saxutils import escape
 
-from workbench.grading.argument_counts import valid_arguments_in, valid_arguments_of
 from workbench.grading.grade import RunResult
 from workbench.grading.repeats import CaseResult
+from workbench.grading.run_summary import valid_arguments_in, valid_arguments_of
 from workbench.grading.status import Status
 from workbench.reports.grade_text import doubts
 from workbench.reports.paint import Paint
@@ -24,7 +24,7 @@ from workbench.reports.runs_report import RunsReport, ShownCase
 from workbench.reports.server_output import output_lines
 from workbench.reports.values import score_text
 from workbench.reports.visible import visible
-from workbench.suite.disk import from_repository
+from workbench.suite.files import from_repository
 from workbench.suite.numerals import counted
 from workbench.version import __version__
 
