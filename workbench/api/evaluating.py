@@ -30,8 +30,10 @@ from workbench.evaluation.plan import ClusterError, Plan, PlanError
 from workbench.evaluation.planning import plan, unresolved_models
 from workbench.evaluation.report import Report
 from workbench.evaluation.run import Evaluation
+from workbench.history.records import HistoryError
 from workbench.providers.function import AgentFunction, CallerLoop, FunctionModel
 from workbench.providers.model import Model
+from workbench.suite.added_variants import AddedVariantError, variants_in
 from workbench.suite.model import GraderName, RepeatRule
 from workbench.suite.variants import Variants
 from workbench.trajectory.messages import JsonValue
@@ -417,8 +419,6 @@ def _variants(wanted: bool | Sequence[SuitePath]) -> Variants:
 
 def _added_variants(wanted: bool | Sequence[SuitePath]) -> tuple[AddedVariants, ...]:
     """The variants in files. Raises UsageError."""
-    from workbench.suite.added_variants import AddedVariantError, variants_in
-
     try:
         return tuple(AddedVariants(variants_in(Path(file)), file) for file in _files(wanted))
     except AddedVariantError as error:
@@ -445,7 +445,6 @@ def _named(model: AnyModel, loop: CallerLoop) -> str | OwnModel:
 
 def _baseline(which: str, history: Path, planned: Plan, fail_on: FailOn | None) -> Baseline:
     from workbench.evaluation.baseline import baseline_of
-    from workbench.history.records import HistoryError
 
     try:
         return baseline_of(which, history, planned, fail_on)[0]

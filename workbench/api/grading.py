@@ -25,6 +25,7 @@ from workbench.dataclasses import dataclass
 from workbench.engine.told import started_elsewhere, told, told_payloads
 from workbench.engine.told_json import ToldError
 from workbench.evaluation.approval import Needs
+from workbench.evaluation.calls_file import calls_of, read_calls, runs_given
 from workbench.evaluation.plan import FinishedRun
 from workbench.evaluation.regrade import GradeOptions, RegradePlan, RunToGrade, grade_recordings, graded_anew
 from workbench.evaluation.report import Report
@@ -188,8 +189,6 @@ def grade_calls(
     >>> report.passed, len(report.runs)
     (True, 2)
     """
-    from workbench.evaluation.calls_file import calls_of, read_calls, runs_given
-
     program = program_in(user_folders(), os.environ)
     of_suite = suite if isinstance(suite, LoadedSuite) else load(suite)
     with suppress(ConfigError):

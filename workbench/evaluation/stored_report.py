@@ -17,6 +17,7 @@ from workbench.history.history import History
 from workbench.history.records import BatchRow, DamagedError, Regrade, RunRow
 from workbench.reports.baseline import AgainstBaseline
 from workbench.reports.history_list import called
+from workbench.reports.runs_report import MissingRuns
 from workbench.suite.lines import lines_of
 from workbench.suite.loading import SuiteFile, parse_suite
 from workbench.suite.model import GraderName
@@ -57,8 +58,6 @@ def stored_report(
 
 def missing_of(runs: Sequence[RunRow]) -> tuple[MissingRuns, ...]:
     """Returns the cases of which runs were never finished."""
-    from workbench.reports.runs_report import MissingRuns  # on use: it loads the models of the JSON report
-
     cases: dict[tuple[str, str, str, str], list[int]] = {}
     for run in runs:
         if not run.is_fork:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from workbench.grading.grade import Issue
 from workbench.grading.tool_names import is_offered
+from workbench.grading.tool_residue import meant_tool
 from workbench.suite.model import Case
 from workbench.trajectory.trajectory import Trajectory
 
@@ -16,7 +17,6 @@ def unknown_tools(case: Case, trajectory: Trajectory) -> Iterator[Issue]:
     tools = trajectory.start.tools if trajectory.start is not None else ()
     if not tools or all(is_offered(record.tool, tools) for record in trajectory.calls):
         return
-    from workbench.grading.tool_residue import meant_tool  # on use: most names are those of tools
 
     names = [tool.name for tool in tools]
     written = {call.tool for call in (*case.expected_calls(), *case.disallowed)}

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from workbench.dataclasses import dataclass
 from workbench.importing.bounds import FewValues, RefusedError
+from workbench.importing.inspect_archives import log_of_archive
 from workbench.limits import MAX_FILE_BYTES, MAX_FILE_VALUES, MAX_JSON_LEVELS, MAX_YAML_BYTES, MAX_YAML_NUMBER_CHARS
 from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.typed_json import parsed_json
@@ -151,8 +152,6 @@ def read_source(path: Path, fields: dict[str, str] | None = None) -> Source:
 def source_of(path: Path, content: bytes, fields: dict[str, str] | None = None) -> Source:
     """Read the bytes of a file. Raises RefusedError."""
     if content.startswith(b"PK\x03\x04"):
-        from workbench.importing.inspect_archives import log_of_archive  # on use: no other form is an archive
-
         try:
             return Source(path, "json", Node(_checked(log_of_archive(path, content))), fields)
         except ValueError as error:

@@ -17,6 +17,7 @@ from workbench.observing.conversations import ObservedConversation
 from workbench.suite.numerals import counted
 from workbench.suite.render import Table
 from workbench.tools.answer import ToolAnswer
+from workbench.tools.content import answer_of
 from workbench.trajectory.messages import JsonValue, Message, ToolCall
 
 _SLACK_S = 1.0
@@ -46,8 +47,6 @@ def read_server_log(path: Path) -> ServerLog:
     """Returns the log that `workbench record --server --to` wrote. Raises RefusedError."""
     from mcp_types import CallToolResult
     from pydantic import ValidationError
-
-    from workbench.tools.content import answer_of  # both on use: only logs hold results of MCP
 
     tools: dict[str, Table] = {}
     calls: list[ServerCall] = []

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.analysis.estimate import estimate
+from workbench.analysis.faults import FAULTS, LASTS
 from workbench.authoring.case_list import CaseKey
 from workbench.authoring.open_suite import OpenSuite
 from workbench.batches.plan import PlannedRun, plan_runs, same_question
@@ -84,7 +85,6 @@ class FaultsCommands:
         self._stage.work(self._break(), group="start")
 
     async def _break(self) -> None:
-        from workbench.analysis.faults import FAULTS, LASTS
         from workbench.evaluation.faulting import FaultOptions
         from workbench.tui.faults.dialog import SHOW_LAST, FaultsDialog
 

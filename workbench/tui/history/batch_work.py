@@ -12,11 +12,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from textual.screen import Screen
 
 from workbench.authoring.workspace import RECORDINGS_FOLDER
+from workbench.batches.recordings import export_recording
 from workbench.config.models import ConfigError
+from workbench.exporting.exported import exported_run
 from workbench.exporting.forms import EXPORTS_FOLDER, FORMS, ExportError
 from workbench.history.records import BatchRow, HistoryError
 from workbench.reports.history_list import called
 from workbench.reports.move_kinds import Move, moves_text
+from workbench.suite.loading import load_suite
 from workbench.suite.numerals import counted
 from workbench.trajectory.recording import RecordingError
 from workbench.tui.kit.stage import Stage
@@ -189,7 +192,6 @@ class BatchWork:
 
         def save() -> str:
             from workbench.batches.known_secrets import keep_stored, learn_secrets
-            from workbench.batches.recordings import export_recording
 
             program = self._program
             for place in {suite.file.parent for suite in batch.suites}:
@@ -204,7 +206,6 @@ class BatchWork:
                 if form is not None:
                     from workbench.evaluation.stored_report import stored_report
                     from workbench.evaluation.stored_runs import result_of_row
-                    from workbench.exporting.exported import exported_run
                     from workbench.exporting.exporting import write_runs, write_table
 
                     def runs() -> Iterator[ExportedRun]:
@@ -327,7 +328,6 @@ class BatchWork:
 
     def _plan(self, number: int, edited: Mapping[Path, SuiteFile]) -> RegradingPlan:
         from workbench.evaluation.regrade_batch import plan_regrading
-        from workbench.suite.loading import load_suite
 
         def load(path: Path) -> SuiteFile:
             return edited[path] if path in edited else load_suite(path)

@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING, Protocol
 
 from workbench.authoring.case_list import CaseKey
 from workbench.authoring.open_suites import SuitesChanged
+from workbench.checks.describe import CheckError
 from workbench.config.program import Program
+from workbench.grading.judgements import unjudged
 from workbench.suite.loading import SuiteFile
 from workbench.suite.numerals import counted
+from workbench.tools.python_reference import PythonFunctions, in_thread
 from workbench.tui.kit.stage import Stage
 from workbench.tui.run_book.regrading import AT_ONCE_RUNS, Due, Regrading
 from workbench.tui.tree.selection import Selection
@@ -169,7 +172,6 @@ class Regrader:
     async def _graded_with_python(self, due: Due, code: FoundCode) -> RunResult | None:
         """Return the result of a run, `None` on timeout."""
         from workbench.batches.single import GRADING_TIMEOUT_S
-        from workbench.tools.python_reference import PythonFunctions, in_thread
 
         functions = self._functions.setdefault(code, PythonFunctions(code))
         try:
@@ -205,9 +207,6 @@ class Regrader:
 
 
 def _who_does_not_ask(judge: RunJudge) -> Judge:
-    from workbench.checks.describe import CheckError
-    from workbench.grading.judgements import unjudged
-
     def known(check: Judged, value: JsonValue) -> CheckVerdict:
         try:
             return judge.known(check, value)
