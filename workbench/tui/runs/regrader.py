@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Protocol
 
 from workbench.authoring.case_list import CaseKey
 from workbench.authoring.open_suites import SuitesChanged
-from workbench.checks.describe import CheckError
+from workbench.checks.patterns import CheckError
 from workbench.config.program import Program
 from workbench.grading.judgements import unjudged
 from workbench.suite.loading import SuiteFile
 from workbench.suite.numerals import counted
-from workbench.tools.python_reference import PythonFunctions, in_thread
 from workbench.tui.kit.stage import Stage
 from workbench.tui.run_book.regrading import AT_ONCE_RUNS, Due, Regrading
 from workbench.tui.tree.selection import Selection
@@ -26,8 +25,8 @@ if TYPE_CHECKING:
 
     from workbench.batches.judgement_cache import JudgementCache
     from workbench.batches.judging import RunJudge
-    from workbench.checks.evaluate import CheckVerdict, Judge
-    from workbench.checks.kinds import Judged
+    from workbench.checks.check import CheckVerdict, Judge
+    from workbench.checks.combined_kinds import Judged
     from workbench.grading.grade import RunResult
     from workbench.tools.code_files import FoundCode
     from workbench.tools.python_reference import PythonFunctions
@@ -172,6 +171,7 @@ class Regrader:
     async def _graded_with_python(self, due: Due, code: FoundCode) -> RunResult | None:
         """Return the result of a run, `None` on timeout."""
         from workbench.batches.single import GRADING_TIMEOUT_S
+        from workbench.tools.python_reference import PythonFunctions, in_thread
 
         functions = self._functions.setdefault(code, PythonFunctions(code))
         try:
@@ -184,7 +184,7 @@ class Regrader:
         if due.known is not None:
             return due.known
         # imported on first use, because it takes a while and runs need it anyway
-        from workbench.checks.evaluate import CheckContext
+        from workbench.checks.check import CheckContext
         from workbench.evaluation.regrade import graded_anew
 
         judge = self._judge_of(due)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from rich.cells import cell_len
 
 from workbench.analysis.alignment import How, Kind, Part, Row
-from workbench.checks.equality import json_equal
+from workbench.checks.values import json_equal
 from workbench.reports.visible import one_line
 from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.trajectory import CallRecord, Round
