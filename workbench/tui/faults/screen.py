@@ -36,7 +36,7 @@ from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, cut_line, 
 from workbench.tui.lines.words import model_label
 
 _CELL = VERDICT_CELLS + 2
-_NAME_MAX = 20
+_MAX_NAME_CELLS = 20
 """The room for the name of a model above its column."""
 _GAP = 2
 _MORE = len(" >9")
@@ -112,7 +112,7 @@ class FaultTable(ListState[FaultRow]):
     def column_width(self) -> int:
         """The width of a column."""
         longest = max((cell_len(model_label(model)) for model in self.matrix.models), default=0)
-        return max(_CELL, min(longest, _NAME_MAX))
+        return max(_CELL, min(longest, _MAX_NAME_CELLS))
 
     def columns(self, width: int) -> range:
         """Return the columns that fit, the selected one among them."""
