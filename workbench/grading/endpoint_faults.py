@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping
 from workbench.by_identity import ByIdentity
 from workbench.checks.values import cut, describe_value
 from workbench.grading.grade import ENDPOINT_FAULT, Issue
+from workbench.grading.text_calls import meant_tool
 from workbench.grading.tool_names import is_offered
-from workbench.grading.tool_residue import meant_tool
 from workbench.trajectory.json_schema import properties_of
 from workbench.trajectory.messages import JsonValue, ToolDefinition
 from workbench.trajectory.trajectory import Round, Trajectory

@@ -8,9 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.attaching.records import AttachError, is_running, record_of
-from workbench.config.history_file import history_option
+from workbench.config.folders import history_option
 from workbench.history.records import HistoryError
+from workbench.remote.attached.records import AttachError, is_running, record_of
 from workbench.reports.history_list import called
 from workbench.trajectory.recording import RecordingError
 from workbench.tui.kit.stage import Stage, in_background
@@ -138,7 +138,7 @@ class HistoryCommands:
         known = record_of(self._folders, self._file, number)
         if known is None or not is_running(self._folders, known):
             return None
-        from workbench.attaching.viewing import GoneError, Viewing
+        from workbench.remote.attached.viewer import GoneError, Viewing
         from workbench.tui.comparing.watched import WatchedBatch
 
         def again() -> Viewing | None:

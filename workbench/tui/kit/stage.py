@@ -10,7 +10,7 @@ from textual.await_complete import AwaitComplete
 from textual.screen import Screen
 from textual.worker import Worker
 
-from workbench.tools.python_reference import in_thread
+from workbench.tools.python_code import in_thread
 from workbench.tui.kit.actions import Action, Pane
 from workbench.tui.lines.spans import Role
 
