@@ -18,8 +18,7 @@ from workbench.grading.grade import Grade, Issue, IssueKind
 from workbench.grading.graders import GRADERS
 from workbench.grading.status import Status
 from workbench.suite.model import Case
-from workbench.trajectory.events import FinishReason, RunFinished
-from workbench.trajectory.messages import ToolCall, ToolDefinition
+from workbench.trajectory.events import FinishReason, RunFinished, ToolCall, ToolDefinition
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
 
 WEATHER = case_of(call("weather", {"city": "Oslo"}))

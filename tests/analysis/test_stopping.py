@@ -17,7 +17,7 @@ from workbench.analysis.watched import Until
 from workbench.grading.run_summary import NOT_NEEDED, RunSummary
 from workbench.grading.status import Status
 from workbench.reports.gates import watched_text
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.events import JsonValue
 
 TRIALS = 120
 E = Until("e-value", 0)

@@ -22,6 +22,7 @@ from workbench.trajectory.events import (
     CallStarted,
     Event,
     EventPayload,
+    Message,
     RequestFailed,
     RequestStarted,
     ResponseFinished,
@@ -30,8 +31,9 @@ from workbench.trajectory.events import (
     RunFinished,
     RunStarted,
     TextDelta,
+    ToolDefinition,
+    Usage,
 )
-from workbench.trajectory.messages import Message, ToolDefinition, Usage
 from workbench.trajectory.recording import event_to_line
 from workbench.trajectory.trajectory import Trajectory, fold
 

@@ -19,10 +19,10 @@ from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, RunResu
 from workbench.grading.repeats import ArgumentStatistics, case_result
 from workbench.grading.scoring import resolve_weights
 from workbench.grading.status import Status
-from workbench.grading.tool_names import same_tool
 from workbench.suite.model import Case, GradingTable
 from workbench.suite.settings import CriticsOptions, Grading
-from workbench.trajectory.messages import ToolDefinition
+from workbench.suite.tool_names import same_tool
+from workbench.trajectory.events import ToolDefinition
 from workbench.trajectory.trajectory import Trajectory
 
 Vector = dict[str, Any]

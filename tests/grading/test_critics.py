@@ -15,7 +15,7 @@ from workbench.grading.grade import Grade, GradingError
 from workbench.grading.status import Status
 from workbench.suite.model import Case
 from workbench.suite.settings import Grading
-from workbench.trajectory.messages import JsonValue, ToolDefinition
+from workbench.trajectory.events import JsonValue, ToolDefinition
 
 DEFAULT = Grading()
 

@@ -16,8 +16,7 @@ from workbench.grading.grade import Grade
 from workbench.grading.status import Status
 from workbench.suite.model import Case, ExpectedCall
 from workbench.suite.settings import Grading
-from workbench.trajectory.events import StepStarted
-from workbench.trajectory.messages import JsonValue, ToolCall
+from workbench.trajectory.events import JsonValue, StepStarted, ToolCall
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
 
 

@@ -19,8 +19,7 @@ from workbench.grading.result_json import outcome_from_json, outcome_of, outcome
 from workbench.grading.run import GradedRun, graded_run
 from workbench.grading.status import Status
 from workbench.suite.model import Case, Suite
-from workbench.trajectory.events import ResultReceived
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.events import JsonValue, ResultReceived
 from workbench.trajectory.trajectory import Trajectory
 
 NAMED = {

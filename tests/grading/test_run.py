@@ -12,7 +12,7 @@ from workbench.grading.grade import Grade
 from workbench.grading.run import grade_run
 from workbench.grading.status import Status
 from workbench.suite.model import Case, LimitsTable, Suite
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.events import JsonValue
 
 
 def graded(case: Case, *calls: CallSpec, answer: str = "", **suite: Any) -> tuple[Grade, Status]:

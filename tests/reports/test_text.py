@@ -26,8 +26,8 @@ from workbench.trajectory.events import (
     ResultReceived,
     RunFinished,
     RunStarted,
+    Usage,
 )
-from workbench.trajectory.messages import Usage
 from workbench.trajectory.trajectory import fold
 
 

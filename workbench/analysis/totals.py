@@ -9,8 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from workbench.dataclasses import dataclass
 from workbench.grading.agreement import Agreement, AgreementFold
-from workbench.grading.grade import RunResult
-from workbench.grading.judgements import NOBODY_ASKED, JudgeUse
+from workbench.grading.grade import NOBODY_ASKED, JudgeUse, RunResult
 from workbench.grading.lazy import Chosen
 from workbench.grading.run_summary import (
     NOTHING_CHECKED,
@@ -21,7 +20,7 @@ from workbench.grading.run_summary import (
 )
 from workbench.grading.scoring import mean
 from workbench.grading.status import Status, StatusCounts, counts_of
-from workbench.trajectory.messages import Usage
+from workbench.trajectory.events import Usage
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,7 @@ from workbench.engine.cost import FREE, cost_of
 from workbench.engine.events import BatchEvent, BatchListener, RunDone, RunEvent
 from workbench.engine.plan import PlannedRun, grader_named, with_grader
 from workbench.engine.redaction import EventDoor, SuiteParts, redacted_result, redacted_run, redacted_suite_text
-from workbench.grading.grade import RunResult
-from workbench.grading.judgements import NOBODY_ASKED, JudgeUse
+from workbench.grading.grade import NOBODY_ASKED, JudgeUse, RunResult
 from workbench.grading.result_json import outcome_from_json, outcome_of, outcome_to_json
 from workbench.grading.status import Status
 from workbench.providers.built_in import is_built_in
@@ -34,6 +33,7 @@ from workbench.suite.variants import UnknownVariantError, model_of, variant_of
 from workbench.trajectory.events import (
     CallEdited,
     Event,
+    JsonValue,
     MessageAdded,
     Paused,
     Regenerated,
@@ -43,7 +43,6 @@ from workbench.trajectory.events import (
     RunFinished,
     RunStarted,
 )
-from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.recording import (
     SUFFIX,
     Header,

@@ -24,7 +24,7 @@ from workbench.checks.value_kinds import Equals
 from workbench.grading.grade import ArgumentVerdict
 from workbench.grading.status import Status
 from workbench.suite.settings import Grading
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.events import JsonValue
 
 
 def mean(values: Sequence[float]) -> float:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.config.folders import folder_of_stored, stored_folder
-from workbench.dataclasses import dataclass
+from workbench.dataclasses import compact_json, dataclass, parsed_json
 from workbench.grading.status import Status
 from workbench.history import columns
 from workbench.history.claims import claim, claim_if_free, claimed
@@ -25,9 +25,8 @@ from workbench.history.outline import Outline
 from workbench.history.packing import unpacked
 from workbench.history.records import NAMED_AFTER, HistoryError, MergedShards, ShardRef, what_is_asked
 from workbench.history.rows import DAMAGE, count_calls, insert_suite, write_plan
-from workbench.suite.numerals import counted
-from workbench.trajectory.messages import JsonValue
-from workbench.trajectory.typed_json import compact_json, parsed_json
+from workbench.numbers import counted
+from workbench.trajectory.events import JsonValue
 
 # The shards in histories: batches that have some runs of a plan, which `merging` puts together.
 

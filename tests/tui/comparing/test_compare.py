@@ -11,7 +11,7 @@ from tests.tui.apps import MOVIE_NIGHT, NEEDY, SMART_HOME, Call, Opened, assert_
 from tests.tui.run_book.test_book import done
 from workbench.engine.plan import PlannedRun
 from workbench.grading.status import Status
-from workbench.trajectory.messages import ToolDefinition
+from workbench.trajectory.events import ToolDefinition
 from workbench.tui.comparing.paired import PairedScreen
 from workbench.tui.comparing.screen import CompareScreen
 from workbench.tui.runs.dialogs import ExecutionScreen, TrustScreen

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from workbench.grading.explanation import Explanation, explain
 from workbench.grading.grade import CallPairing, Grade, Issue, RunResult
+from workbench.grading.pairing import rounds_of_steps
 from workbench.grading.status import NOT_APPLICABLE, Status
-from workbench.grading.step_rounds import rounds_of_steps
 from workbench.grading.traits import TRAITS, GraderTraits
 from workbench.reports.visible import one_line
 from workbench.suite.model import AnyOrder, Case

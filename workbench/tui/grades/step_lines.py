@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from workbench.grading.grade import StepGrade
 from workbench.grading.status import Status
+from workbench.numbers import counted, figure
 from workbench.reports.grade_text import issue_text
 from workbench.reports.visible import one_line
-from workbench.suite.numerals import counted, figure
 from workbench.tui.grades.state import GradesState, SilentStep
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.prose import signed
