@@ -81,7 +81,7 @@ def test_two_models_stand_side_by_side_and_exit_with_0_whatever_fails(program: P
     assert "pass rate        100.0%          50.0%" in lines
     assert "cost             $0.2430         $0.1620" in lines
     told = lines[lines.index("lazy against right") + 1]
-    assert told.startswith("  lazy -50.0 points (95 %: -90.5 to +48.6), better on 0, worse on 1 of 2, p = 1: not")
+    assert told.startswith("  lazy -50.0 points (95%: -90.5 to +48.6), better on 0, worse on 1 of 2, p = 1: not")
     assert lines[-1] == "batch 1 in the history"
 
 

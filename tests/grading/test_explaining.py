@@ -31,8 +31,8 @@ from workbench.grading.formulas import (
 from workbench.grading.grade import Grade, GradingError, reason_of
 from workbench.grading.graders import GRADERS
 from workbench.grading.run import grade_run
+from workbench.numerals import figure
 from workbench.suite.model import Case, Suite
-from workbench.suite.numerals import figure
 from workbench.suite.settings import settings_of
 from workbench.trajectory.trajectory import Trajectory
 

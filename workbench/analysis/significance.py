@@ -9,8 +9,6 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from functools import reduce
 
-from workbench.suite.numerals import decimals
-
 LEVEL = 0.05
 """The largest p that counts as a difference."""
 
@@ -79,19 +77,6 @@ def bonferroni(p: float, comparisons: int) -> float:
     """Returns the p of one of several tests, adjusted so that the probability of taking any chance result among them
     for a difference stays below the level (Dunn 1961). Unlike Holm's, it has intervals that agree with it."""
     return min(1.0, p * max(comparisons, 1))
-
-
-def p_text(p: float) -> str:
-    """Returns a p for a person, such as `p = 0.18`, with as many digits as it takes to show on which side of the level
-    it is."""
-    if p < 0.001:
-        return "p < 0.001"
-    digits = 1 - math.floor(math.log10(p))
-    text = decimals(p, digits)
-    while (float(text) <= LEVEL) != (p <= LEVEL):
-        digits += 1
-        text = f"{p:.{digits}f}"  # at the latest with all digits, it is on its side
-    return f"p = {text.rstrip('0').rstrip('.') if '.' in text else text}"
 
 
 def _enumerated(sizes: Sequence[int], light: int) -> int:

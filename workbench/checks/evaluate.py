@@ -15,6 +15,7 @@ from workbench.checks.equality import EqualsRule, by_json, json_equal
 from workbench.checks.patterns import SpentTime, found
 from workbench.checks.similarity import as_text, similarity
 from workbench.dataclasses import dataclass
+from workbench.numerals import score_text
 from workbench.suite.checks import (
     AllOf,
     AnyOf,
@@ -39,7 +40,6 @@ from workbench.suite.checks import (
     asks,
     duration_seconds,
 )
-from workbench.suite.numerals import decimals
 from workbench.suite.timestamps import read_timestamp
 
 CallPython = Callable[[str, JsonValue], object]
@@ -245,7 +245,7 @@ def _returned(check: PythonCheck, returned: object) -> CheckVerdict:
     holds = bool(score) if holds is None else holds
     needed = "" if check.at_least is None else f", at least {check.at_least:g} needed"
     words = " ".join(reason.split()) if isinstance(reason, str) else ""
-    return CheckVerdict(float(score), holds, words or f"the function returned {decimals(float(score))}{needed}")
+    return CheckVerdict(float(score), holds, words or f"the function returned {score_text(float(score))}{needed}")
 
 
 def _evaluate_judged(check: Judged, value: JsonValue, judge: Judge | None) -> CheckVerdict:
@@ -293,7 +293,7 @@ def _near(check: Near, value: JsonValue) -> CheckVerdict:
         return _NO_NUMBER
     holds = is_close(check, credit)
     kept = min(max(credit, 0.0), 1.0)
-    return CheckVerdict(kept, holds, "" if credit == 1.0 else f"closeness {decimals(kept)}")
+    return CheckVerdict(kept, holds, "" if credit == 1.0 else f"closeness {score_text(kept)}")
 
 
 def _similar(check: Similar, value: JsonValue) -> CheckVerdict:
@@ -301,7 +301,7 @@ def _similar(check: Similar, value: JsonValue) -> CheckVerdict:
     holds = score >= check.threshold
     if score == 1.0:
         return _HOLDS
-    return CheckVerdict(score, holds, f"similarity {decimals(score)}, {check.threshold:g} needed")
+    return CheckVerdict(score, holds, f"similarity {score_text(score)}, {check.threshold:g} needed")
 
 
 def _datetime(check: DateTime, value: JsonValue) -> CheckVerdict:

@@ -34,9 +34,9 @@ from workbench.evaluation.stored_report import stored_report
 from workbench.evaluation.stored_runs import result_of_row
 from workbench.history.history import History
 from workbench.history.records import BatchRow, HistoryError, RunRow
+from workbench.numerals import counted
 from workbench.reports.forms import forms_of
 from workbench.reports.history_list import called
-from workbench.suite.numerals import counted
 
 SHOWN_BEFORE = 20
 """Of how many runs that were over before the steps are shown, the last ones."""

@@ -19,6 +19,7 @@ from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, QUA
 from workbench.evaluation.options import RunOptions
 from workbench.evaluation.plan import Plan, trust_store
 from workbench.grading.grade import RunResult
+from workbench.numerals import counted
 from workbench.reports.capture import (
     CapturedSuite,
     json_of_capture,
@@ -29,7 +30,6 @@ from workbench.reports.capture import (
 from workbench.reports.paint import paint_for
 from workbench.suite.loading import SuiteFile, parse_suite
 from workbench.suite.model import Case
-from workbench.suite.numerals import counted
 from workbench.suite.saving import FileState, SavingError, save
 
 

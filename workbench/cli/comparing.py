@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from workbench.analysis.side_by_side import Comparison
 from workbench.cli.app import AppOptions, show_app
 from workbench.cli.door import begin_program, json_report, redacted, warn, without_secrets, write
-from workbench.cli.history_list import batches_text
 from workbench.cli.live import Live
 from workbench.cli.making import BaselineOptions, Record, baseline_for, make_runs, planned, show_notices, way_to_go_on
 from workbench.cli.report_output import Output, report_width
@@ -27,6 +26,7 @@ from workbench.evaluation.plan import Plan, PlanError, PlannedRuns
 from workbench.evaluation.resume import complete_batch
 from workbench.history.history import History
 from workbench.history.records import BatchRow, HistoryError
+from workbench.numerals import counted
 from workbench.reports.comparison import summary_lines
 from workbench.reports.forms import pieces_of
 from workbench.reports.history_list import called
@@ -96,7 +96,7 @@ def _print_summary(options: RunOptions, program: Program, comparison: Comparison
             warn(way_to_go_on(history, number, stored.batch(str(number)).resumed_by), program.secrets)
         if (more := len(unfinished) - _NAMED_MAX) > 0:
             names_all = f"'workbench history list{history_option(history)}' lists all"
-            warn(f"runs are also missing in {batches_text(more)}: {names_all}", program.secrets)
+            warn(f"runs are also missing in {counted(more, 'batch')}: {names_all}", program.secrets)
 
 
 def _opens_app(output: Output) -> bool:

@@ -24,8 +24,8 @@ from workbench.evaluation.options import RunOptions
 from workbench.evaluation.plan import Plan
 from workbench.grading.packed import pickled
 from workbench.history.records import ResumedBy
+from workbench.numerals import counted
 from workbench.reports.forms import forms_of
-from workbench.suite.numerals import counted
 from workbench.tools.watched_start import MARK
 
 if TYPE_CHECKING:

@@ -30,8 +30,8 @@ from workbench.evaluation.drafting import (
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, QUALITY_MISSED, USAGE
 from workbench.evaluation.plan import Plan, PlanError
 from workbench.grading.grade import RunResult
+from workbench.numerals import counted
 from workbench.suite.model import GraderName, Suite
-from workbench.suite.numerals import counted
 from workbench.suite.saving import save
 from workbench.trajectory.messages import ToolDefinition
 

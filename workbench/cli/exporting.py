@@ -15,9 +15,9 @@ from workbench.evaluation.report import Report
 from workbench.exporting.exported import ExportedRun, exported_run, suite_in
 from workbench.exporting.exporting import write_runs, write_table
 from workbench.exporting.forms import FORMS, ExportError
+from workbench.numerals import counted
 from workbench.providers.http.statuses import shown_url
 from workbench.reports.visible import one_line
-from workbench.suite.numerals import counted
 from workbench.trajectory.recording import SUFFIX, Recording, RecordingError, read_recording, recordings_in
 
 

@@ -11,8 +11,8 @@ from workbench.cli.report_output import Output
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, QUALITY_MISSED, USAGE
 from workbench.evaluation.faulting import FaultOptions, plan_faults
 from workbench.evaluation.options import RunOptions
+from workbench.numerals import counted
 from workbench.reports.faults import json_of_faults, text_of_faults
-from workbench.suite.numerals import counted
 
 
 def try_faults(options: RunOptions, faults: FaultOptions, output: Output, *, trust: bool) -> int:

@@ -20,8 +20,8 @@ from workbench.evaluation.exit_codes import OK, USAGE
 from workbench.history.claims import claimed
 from workbench.history.history import History
 from workbench.history.records import BatchRow, HistoryError, Regrade, SuiteRef
+from workbench.numerals import counted
 from workbench.reports.paint import Paint, paint_for
-from workbench.suite.numerals import counted
 from workbench.trajectory.recording import RecordingError
 
 if TYPE_CHECKING:

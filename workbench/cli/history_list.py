@@ -17,6 +17,7 @@ from workbench.evaluation.exit_codes import OK
 from workbench.history.database import bytes_on_disk
 from workbench.history.history import History
 from workbench.history.records import BatchRow, HistoryError, SuiteRef
+from workbench.numerals import bytes_text, counted
 from workbench.reports.history_list import batch_lines, trend_lines
 from workbench.reports.visible import one_line
 
@@ -106,7 +107,7 @@ def _lines(listed: _Listed, command: HistoryCommand) -> Iterator[str]:
     yield ""
     hidden = listed.count - len(runs) - len(forks)
     more = f", {hidden:,} of them not shown (--limit N)" if hidden else ""
-    yield command.paint(f"{batches_text(listed.count)}{more}, in {_file(command.file)}", "quiet")
+    yield command.paint(f"{counted(listed.count, 'batch')}{more}, in {_file(command.file)}", "quiet")
 
 
 def _kinds_of(batches: Iterable[BatchRow]) -> str:
@@ -119,15 +120,3 @@ def _file(file: Path) -> str:
     with suppress(OSError):
         size = f" ({bytes_text(bytes_on_disk(file))})"
     return f"{one_line(str(file))}{size}"
-
-
-def batches_text(number: int) -> str:
-    """`1 batch`, `20 batches`."""
-    return f"{number:,} batch{'' if number == 1 else 'es'}"
-
-
-def bytes_text(number: int) -> str:
-    """A size in a unit that a person reads at a glance."""
-    if number < 1_000_000:
-        return f"{number / 1_000:.0f} kB"
-    return f"{number / 1_000_000:.1f} MB" if number < 1_000_000_000 else f"{number / 1_000_000_000:.1f} GB"

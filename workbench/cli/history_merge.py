@@ -24,11 +24,11 @@ from workbench.history.history import History
 from workbench.history.merging import Merged, merge
 from workbench.history.records import BatchRow, HistoryError, OtherFileError
 from workbench.history.stored_shards import StoredShard, shards_in, what_differs
+from workbench.numerals import counted
 from workbench.reports.baseline import Confirm, FailOn
 from workbench.reports.history_batch import shard_lines
 from workbench.reports.history_list import merge_hint
 from workbench.reports.visible import one_line
-from workbench.suite.numerals import counted
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,13 @@ from datetime import UTC, datetime
 
 from workbench.cli.door import ask
 from workbench.cli.history_command import HistoryCommand
-from workbench.cli.history_list import batches_text, bytes_text
 from workbench.dataclasses import dataclass
 from workbench.evaluation.exit_codes import OK, USAGE
 from workbench.history.database import bytes_on_disk
 from workbench.history.editing import remove_batches
 from workbench.history.history import History
 from workbench.history.records import BatchRow
+from workbench.numerals import bytes_text, counted
 from workbench.reports.history_list import batch_lines
 from workbench.reports.when import took_s
 
@@ -55,7 +55,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
         return code
     command.learn_secrets(*chosen)
     command.write(batch_lines(chosen, regraded, (), now=now, width=command.width, paint=command.paint))
-    what = f"{batches_text(len(chosen))}, about {bytes_text(size)}"
+    what = f"{counted(len(chosen), 'batch')}, about {bytes_text(size)}"
     if not (options.yes or _confirmed(f"Remove {what} permanently?")):
         command.warn(f"nothing was removed ({what}): answer 'yes' on a terminal, or give --yes")
         return USAGE
@@ -63,7 +63,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
     free = remove_batches(command.file, [batch.number for batch in chosen], command.warn)
     freed = max(before - bytes_on_disk(command.file), 0)
     reused = f", and {bytes_text(free)} in it are free for the next batches" if free else ""
-    command.write([f"removed {batches_text(len(chosen))}; the history is {bytes_text(freed)} smaller{reused}"])
+    command.write([f"removed {counted(len(chosen), 'batch')}; the history is {bytes_text(freed)} smaller{reused}"])
     return code
 
 

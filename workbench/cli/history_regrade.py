@@ -18,6 +18,7 @@ from workbench.evaluation.exit_codes import INFRASTRUCTURE, OK, USAGE
 from workbench.evaluation.regrade import RegradingJudges
 from workbench.evaluation.regrade_batch import GradedAgain, RegradingPlan, grade_again, plan_regrading, store_grades
 from workbench.history.records import BatchRow, HistoryError
+from workbench.numerals import counted
 from workbench.reports.forms import why_too_many
 from workbench.reports.history_json import NewVerdict, RegradedBatch, RegradedReport, RegradedRun
 from workbench.reports.history_list import called
@@ -26,7 +27,6 @@ from workbench.reports.move_kinds import Move
 from workbench.reports.moves import VerdictReport
 from workbench.suite.loading import SuiteFile, load_suite
 from workbench.suite.model import GraderName
-from workbench.suite.numerals import counted
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from workbench.cli.parser import AS_WRITTEN
 from workbench.evaluation.exit_codes import OK, USAGE
+from workbench.numerals import duration_text
 
 if TYPE_CHECKING:
     from workbench.config.program import Program
@@ -188,5 +189,7 @@ class _Lines:
                 return
             answer = seen.answer
             said = ", ".join(call.tool for call in answer.calls) or "answered"
-            what = f"not recorded: {answer.problem}" if answer.problem else f"{said}, {answer.latency_ms:,.0f} ms"
+            what = (
+                f"not recorded: {answer.problem}" if answer.problem else f"{said}, {duration_text(answer.latency_ms)}"
+            )
             warn(f"conversation {seen.number}, {self._models[seen.number]}, request {seen.step}: {what}")

@@ -21,10 +21,10 @@ from workbench.dataclasses import dataclass
 from workbench.evaluation.exit_codes import OK, USAGE
 from workbench.history.history import History
 from workbench.history.records import BatchRow, HistoryError
+from workbench.numerals import counted
 from workbench.reports.history_list import batch_lines, called
 from workbench.reports.paint import paint_for
 from workbench.reports.visible import one_line
-from workbench.suite.numerals import counted
 
 _AGAIN_S = 0.05
 

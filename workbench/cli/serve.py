@@ -141,7 +141,7 @@ def _may_be_shown(arguments: argparse.Namespace, models: ModelOptions) -> bool:
     from workbench.config.models import ConfigError
     from workbench.config.program import program_in
     from workbench.history.records import HistoryError
-    from workbench.suite.numerals import counted
+    from workbench.numerals import counted
 
     program = program_in(user_folders(), os.environ, models)
     paths: Sequence[Path] = [Path(path) for path in paths_of(arguments)]

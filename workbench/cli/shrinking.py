@@ -25,13 +25,13 @@ from workbench.evaluation.shrinking import Document, OutOfRunsError, Shrunk, Way
 from workbench.grading.grade import RunResult
 from workbench.grading.run_summary import summary_of
 from workbench.history.records import HistoryError
+from workbench.numerals import counted, figure
 from workbench.providers.built_in import is_built_in
 from workbench.reports.report_files import why_not_writable, write_report
 from workbench.reports.values import estimate_text
 from workbench.reports.visible import one_line, visible
 from workbench.suite.loading import SuiteFile, parse_suite
 from workbench.suite.model import Case
-from workbench.suite.numerals import counted
 from workbench.suite.render import suite_text
 from workbench.suite.variants import Variants, model_of, variant_name_of
 from workbench.trajectory.recording import RecordingError
@@ -112,7 +112,7 @@ class _Shrinking:
             came_to = ", ".join(f"{count} {status}" for status, count in others.most_common())
             warn(
                 f"nothing was shrunk: of the first {counted(len(first), 'run')} ({came_to}) {often} failed in one way, "
-                f"and at least {OFTEN_ENOUGH:.0%} have to"
+                f"and at least {figure(100 * OFTEN_ENOUGH)}% have to"
             )
             return INFRASTRUCTURE if others["error"] else QUALITY_MISSED
         cell = "", case.id, model

@@ -32,13 +32,13 @@ from workbench.evaluation.starter import (
     with_prefixes,
 )
 from workbench.evaluation.tool_listing import tools_of
+from workbench.numerals import counted
 from workbench.reports.paint import Paint
 from workbench.reports.server_output import output_lines
 from workbench.reports.visible import one_line, visible
 from workbench.suite.disk import repository_of, resolved
 from workbench.suite.loading import SuiteFile, load_suite
 from workbench.suite.model import GraderName
-from workbench.suite.numerals import counted
 from workbench.suite.problems import did_you_mean
 from workbench.suite.render import Table
 from workbench.suite.saving import SavingError, save, state_of

@@ -19,13 +19,12 @@ from workbench.dataclasses import dataclass
 from workbench.evaluation.plan import Plan
 from workbench.grading.grade import RunResult
 from workbench.grading.run_summary import is_not_needed
+from workbench.numerals import counted, duration_text
 from workbench.reports.grade_text import result_text, step_lines
 from workbench.reports.paint import Paint
 from workbench.reports.progress import starting_text
 from workbench.reports.steps import StepLines
-from workbench.reports.values import seconds
 from workbench.reports.visible import fit, one_line
-from workbench.suite.numerals import counted
 from workbench.trajectory.event_lines import event_to_line
 
 TITLE_WIDTH_MAX = 32
@@ -82,7 +81,7 @@ class StepPrinter:
         judge = f"the judge {one_line(asked.judge)}"
         if asked.again is not None:
             failed = f"{judge}: {one_line(asked.again.reason)}"
-            lines = [f"▲ {failed}", f"↻ retry {asked.again.attempt} in {seconds(asked.again.wait_ms)}"]
+            lines = [f"▲ {failed}", f"↻ retry {asked.again.attempt} in {duration_text(asked.again.wait_ms)}"]
         else:
             lines = [self._show.paint(f"· asking {judge} about {counted(asked.values, 'value')}", "quiet")]
         for line in lines:
@@ -90,7 +89,9 @@ class StepPrinter:
 
     def put_off(self, event: RequestPutOff) -> None:
         if self._show.steps:
-            self._print(event.run_id, f"↻ waits {seconds(event.wait_s * 1000)}: the endpoint asked another run to wait")
+            self._print(
+                event.run_id, f"↻ waits {duration_text(event.wait_s * 1000)}: the endpoint asked another run to wait"
+            )
 
     def done(self, result: RunResult) -> None:
         steps, door = self._steps.pop(result.run_id, None), self._doors.pop(result.run_id, None)

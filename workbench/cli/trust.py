@@ -10,9 +10,9 @@ from workbench.config.program import Program
 from workbench.evaluation.approval import Answer, Approval, Decision, Needs, Trust
 from workbench.evaluation.judges import unknown_judge
 from workbench.evaluation.plan import trust_store
+from workbench.numerals import counted
 from workbench.reports.visible import one_line
 from workbench.suite.loading import SuiteFile
-from workbench.suite.numerals import counted
 
 
 def approved(needs: Needs, program: Program, *, all_of_them: bool, together: bool = False) -> Approval | None:

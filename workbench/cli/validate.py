@@ -48,8 +48,8 @@ def execute(arguments: argparse.Namespace) -> int:
     from workbench.cli.report_output import annotate, output_of
     from workbench.cli.searching import shown_search
     from workbench.evaluation.suites import NoSuitesError, load_suites
+    from workbench.numerals import counted
     from workbench.reports.forms import pieces_of
-    from workbench.suite.numerals import counted
     from workbench.suite.project import is_settings
 
     output = output_of(arguments, "validate")
@@ -155,7 +155,7 @@ def _unjudged(files: Iterable[SuiteFile], program: Program) -> tuple[str, ...]:
 
 def _unfreed(files: Iterable[SuiteFile]) -> Iterator[str]:
     """Yield which suites leave surplus calls to the rule of their grader, a line for each such rule."""
-    from workbench.suite.numerals import counted
+    from workbench.numerals import counted
     from workbench.suite.settings import settings_of, surplus_calls_cost, surplus_rule
     from workbench.suite.tables import NEW_SUITES_FREE
 

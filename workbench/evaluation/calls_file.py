@@ -18,9 +18,9 @@ from workbench.engine.told import Told, started_elsewhere, told_payloads
 from workbench.engine.told_json import Made, RunDocument, ToldError, document, told_of
 from workbench.evaluation.repeated_keys import repeated_keys
 from workbench.grading.grade import RunResult
+from workbench.numerals import counted
 from workbench.suite.loading import SuiteFile
 from workbench.suite.model import Case, GraderName, RepeatRule
-from workbench.suite.numerals import counted
 from workbench.suite.tables import Frozen, Items, NonEmpty
 from workbench.tools.listings import definitions_for
 from workbench.trajectory.events import Event, EventPayload, FinishReason, RunFinished

@@ -24,12 +24,12 @@ from workbench.evaluation.options import RunOptions
 from workbench.evaluation.plan import Plan
 from workbench.evaluation.planning import plan
 from workbench.grading.grade import RunResult
+from workbench.numerals import counted
 from workbench.reports.grade_text import issue_text
 from workbench.reports.values import estimate_text
 from workbench.reports.visible import one_line, shortened
 from workbench.suite.loading import SuiteFile, parse_suite
 from workbench.suite.model import ANY_TOOL, GraderName, Suite
-from workbench.suite.numerals import counted
 from workbench.suite.problems import did_you_mean
 from workbench.suite.render import Table, suite_text
 from workbench.suite.tables import NEW_SUITES_FREE

@@ -13,9 +13,9 @@ from workbench.config.models import ConfigError
 from workbench.config.presets import Preset
 from workbench.config.program import Program
 from workbench.dataclasses import dataclass
+from workbench.numerals import counted
 from workbench.providers.http.endpoints import Endpoints
 from workbench.providers.model import ModelError
-from workbench.suite.numerals import counted
 
 CONNECT_TIMEOUT_S = 1.0
 """For a server on this machine to accept a connection."""

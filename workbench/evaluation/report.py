@@ -21,6 +21,7 @@ from workbench.evaluation.plan import FinishedRun, LazyRuns
 from workbench.grading.grade import RunResult
 from workbench.grading.lazy import Lazy
 from workbench.grading.repeats import CaseResult, path_of_suite
+from workbench.numerals import counted
 from workbench.reports.failures import failure_lines
 from workbench.reports.forms import LINES_MAX, PLAIN_WIDTH
 from workbench.reports.paint import Paint
@@ -29,7 +30,6 @@ from workbench.reports.timing import Timing, timing_line
 from workbench.reports.visible import one_line
 from workbench.suite.lines import LineOf, no_line
 from workbench.suite.model import Case, Suite
-from workbench.suite.numerals import counted
 from workbench.suite.problems import did_you_mean
 from workbench.suite.rules import MEASURES, NAMED_MEASURE
 from workbench.version import __version__

@@ -8,9 +8,9 @@ from contextlib import suppress
 from workbench.batches.plan import same_value
 from workbench.history.history import History
 from workbench.history.records import BatchRow, DamagedError, SameSuites, SuiteRef
+from workbench.numerals import counted
 from workbench.suite.loading import parse_suite
 from workbench.suite.model import Case, Suite
-from workbench.suite.numerals import counted
 
 _NAMED_MAX = 5
 

@@ -10,7 +10,7 @@ from workbench.analysis.comparison import CellKey
 from workbench.history.history import History
 from workbench.history.records import HistoryError, RunRow, SameSuites
 from workbench.history.run_table import RunTable
-from workbench.suite.numerals import counted
+from workbench.numerals import counted
 from workbench.trajectory.messages import ToolDefinition
 from workbench.trajectory.recording import RecordingError
 

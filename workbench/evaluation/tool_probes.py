@@ -18,13 +18,13 @@ from workbench.evaluation.model_list import ListedModel
 from workbench.evaluation.probe_result import ProbeResult
 from workbench.grading.findings import describe_call
 from workbench.grading.grade import FIRST_KINDS, IssueKind, RunResult
+from workbench.numerals import counted
 from workbench.providers.http.endpoints import Endpoints
 from workbench.reports.deviations import deviation_lines
 from workbench.reports.grade_text import issue_facts, issue_note
 from workbench.reports.visible import one_line, shortened
 from workbench.suite.loading import load_suite
 from workbench.suite.model import Case
-from workbench.suite.numerals import counted
 from workbench.tools.pool import ServerPool
 
 _ATTEMPTS = 2

@@ -18,12 +18,12 @@ from workbench.engine.retries import DEFAULT_RETRIES, RetryPolicy
 from workbench.exporting.exported import ExportedRun
 from workbench.exporting.forms import ExportError
 from workbench.exporting.otlp import Json, resource_spans
+from workbench.numerals import counted
 from workbench.providers.http.clients import Client, beginning_of, tls_context
 from workbench.providers.http.errors import Refused, words_of
 from workbench.providers.http.statuses import asked_wait_s, shown_url
 from workbench.providers.http.transport import causes_of, proxy_for
 from workbench.providers.wire.errors import quoted
-from workbench.suite.numerals import counted
 from workbench.version import __version__
 
 ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"

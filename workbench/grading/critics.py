@@ -19,8 +19,8 @@ from workbench.grading.findings import findings
 from workbench.grading.grade import CallPairing, Grade, Verdict
 from workbench.grading.scoring import NO_OBJECT, ROUNDING_SLACK, verdict_of
 from workbench.grading.tool_names import ToolRegistry, normalised_name, same_tool
+from workbench.numerals import counted
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall
-from workbench.suite.numerals import counted
 from workbench.suite.settings import CriticsOptions, Grading
 from workbench.trajectory.trajectory import CallRecord, Trajectory
 

@@ -18,9 +18,9 @@ from workbench.grading.findings import findings
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade
 from workbench.grading.scoring import verdict_of
 from workbench.grading.step_rounds import rounds_of_steps
+from workbench.numerals import score_text
 from workbench.suite.checks import Checks
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall
-from workbench.suite.numerals import decimals
 from workbench.suite.settings import Grading
 from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.trajectory import Trajectory
@@ -201,7 +201,7 @@ def _reason(items: list[CallPairing]) -> str:
         if item.expected_call is None and item.call is None:
             return "no call expected, none made"
         worst_first = sorted(item.parts.items(), key=lambda part: part[1])
-        return f"{item.outcome}: " + ", ".join(f"{_NAMES[part]} {decimals(amount)}" for part, amount in worst_first)
+        return f"{item.outcome}: " + ", ".join(f"{_NAMES[part]} {score_text(amount)}" for part, amount in worst_first)
     counts = Counter([item.outcome for item in items])
     wrong_first = sorted(counts.items(), key=lambda found: found[0] in _AS_EXPECTED)
     return f"{len(items)} decisions: " + "; ".join(f"{number} × {outcome}" for outcome, number in wrong_first)

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from workbench.checks.describe import cut, describe, describe_value
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Issue, IssueKind
 from workbench.grading.scoring import ROUNDING_SLACK, part_earned
+from workbench.numerals import score_text
 from workbench.suite.by_identity import ByIdentity
 from workbench.suite.model import ExpectedCall
-from workbench.suite.numerals import decimals
 from workbench.trajectory.trajectory import CallRecord
 
 
@@ -87,7 +87,7 @@ def argument_issue(expected: ExpectedCall, record: CallRecord, pairing: CallPair
     kind: IssueKind
     shown = bool(verdict.holds) or verdict.given or verdict.got is not None
     if verdict.holds:
-        kind, why = "partial credit", f"holds, but earns {decimals(verdict.score)} of {decimals(verdict.weight)}"
+        kind, why = "partial credit", f"holds, but earns {score_text(verdict.score)} of {score_text(verdict.weight)}"
     else:
         kind, why = "wrong argument" if shown else "missing argument", verdict.why
         if verdict.counted and (part := part_earned(verdict.score, verdict.weight)):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from workbench.dataclasses import dataclass
-from workbench.suite.numerals import figure
+from workbench.numerals import figure
 
 
 @dataclass(frozen=True, slots=True)

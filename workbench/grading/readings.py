@@ -12,7 +12,7 @@ from workbench.grading.extra_calls import ALLOWED
 from workbench.grading.formulas import Amount, Clamped, Difference, Product, Quotient, Rounded, Sum, Term
 from workbench.grading.grade import CallPairing, Grade
 from workbench.grading.scoring import PASS_SCORE, ROUNDING_SLACK
-from workbench.suite.numerals import figure
+from workbench.numerals import figure
 from workbench.suite.settings import Grading
 
 

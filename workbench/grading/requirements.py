@@ -21,10 +21,10 @@ from workbench.grading.unfinished_answers import end_issues, unfinished
 from workbench.grading.unknown_tools import unknown_tools
 from workbench.grading.valid_arguments import CheckedCall, argument_issues, check_calls, error_issues
 from workbench.grading.written_integers import written_integer_issues
+from workbench.numerals import counted, duration_text
 from workbench.suite.by_identity import ByIdentity
 from workbench.suite.checks import Check, Equals, Judged, asks_for_run
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall
-from workbench.suite.numerals import counted
 from workbench.suite.settings import Grading, Limits
 from workbench.suite.tables import InvalidArguments, WholeNumbers
 from workbench.trajectory.trajectory import CallRecord, Trajectory
@@ -298,8 +298,8 @@ def latency_issue(limits: Limits, latency_ms: float) -> Issue:
     return Issue(
         "latency exceeded",
         "the run took longer than its budget",
-        expected=f"at most {limits.max_latency_ms:g} ms",
-        got=f"{latency_ms:.0f} ms",
+        expected=f"at most {duration_text(limits.max_latency_ms)}",
+        got=duration_text(latency_ms),
     )
 
 

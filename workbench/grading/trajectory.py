@@ -24,10 +24,10 @@ from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, Grading
 from workbench.grading.matching import paired_in_turn
 from workbench.grading.requirements import NO_CALL_OF_STEP, forbidden_call
 from workbench.grading.step_rounds import calls_of_silent_steps
+from workbench.numerals import counted
 from workbench.suite.by_identity import ByIdentity
 from workbench.suite.checks import Check, Judged, PythonCheck, asks
 from workbench.suite.model import ANY_TOOL, AnyOrder, Case, ExpectedCall
-from workbench.suite.numerals import counted
 from workbench.suite.settings import Grading
 from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.trajectory import CallRecord, Trajectory

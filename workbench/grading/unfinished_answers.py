@@ -7,7 +7,7 @@ from typing import Literal
 
 from workbench.checks.describe import describe_value
 from workbench.grading.grade import Issue
-from workbench.suite.numerals import counted
+from workbench.numerals import counted
 from workbench.trajectory.trajectory import Round, Trajectory
 
 

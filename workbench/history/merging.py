@@ -26,7 +26,7 @@ from workbench.history.reading import DAMAGE
 from workbench.history.records import NAMED_AFTER, HistoryError, MergedShards, count_name
 from workbench.history.rows import count_calls, insert_suite, write_plan
 from workbench.history.stored_shards import PLANNED, StoredShard, reading
-from workbench.suite.numerals import counted
+from workbench.numerals import counted, score_text
 from workbench.trajectory.typed_json import compact_json, parsed_json
 
 MOST_NAMED = 20
@@ -390,5 +390,5 @@ def _ids(text: str) -> list[int]:
 
 
 def _verdict(figures: Mapping[str, Any]) -> str:
-    score = f" {figures['score']:.3g}" if isinstance(figures["score"], float) else ""
+    score = f" {score_text(figures['score'])}" if isinstance(figures["score"], float) else ""
     return f"{figures['status']}{score}"

@@ -16,7 +16,7 @@ from workbench.importing.conversations import case_of, last_request, tool_of
 from workbench.importing.imported import Format, Imported, ImportedCase, Note, gathered, graded_as
 from workbench.importing.messages import conversation_of
 from workbench.importing.reading import Node, Source, source_of
-from workbench.suite.numerals import counted
+from workbench.numerals import counted
 from workbench.suite.render import Table
 from workbench.trajectory.messages import JsonValue
 

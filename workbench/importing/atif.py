@@ -9,7 +9,7 @@ from workbench.importing.imported import Format, Imported, ImportedCase, Note, i
 from workbench.importing.messages import call_written, conversation_of, number_of, result_written
 from workbench.importing.reading import Node, Source
 from workbench.late_patterns import late_pattern
-from workbench.suite.numerals import counted
+from workbench.numerals import counted
 from workbench.trajectory.messages import JsonValue
 
 _VERSION = late_pattern(r"ATIF-v1\.([0-9]{1,3})(?:\.[0-9]{1,3})?")

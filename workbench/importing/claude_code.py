@@ -11,7 +11,7 @@ from workbench.importing.conversations import case_of
 from workbench.importing.imported import Format, Imported, ImportedCase, Note, gathered
 from workbench.importing.messages import conversation_of
 from workbench.importing.reading import Node, Source
-from workbench.suite.numerals import counted
+from workbench.numerals import counted
 from workbench.trajectory.messages import JsonValue
 
 

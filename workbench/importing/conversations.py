@@ -15,9 +15,9 @@ from workbench.engine.told import ToldResult, ToldRound
 from workbench.importing.bounds import RefusedError
 from workbench.importing.imported import NO_TOOLS, ImportedCase, ImportedRun, Note
 from workbench.importing.reading import Node
+from workbench.numerals import counted
 from workbench.providers.wire.assembly import read_arguments
 from workbench.providers.wire.repairs import DETAILS, repaired
-from workbench.suite.numerals import counted
 from workbench.suite.render import Table
 from workbench.suite.settings import Limits
 from workbench.tools.answer import ToolAnswer

@@ -18,9 +18,9 @@ from workbench.importing.reading import Source, read_source
 from workbench.importing.run_making import agreement_of, record_runs
 from workbench.importing.suite_making import MadeSuite, made_suite
 from workbench.importing.tools_from import undefined_tools, with_tools_from
+from workbench.numerals import counted
 from workbench.reports.agreement import agreement_lines
 from workbench.reports.report_files import why_not_writable
-from workbench.suite.numerals import counted
 from workbench.suite.render import Table
 from workbench.suite.saving import SavingError, save, state_of
 from workbench.trajectory.messages import JsonValue

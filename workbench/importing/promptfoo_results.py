@@ -11,7 +11,7 @@ from workbench.importing.imported import ImportedCase, ImportedRun, Note
 from workbench.importing.messages import conversation_of, number_of
 from workbench.importing.promptfoo_cases import case_of_test, conversation_of_prompt
 from workbench.importing.reading import Node
-from workbench.suite.numerals import counted
+from workbench.numerals import counted
 from workbench.suite.render import Table
 from workbench.trajectory.events import SourceScore
 from workbench.trajectory.messages import JsonValue

@@ -11,7 +11,7 @@ from workbench.importing.conversations import Calls, case_of, of_reference, unle
 from workbench.importing.imported import Format, Imported, ImportedCase, Note, graded_as
 from workbench.importing.messages import conversation_of, number_of
 from workbench.importing.reading import Node, Source
-from workbench.suite.numerals import counted
+from workbench.numerals import counted
 from workbench.suite.render import Table
 from workbench.suite.sameness import same
 from workbench.trajectory.events import SourceScore

@@ -13,8 +13,8 @@ from workbench.dataclasses import dataclass
 from workbench.importing.conversations import case_of, tool_of
 from workbench.importing.imported import ImportedCase, Note
 from workbench.importing.reading import read_source
+from workbench.numerals import counted
 from workbench.observing.conversations import ObservedConversation
-from workbench.suite.numerals import counted
 from workbench.suite.render import Table
 from workbench.tools.answer import ToolAnswer
 from workbench.trajectory.messages import JsonValue, Message, ToolCall

@@ -11,10 +11,10 @@ from workbench.importing.bounds import RefusedError
 from workbench.importing.imported import Imported, Note
 from workbench.importing.importing import learn_keys, must_be_free, written
 from workbench.importing.suite_making import RULE_OF_NEW_SUITES, made_suite
+from workbench.numerals import counted
 from workbench.observing.conversations import ConversationEnded, Observer
 from workbench.observing.keeping import SUFFIX
 from workbench.observing.merging import Merger, ServerLog
-from workbench.suite.numerals import counted
 
 _NAME = "recorded"
 

@@ -20,6 +20,7 @@ from typing import Literal, NamedTuple
 
 import workbench
 from workbench.dataclasses import dataclass
+from workbench.numerals import reached_text, setting_text
 from workbench.pytest_plugin.settings import Settings
 
 GATE = "gate"
@@ -197,12 +198,12 @@ def _of_cell(done: workbench.CellDone) -> Verdict:
     figures = {
         "model": done.model,
         "status": case.status,
-        "score": None if case.score is None else f"{case.score:.4g}",
+        "score": None if case.score is None else setting_text(case.score),
         "runs": str(len(case.runs)),
         "grader": case.runs[0].grades[0].grader if case.runs[0].grades else None,
         "input_tokens": None if totals.usage is None else str(totals.usage.input_tokens),
         "output_tokens": None if totals.usage is None else str(totals.usage.output_tokens),
-        "cost_usd": None if totals.cost_usd is None else f"{totals.cost_usd:.6g}",
+        "cost_usd": None if totals.cost_usd is None else setting_text(totals.cost_usd),
     }
     seconds = sum(run.trajectory.duration_ms for run in case.runs) / 1000
     properties = tuple((name, value) for name, value in figures.items() if value is not None)
@@ -251,9 +252,9 @@ def _of_gates(report: workbench.Report | None, suite: Path) -> Verdict:
 def _line(
     model: str | None, measure: str, reached: float | None, wanted: float, *, met: bool, demand: str = "at least"
 ) -> str:
-    value = "nothing graded" if reached is None else f"{reached:.4g}"
+    value = "nothing graded" if reached is None else reached_text(reached, wanted)
     whose = f" of {model}" if model else ""
-    return f"{'met' if met else 'missed'}: {measure}{whose} is {value}, demanded is {demand} {wanted:.4g}"
+    return f"{'met' if met else 'missed'}: {measure}{whose} is {value}, demanded is {demand} {setting_text(wanted)}"
 
 
 class Desk:

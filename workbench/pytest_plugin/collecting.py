@@ -11,6 +11,7 @@ import pytest
 
 import workbench
 from workbench.api.suites import holds_packages
+from workbench.numerals import cost_text, counted, mean_text, rate_text
 from workbench.pytest_plugin.batch import Batch, Desk, RemoteBatch, SuiteTest, Verdict, tests_of
 from workbench.pytest_plugin.settings import Settings
 
@@ -176,11 +177,9 @@ class Suites:
         report = batch.report
         terminalreporter.section("workbench")
         for model, totals in report.totals_per_model.items() if report is not None else ():
-            score = "no score" if totals.mean_score is None else f"mean score {totals.mean_score:.2f}"
-            cost = f", ${totals.cost_usd:.4f}" if totals.cost_usd else ""
-            terminalreporter.line(
-                f"{model}: {totals.passed + totals.warned} of {totals.graded} graded runs passed, {score}{cost}"
-            )
+            rate = f"pass rate {rate_text(totals.pass_rate)} of {counted(totals.graded, 'graded run')}"
+            cost = f", {cost_text(totals.cost_usd)}" if totals.cost_usd else ""
+            terminalreporter.line(f"{model}: {rate}, mean score {mean_text(totals.mean_score)}{cost}")
         if report is not None and report.against is not None:
             terminalreporter.line(report.secrets.redact(report.against.verdict))
         if report is not None and report.recorded_as is not None:

@@ -11,13 +11,12 @@ from pydantic import Field
 
 from workbench.grading.grade import Grade, RunResult, Status, disagree
 from workbench.grading.repeats import ArgumentStatistics, CaseResult
+from workbench.numerals import counted, figure, score_text
 from workbench.reports.json_base import Finite, ReportModel, SuitePath
 from workbench.reports.paint import Paint
 from workbench.reports.signs import STATUS_SIGNS
-from workbench.reports.values import score_text
 from workbench.reports.visible import one_line
 from workbench.suite.model import RepeatRule
-from workbench.suite.numerals import counted, decimals, figure
 
 DISAGREE = "≠"
 
@@ -79,7 +78,7 @@ def repeats_lines(case: CaseResult, paint: Paint, *, with_arguments: bool) -> It
     if case.is_flaky:
         parts.append("flaky")
     if case.score is not None and case.deviation is not None:
-        parts.append(f"mean {decimals(case.score)} ± {decimals(case.deviation)}")
+        parts.append(f"mean {score_text(case.score)} ± {score_text(case.deviation)}")
     if graded < len(case.runs):
         parts.append(f"{len(case.runs) - graded} not graded")
     yield f"    {paint(' · '.join(parts), case.status)}"
@@ -88,7 +87,7 @@ def repeats_lines(case: CaseResult, paint: Paint, *, with_arguments: bool) -> It
 
 
 def _argument_text(statistics: ArgumentStatistics) -> str:
-    mean, deviation = decimals(statistics.mean_normalised), decimals(statistics.normalised_deviation)
+    mean, deviation = score_text(statistics.mean_normalised), score_text(statistics.normalised_deviation)
     return one_line(f"{statistics.argument} {mean} ± {deviation}")
 
 

@@ -9,11 +9,11 @@ from pydantic import Field
 from workbench.analysis.causes import ADVICE, Cause
 from workbench.analysis.confusion import Pair
 from workbench.analysis.failures import CauseGroup, CauseNumbers, FailedRun, FailureNumbers, Failures, Symptom
+from workbench.numerals import counted
 from workbench.reports.json_base import ReportModel
 from workbench.reports.paint import Paint
 from workbench.reports.text import run_title
 from workbench.reports.visible import one_line
-from workbench.suite.numerals import counted
 
 MIXED_UP_MAX = 5
 """Entries of the confusion table that a summary names."""

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterator
 
 from workbench.analysis.faults import SOUND, VERDICT_WORDS, FaultMatrix, Tried, Verdict, worst
+from workbench.numerals import counted
 from workbench.reports.paint import Paint, Tone
 from workbench.reports.visible import one_line, shortened
-from workbench.suite.numerals import counted
 from workbench.trajectory.messages import JsonValue
 
 _ANSWER_MAX = 160

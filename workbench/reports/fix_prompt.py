@@ -14,12 +14,12 @@ from workbench.analysis.expectations import forbidden_others
 from workbench.analysis.failures import failures_of
 from workbench.grading.grade import RunResult
 from workbench.grading.tool_names import same_tool
+from workbench.numerals import score_text
 from workbench.reports.failures import symptom_text
 from workbench.reports.grade_text import issue_text
 from workbench.reports.markdown import block, code
 from workbench.reports.run_words import as_written, expected_lines, told_steps
 from workbench.suite.model import Case, ExpectedCall
-from workbench.suite.numerals import decimals
 from workbench.suite.variants import model_of, variant_name_of
 from workbench.trajectory.messages import Message, ToolDefinition
 
@@ -56,7 +56,7 @@ def _lines(case: Case, result: RunResult, suite: str) -> Iterator[str]:
     tools = start.tools if start is not None else ()
     yield from ("# A failing tool call to fix", "", _INTRODUCTION, "")
     yield f"- suite: {code(suite)}, case {code(case.id)}"
-    score = f" with a score of {decimals(result.score)}" if result.score is not None else ""
+    score = f" with a score of {score_text(result.score)}" if result.score is not None else ""
     yield f"- model: {code(result.model)}; failed{score}{f' by {code(grade.grader)}' if grade is not None else ''}"
     system = start.system if start is not None else case.system
     yield from _section("System prompt", system.splitlines() if system else (), "There is none.")

@@ -12,12 +12,11 @@ from rich.cells import cell_len
 from workbench.analysis.trends import TREND_MAX, TrendKey, rate_of
 from workbench.grading.grade import Status
 from workbench.history.records import BatchPart, BatchRow, MergedShards, SuiteRef
+from workbench.numerals import cost_text, counted, rate_text
 from workbench.reports.paint import Paint
 from workbench.reports.signs import STATUS_SIGNS, sparkline
-from workbench.reports.values import cost_text
 from workbench.reports.visible import fit, one_line, shortened
 from workbench.reports.when import ago, local_time
-from workbench.suite.numerals import counted, decimals
 
 _ROOMY = 100
 """From this width on, the age of a batch is shown too."""
@@ -47,7 +46,7 @@ def batch_lines(
     suites = max(min(max(cell_len(_suites(batch)) for batch in batches), room - models), _NAMES_MIN)
     gap = " " * _GAP
     for batch, signs in zip(batches, results, strict=True):
-        rate = rate_text(batch.parts)
+        rate = pass_rate_text(batch.parts)
         cells = [
             paint(f"{f'#{batch.number}':>{number}}", "strong"),
             fit(local_time(batch.started_at), _WHEN),
@@ -90,7 +89,7 @@ def trend_lines(
     name_width = max(min(max(cell_len(name) for name, _, _ in rows), room - model_width), _NAMES_MIN)
     yield "pass rates of the latest whole batches, the oldest first"
     for name, model, rates in sorted(rows, key=lambda row: row[:2]):
-        last = f"{decimals(100 * rates[-1], 1, full=100)}%"
+        last = rate_text(rates[-1])
         yield (
             f"  {fit(name, name_width)}  {fit(model, model_width)}  "
             f"{sparkline(rates)}{' ' * (longest - len(rates))}  {paint(f'{last:>{_RATE}}', 'strong')}"
@@ -102,10 +101,10 @@ def called(batch: BatchRow) -> str:
     return f"#{batch.number} {one_line(batch.name)}" if batch.name else f"#{batch.number}"
 
 
-def rate_text(parts: Sequence[BatchPart]) -> str:
-    """Returns the pass rate of some parts: `83.3%`, `-` where nothing was graded."""
+def pass_rate_text(parts: Sequence[BatchPart]) -> str:
+    """Return the pass rate of some parts."""
     good, graded = rate_of(parts)
-    return f"{decimals(100 * good / graded, 1, full=100)}%" if graded else "-"
+    return rate_text(good / graded if graded else None)
 
 
 def missing_text(batch: BatchRow, *, going: bool) -> str:
@@ -150,7 +149,7 @@ def _notes(batch: BatchRow, regraded: int, *, going: bool) -> Iterator[str]:
     if missing := missing_text(batch, going=going):
         yield missing
     if batch.valid_arguments is not None and batch.valid_arguments < 1:
-        yield f"valid arguments {decimals(100 * batch.valid_arguments, 1, full=100)}%"
+        yield f"valid arguments {rate_text(batch.valid_arguments)}"
     if batch.shard is not None:
         yield str(batch.shard)
     if regraded:

@@ -13,6 +13,7 @@ from workbench.analysis.trends import TREND_MAX
 from workbench.grading.grade import RunResult
 from workbench.grading.run_summary import RunSummary
 from workbench.history.records import BatchRow, RunRow
+from workbench.numerals import counted, score_text
 from workbench.reports.forms import LINES_MAX
 from workbench.reports.grade_text import issue_text, result_text, step_lines, why_passed
 from workbench.reports.history_batch import run_title
@@ -21,10 +22,8 @@ from workbench.reports.move_kinds import Move, MovesFold, graded_text
 from workbench.reports.paint import Paint
 from workbench.reports.signs import STATUS_SIGNS, sparkline
 from workbench.reports.steps import StepLines
-from workbench.reports.values import score_text
 from workbench.reports.visible import fit, one_line, shortened
 from workbench.reports.when import local_time
-from workbench.suite.numerals import counted
 from workbench.trajectory.events import Event
 
 _MODEL_MAX = 24

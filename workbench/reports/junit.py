@@ -16,15 +16,14 @@ from xml.sax.saxutils import escape
 from workbench.grading.argument_counts import valid_arguments_in, valid_arguments_of
 from workbench.grading.grade import RunResult, Status
 from workbench.grading.repeats import CaseResult
+from workbench.numerals import counted, score_text
 from workbench.reports.grade_text import doubts
 from workbench.reports.paint import Paint
 from workbench.reports.run_words import cut, issue_lines, told_steps
 from workbench.reports.runs_report import RunsReport, ShownCase
 from workbench.reports.server_output import output_lines
-from workbench.reports.values import score_text
 from workbench.reports.visible import visible
 from workbench.suite.disk import from_repository
-from workbench.suite.numerals import counted
 from workbench.version import __version__
 
 _TEXT_MAX = 20_000

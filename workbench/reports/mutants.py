@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from workbench.analysis.mutants import MutantResult, MutationReport
+from workbench.numerals import counted, rate_text
 from workbench.reports.paint import Paint
 from workbench.reports.visible import one_line
-from workbench.suite.numerals import counted
 from workbench.trajectory.messages import JsonValue
 
 _NAMED_MAX = 5
@@ -32,7 +32,7 @@ def text_of_mutation(report: MutationReport, paint: Paint) -> Iterator[str]:
                 yield f"  - {_name(result, several=several)}: in error on {_names(result.unclear)}\n"
         curve = report.curve(model)
         if curve:
-            points = " · ".join(f"{decoys}: {rate:.0%}" for decoys, rate in curve)
+            points = " · ".join(f"{decoys}: {rate_text(rate)}" for decoys, rate in curve)
             yield f"  pass rate over the number of decoys, of cases that pass without: {points}\n"
         blind = report.blind(model)
         if blind:

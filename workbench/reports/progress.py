@@ -11,12 +11,11 @@ from rich.cells import cell_len
 
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import Status
+from workbench.numerals import cost_text, counted, estimate_time_text
 from workbench.reports.paint import Paint, Tone
 from workbench.reports.signs import STATUS_SIGNS
-from workbench.reports.values import cost_text
 from workbench.reports.visible import fit, one_line
 from workbench.reports.waiting import Awaited
-from workbench.suite.numerals import counted
 
 ENOUGH_RUNS = 3
 ENOUGH_S = 1.0
@@ -168,7 +167,7 @@ def progress_line(progress: Progress, now_s: float, *, width: int, paint: Paint,
     parts.append((2, [(starting_text(progress.starting.values()), "plain")] if progress.starting else []))
     parts.append((5, _awaited(progress, now_s)))
     parts.append((4, [(f"{planned - done:,} left", "plain")] if done < planned else []))
-    parts.append((3, [(f"about {duration_text(left)}", "plain")] if left is not None else []))
+    parts.append((3, [(f"about {estimate_time_text(left)}", "plain")] if left is not None else []))
     unknown = " + ?" if progress.cost_unknown else ""
     parts.append((6, [(cost_text(progress.cost_usd) + unknown, "plain")] if progress.cost_usd else []))
     if len(progress.by_model) > 1:
@@ -193,17 +192,6 @@ def starting_text(what: Iterable[str]) -> str:
     first, *others = what
     more = f" and {counted(len(others), 'other')}" if others else ""
     return f"starting {one_line(first)}{more}"
-
-
-def duration_text(seconds: float) -> str:
-    """Returns an estimated time in one or two units: `8 s`, `3 min`, `2 h 10 min`."""
-    if seconds < 60:
-        return f"{max(round(seconds), 1)} s"
-    minutes = round(seconds / 60)
-    if minutes < 60:
-        return f"{minutes} min"
-    hours, rest = divmod(minutes, 60)
-    return f"{hours:,} h {rest} min" if rest and hours < 10 else f"{hours:,} h"
 
 
 def _bar(done: int, planned: int, length: int, only_ascii: bool) -> str:

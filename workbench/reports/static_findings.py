@@ -12,12 +12,12 @@ from typing import Any, Literal, NamedTuple
 
 from workbench.analysis.audit.finding import AuditFinding
 from workbench.analysis.tool_lint import LintFinding, ToolName
+from workbench.numerals import counted
 from workbench.reports.tools import SuiteTools
 from workbench.reports.visible import one_line
 from workbench.reports.workflow_commands import command
 from workbench.suite.disk import from_repository, is_outside, resolved
 from workbench.suite.loading import SuiteFile
-from workbench.suite.numerals import counted
 from workbench.suite.problems import Place, Problem, written
 from workbench.trajectory.typed_json import json_text
 from workbench.version import __version__

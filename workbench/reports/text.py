@@ -16,6 +16,7 @@ from workbench.analysis.totals import Totals, that_count, totals_by_model
 from workbench.grading.grade import Grade, Issue, RunResult, disagree
 from workbench.grading.repeats import CaseResult, Cases
 from workbench.grading.run_summary import is_not_needed
+from workbench.numerals import cost_text, counted, duration_text, mean_text, rate_text, score_text
 from workbench.reports.agreement import agreement_lines
 from workbench.reports.argument_words import unchecked_lines, valid_arguments_text
 from workbench.reports.by_hand import unread_text
@@ -36,9 +37,8 @@ from workbench.reports.grade_text import (
 from workbench.reports.paint import Paint, Tone
 from workbench.reports.server_output import ToldOutputs
 from workbench.reports.signs import FORK, STATUS_SIGNS
-from workbench.reports.values import cost_text, milliseconds, score_text, tokens_text
+from workbench.reports.values import percentiles_text, usage_text
 from workbench.reports.visible import fit, one_line, shortened
-from workbench.suite.numerals import counted, decimals
 
 Amount = Literal["little", "normal", "much"]
 
@@ -131,24 +131,19 @@ def totals_lines(totals: Totals, paint: Paint, title: str = "") -> Iterator[str]
         yield f"  {endpoint_text(totals.endpoint_faults, totals.failed)}"
     facts = []
     if totals.mean_score is not None:
-        facts.append(f"mean score {decimals(totals.mean_score, 3)}")
+        facts.append(f"mean score {mean_text(totals.mean_score)}")
     if totals.pass_rate is not None:
         with_warned = " with the warned" if totals.warned else ""
-        rate = f"pass rate {decimals(100 * totals.pass_rate, 1, full=100)}%{with_warned}"
+        rate = f"pass rate {rate_text(totals.pass_rate)}{with_warned}"
         facts.append(f"{rate} of {counted(totals.graded, 'graded run')}")
     if arguments := valid_arguments_text(totals.valid_arguments):
         facts.append(arguments)
     if facts:
         yield paint(f"  {' · '.join(facts)}", "quiet")
     if totals.latency is not None:
-        times = totals.latency
-        yield paint(
-            f"  model latency mean {milliseconds(times.mean_ms)}, p50 {milliseconds(times.p50_ms)},"
-            f" p95 {milliseconds(times.p95_ms)}, max {milliseconds(times.max_ms)}",
-            "quiet",
-        )
+        yield paint(f"  latency {percentiles_text(totals.latency)}", "quiet")
     if totals.usage is not None:
-        yield paint(f"  tokens: {tokens_text(totals.usage)}", "quiet")
+        yield paint(f"  {usage_text(totals.usage)}", "quiet")
     if totals.cost_usd:
         unknown = totals.runs_of_unknown_cost
         without = f", without {counted(unknown, 'run')} of unknown cost" if unknown else ""
@@ -211,7 +206,7 @@ def runs_table(
         model = fit(one_line(result.model), model_width)
         score = score_text(result.score) if result.grades else "–"
         differing = DISAGREE if disagree(result.grades) else " "
-        latency = milliseconds(result.limited_ms) if result.limited_ms else "–"
+        latency = duration_text(result.limited_ms or None)
         sign = paint(STATUS_SIGNS[result.status], result.status)
         calls = len(result.trajectory.calls)
         cost = _cost(result) if with_cost else ""
@@ -237,7 +232,7 @@ def _ends_of_repeats(results: Sequence[RunResult], cases: Cases) -> dict[str, Ca
 
 
 def _cost(result: RunResult) -> str:
-    shown = "–" if result.cost_usd is None else cost_text(result.cost_usd)
+    shown = cost_text(result.cost_usd)
     return f"  {shown:>{COST_WIDTH}}"
 
 

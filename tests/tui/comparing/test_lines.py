@@ -196,7 +196,7 @@ def test_each_column_says_whether_its_model_meets_the_gates() -> None:
     table.demanded = {figures("passed").suite: Gate(min_score=0.75)}
     totals.add_up()
     assert [row for row in totals.rows if row[0].startswith("gate")] == [
-        ("gate: mean score 0.75", ["1.000 met", "0.500 missed"])
+        ("gate: mean score 0.75", ["1.00 met", "0.50 missed"])
     ]
     names = [name for name, _ in totals.rows]
     assert names.index("gate: mean score 0.75") == names.index("mean score") + 1

@@ -16,8 +16,8 @@ from workbench.grading.arguments import judge_arguments
 from workbench.grading.casting import by_casting
 from workbench.grading.grade import ArgumentVerdict, CallPairing
 from workbench.grading.step_rounds import StepRound, rounds_of_steps
+from workbench.numerals import counted
 from workbench.suite.model import ANY_TOOL, Case, Step, derived_id, tool_text
-from workbench.suite.numerals import counted
 from workbench.suite.problems import Place
 from workbench.suite.render import Table
 from workbench.suite.sameness import same

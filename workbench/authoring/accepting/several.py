@@ -24,8 +24,8 @@ from workbench.grading.assignment import MOST_PAIRS, best_pairing
 from workbench.grading.grade import CallPairing, GradingError
 from workbench.grading.run import grade_run
 from workbench.grading.step_rounds import rounds_of_steps
+from workbench.numerals import counted
 from workbench.suite.model import Case, GraderName, Suite, tool_text
-from workbench.suite.numerals import counted
 from workbench.suite.problems import Place
 from workbench.suite.render import Table
 from workbench.suite.settings import settings_of

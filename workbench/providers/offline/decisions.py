@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from workbench.dataclasses import dataclass
 from workbench.late_patterns import late_pattern
+from workbench.numerals import score_text
 from workbench.providers.offline.arguments import Filled, fill
 from workbench.providers.offline.clauses import Clause, clauses_of
 from workbench.providers.offline.evidence import Evidence, find_evidence
@@ -248,7 +249,9 @@ def _ranking(clauses: Sequence[Clause], index: ToolIndex) -> str:
     lines = []
     for clause in clauses:
         best = [one for one in clause.rank(index)[:_SHOWN_IN_RANKING] if one.score > 0]
-        scores = ", ".join(f"{one.tool.name} {one.score:.2f}" for one in best) or "no tool shares a word with it"
+        scores = (
+            ", ".join(f"{one.tool.name} {score_text(one.score)}" for one in best) or "no tool shares a word with it"
+        )
         shown = " ".join(clause.text.split())
         shown = shown if len(shown) <= _LONGEST_SHOWN_CLAUSE else shown[: _LONGEST_SHOWN_CLAUSE - 1] + "…"
         lines.append(f"“{shown}”: {scores}" if len(clauses) > 1 else scores)

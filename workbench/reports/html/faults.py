@@ -9,11 +9,11 @@ from html import escape
 from itertools import groupby
 
 from workbench.analysis.faults import SOUND, VERDICT_WORDS, FaultMatrix, Tried, Verdict, worst
+from workbench.numerals import counted
 from workbench.reports.faults import cell_words, sound_words
 from workbench.reports.html.page import begin_page, line, part
 from workbench.reports.visible import visible
 from workbench.suite.disk import from_here
-from workbench.suite.numerals import counted
 from workbench.trajectory.trajectory import CallRecord
 from workbench.version import __version__
 

@@ -13,9 +13,9 @@ from textual.binding import BindingType
 from textual.message import Message
 
 from workbench.analysis.audit.audit import audit_suite, unsaid
+from workbench.numerals import counted
 from workbench.reports.visible import one_line
 from workbench.suite.loading import SuiteFile
-from workbench.suite.numerals import counted
 from workbench.tools.listings import Listings
 from workbench.tui.audit.actions import FEATURE
 from workbench.tui.audit.lines import AuditedSuite, AuditRow, Target, audit_rows, audit_text, finding_count

@@ -11,10 +11,10 @@ from rich.cells import cell_len
 from textual.binding import BindingType
 
 from workbench.analysis.faults import SOUND, VERDICT_WORDS, FaultMatrix, FaultName, Lasts, Tried, Verdict, worst
+from workbench.numerals import counted
 from workbench.reports.faults import cell_words, sound_words, text_of_faults
 from workbench.reports.paint import Paint
 from workbench.reports.visible import one_line
-from workbench.suite.numerals import counted
 from workbench.tui.faults.actions import FEATURE
 from workbench.tui.kit.actions import bindings_for
 from workbench.tui.kit.list_screen import ListScreen

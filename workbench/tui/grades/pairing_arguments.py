@@ -10,8 +10,8 @@ from rich.cells import cell_len
 from workbench.checks.describe import describe_whole
 from workbench.grading.grade import ArgumentVerdict, CallPairing
 from workbench.grading.scoring import ROUNDING_SLACK
+from workbench.numerals import figure
 from workbench.reports.visible import one_line
-from workbench.suite.numerals import figure
 from workbench.tui.grades.state import GradesState
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.highlight import cut_json, json_line

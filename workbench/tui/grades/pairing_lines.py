@@ -18,8 +18,8 @@ from workbench.grading.formulas import Amount, in_numbers
 from workbench.grading.grade import ArgumentVerdict, CallPairing
 from workbench.grading.readings import Account
 from workbench.grading.scoring import ROUNDING_SLACK
+from workbench.numerals import figure
 from workbench.reports.visible import one_line
-from workbench.suite.numerals import figure
 from workbench.tui.grades.pairing_arguments import (
     EARNED_CELLS,
     INDENT,

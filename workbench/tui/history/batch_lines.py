@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from workbench.analysis.trends import rate_of
 from workbench.grading.grade import Status
 from workbench.history.records import BatchPart, BatchRow, SuiteRef
-from workbench.reports.history_list import called, merge_hint, rate_text, why_missing
+from workbench.numerals import counted, duration_text, short_count
+from workbench.reports.history_list import called, merge_hint, pass_rate_text, why_missing
 from workbench.reports.markdown import text_table
 from workbench.reports.signs import sparkline
 from workbench.reports.visible import one_line
 from workbench.reports.when import local_time, took_s
-from workbench.suite.numerals import counted
 from workbench.trajectory.messages import JsonValue
 from workbench.tui.history.batches import COUNTS_MAX_CELLS, HistoryList
 from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
@@ -30,7 +30,7 @@ from workbench.tui.lines.spans import (
     spread,
     wrap_line,
 )
-from workbench.tui.lines.words import clock, model_label, short_count, unless_read_only
+from workbench.tui.lines.words import model_label, unless_read_only
 
 NAME_CELLS = 22
 """The width for the number and name of a batch."""
@@ -75,7 +75,7 @@ def _models(batch: BatchRow) -> str:
 def _result(state: HistoryList, batch: BatchRow, roomy: bool) -> Line:
     """Return marks, the pass rate and counts, in columns."""
     good, graded = rate_of(state.parts(batch))
-    rate = rate_text(state.parts(batch))
+    rate = pass_rate_text(state.parts(batch))
     role: Role = "muted" if not graded else "passed" if good == graded else "text"
     marks = [*_marks(state, batch)]
     graded_by = _graded_by(state, batch)
@@ -164,7 +164,9 @@ def _head(state: HistoryList, batch: BatchRow, width: int) -> list[Line]:
     parts = state.parts(batch)
     good, graded = rate_of(parts)
     passed = (
-        f"{rate_text(parts)} passed: {good:,} of {counted(graded, 'graded run')}" if graded else "No run was graded"
+        f"{pass_rate_text(parts)} passed: {good:,} of {counted(graded, 'graded run')}"
+        if graded
+        else "No run was graded"
     )
     by = [span for text, role in _grading_notes(state, batch) for span in (Span(", "), Span(text, role))]
     lines: list[Line] = [
@@ -200,7 +202,7 @@ def _grading_notes(state: HistoryList, batch: BatchRow) -> Iterator[tuple[str, R
 
 def _times(batch: BatchRow) -> str:
     took = took_s(batch.started_at, batch.ended_at)
-    return f"{local_time(batch.started_at)}{f', {clock(took)}' if took is not None else ''} "
+    return f"{local_time(batch.started_at)}{f', {duration_text(1000 * took)}' if took is not None else ''} "
 
 
 def _suites_and_models(state: HistoryList, batch: BatchRow, width: int) -> list[Line]:
@@ -237,7 +239,7 @@ def _part_line(part: BatchPart, trend: Sequence[float], label_cells: int, width:
         if part.counts[status]:
             signs.append(Span(f" {sign}{part.counts[status]:,}", role))
     some = f"  {counted(part.cases, 'case')} of {part.suite.cases:,}" if not part.whole else ""
-    figures: Line = (Span(f"  {rate_text((part,)):>6}", "strong"), *signs, Span(some, "muted"))
+    figures: Line = (Span(f"  {pass_rate_text((part,)):>6}", "strong"), *signs, Span(some, "muted"))
     line: Line = (Span(f" {sparkline(trend)} ", "accent"),) if len(trend) > 1 else EMPTY
     label_cells = min(label_cells, max(width - cells(figures) - cells(line) - 3, 8))
     return spread(
@@ -261,7 +263,7 @@ def _gradings(state: HistoryList, batch: BatchRow, width: int) -> list[Line]:
     for name, at, parts, chosen in rows:
         good, graded = rate_of(parts)
         mark = f" {GLYPHS.folded} " if chosen else "   "
-        text = f"{name:<12} {at}  {rate_text(parts):>6}  {good:,}/{graded:,}"
+        text = f"{name:<12} {at}  {pass_rate_text(parts):>6}  {good:,}/{graded:,}"
         lines.append(cut_line((Span(mark, "accent"), Span(text, "strong" if chosen else "text")), width))
     return [*lines, *paragraph("o shows the other grades, above and in what Enter opens.", width, "muted")]
 
@@ -313,7 +315,7 @@ def history_text(state: HistoryList) -> str:
         good, graded = rate_of(parts)
         suites = ", ".join(dict.fromkeys(one_line(suite.path) for suite in batch.suites))
         models = ", ".join(model_label(model) for model in batch.models)
-        rate = rate_text(parts) + (f" (grading {shown.number})" if shown is not None else "")
+        rate = pass_rate_text(parts) + (f" (grading {shown.number})" if shown is not None else "")
         rate = "damaged" if batch.damage is not None else rate
         counts = [f"{good}/{graded}", str(sum(part.counts["error"] for part in parts)), str(batch.missing)]
         rows.append([called(batch), local_time(batch.started_at), suites, models, rate, *counts])

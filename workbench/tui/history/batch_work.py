@@ -15,9 +15,9 @@ from workbench.authoring.workspace import RECORDINGS_FOLDER
 from workbench.config.models import ConfigError
 from workbench.exporting.forms import EXPORTS_FOLDER, FORMS, ExportError
 from workbench.history.records import BatchRow, HistoryError
+from workbench.numerals import counted
 from workbench.reports.history_list import called
 from workbench.reports.move_kinds import Move, moves_text
-from workbench.suite.numerals import counted
 from workbench.trajectory.recording import RecordingError
 from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.glyphs import GLYPHS

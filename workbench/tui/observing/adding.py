@@ -16,9 +16,9 @@ from workbench.importing.imported import Imported
 from workbench.importing.importing import learn_keys
 from workbench.importing.run_making import run_of
 from workbench.importing.suite_making import RULE_OF_NEW_SUITES, MadeSuite, fitted, made_suite
+from workbench.numerals import counted
 from workbench.reports.visible import one_line
 from workbench.suite.loading import parse_suite
-from workbench.suite.numerals import counted
 from workbench.suite.splice import SpliceError
 from workbench.trajectory.messages import JsonValue
 from workbench.tui.kit.actions import key_for

@@ -14,10 +14,9 @@ from textual.widgets import Input
 
 from workbench.batches.events import CostLimitReached
 from workbench.config.secrets import Secrets
-from workbench.reports.values import cost_text
+from workbench.numerals import cost_text, counted
 from workbench.reports.visible import one_line, visible
 from workbench.suite.model import MOST_REPEATS
-from workbench.suite.numerals import counted
 from workbench.suite.trust import SuiteNeeds
 from workbench.trajectory.messages import JsonValue, ToolDefinition
 from workbench.tui.kit.asking import AskScreen

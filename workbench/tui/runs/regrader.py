@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Protocol
 from workbench.authoring.case_list import CaseKey
 from workbench.authoring.open_suites import SuitesChanged
 from workbench.config.program import Program
+from workbench.numerals import counted
 from workbench.suite.loading import SuiteFile
-from workbench.suite.numerals import counted
 from workbench.tui.kit.stage import Stage
 from workbench.tui.run_book.regrading import AT_ONCE_RUNS, Due, Regrading
 from workbench.tui.tree.selection import Selection

@@ -20,8 +20,8 @@ from workbench.config.read_only import is_read_only
 from workbench.evaluation.approval import Approval, Decision, Needs, Trust, needs
 from workbench.evaluation.plan import Plan
 from workbench.history.records import HistoryError
+from workbench.numerals import counted
 from workbench.suite.loading import SuiteFile
-from workbench.suite.numerals import counted
 from workbench.suite.trust import needs_trust
 from workbench.suite.variants import Variants, has_variant_of, model_of, variant_name_of
 from workbench.tui.kit.stage import Announce, Panes, Stage

@@ -13,9 +13,9 @@ from workbench.authoring.document import Document
 from workbench.authoring.merging import Conflict, Key, Merged, Side, merge, news
 from workbench.authoring.open_suite import OpenSuite
 from workbench.authoring.open_suites import OpenSuites
+from workbench.numerals import counted
 from workbench.suite.disk import absolute, why_not_written
 from workbench.suite.loading import SuiteFile, load_suite, parse_suite
-from workbench.suite.numerals import counted
 from workbench.suite.saving import ChangedOnDiskError, FileState, SavingError, save
 from workbench.suite.splice import SpliceError, SuiteText
 from workbench.tui.kit.actions import key_for

@@ -22,8 +22,8 @@ from workbench.authoring.known_tools import KnownTools
 from workbench.authoring.open_suites import OpenSuites
 from workbench.config.logs import LOG_NAME
 from workbench.config.program import Program
+from workbench.numerals import counted
 from workbench.reports.visible import one_line
-from workbench.suite.numerals import counted
 from workbench.tools.listings import Listings
 from workbench.tui.kit.actions import Action, key_for
 from workbench.tui.kit.fields import PasteChanged

@@ -13,6 +13,7 @@ from workbench.authoring.form.typed import CellError, read_value, shown_value
 from workbench.checks.argument_schema import BrokenSchemaError, argument_problems
 from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
+from workbench.numerals import duration_text
 from workbench.reports.visible import one_line
 from workbench.tools.by_hand import Executed
 from workbench.trajectory.events import ServerOutput
@@ -25,7 +26,6 @@ from workbench.tui.lines.prose import indented, signed
 from workbench.tui.lines.server_output import server_output_lines
 from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, cut, cut_line, padded, wrap
 from workbench.tui.lines.values import value_line
-from workbench.tui.lines.words import duration
 
 NULL = "null"
 
@@ -233,7 +233,7 @@ def _answer(outcome: CallOutcome, width: int) -> list[Line]:
         ]
     if outcome.executed is None:
         return []
-    answer, took = outcome.executed.answer, duration(outcome.executed.duration_ms)
+    answer, took = outcome.executed.answer, duration_text(outcome.executed.duration_ms)
     text = (
         Span(f" {GLYPHS.failed} Tool error", "failed")
         if answer.is_error

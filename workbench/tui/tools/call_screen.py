@@ -16,8 +16,8 @@ from workbench.authoring.accepting.redaction import table_without_secrets
 from workbench.authoring.from_calls import case_expecting, case_with_mock
 from workbench.batches.serving import ServerOf
 from workbench.config.secrets import Secrets
+from workbench.numerals import counted
 from workbench.reports.visible import one_line
-from workbench.suite.numerals import counted
 from workbench.suite.render import Table
 from workbench.suite.splice import SpliceError
 from workbench.tools.answer import ServerError, ToolsError

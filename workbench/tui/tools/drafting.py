@@ -14,9 +14,9 @@ from workbench.authoring.open_suites import NotEditableError
 from workbench.config.models import ConfigError
 from workbench.config.program import Program
 from workbench.evaluation.plan import PlanError
+from workbench.numerals import counted
 from workbench.providers.built_in import is_built_in
 from workbench.reports.visible import one_line
-from workbench.suite.numerals import counted
 from workbench.suite.splice import SpliceError
 from workbench.tui.kit.actions import key_for
 from workbench.tui.kit.asking import AskScreen

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from workbench.authoring.document import HEAD
 from workbench.authoring.open_suite import OpenSuite
 from workbench.authoring.open_suites import OpenSuites, SuitesChanged
+from workbench.numerals import counted
 from workbench.reports.visible import one_line
 from workbench.suite.loading import SuiteFile
-from workbench.suite.numerals import counted
 from workbench.tui.kit.actions import key_for
 from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.glyphs import GLYPHS

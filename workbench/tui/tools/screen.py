@@ -14,10 +14,10 @@ from textual.binding import BindingType
 
 from workbench.analysis.tool_lint import LintFinding, lint_suite
 from workbench.batches.serving import ServerOf
+from workbench.numerals import counted
 from workbench.reports.visible import one_line
 from workbench.suite.loading import SuiteFile
 from workbench.suite.model import Server
-from workbench.suite.numerals import counted
 from workbench.suite.render import Table
 from workbench.tools.connection import ServerStatus
 from workbench.tui.kit.actions import bindings_for, key_for

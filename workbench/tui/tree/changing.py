@@ -27,8 +27,8 @@ from workbench.authoring.form.templates import new_case
 from workbench.authoring.known_tools import KnownTools
 from workbench.authoring.open_suite import OpenSuite
 from workbench.authoring.open_suites import tie
+from workbench.numerals import counted
 from workbench.reports.visible import one_line
-from workbench.suite.numerals import counted
 from workbench.suite.splice import SpliceError
 from workbench.tui.kit.actions import key_for
 from workbench.tui.kit.asking import NameScreen

@@ -16,9 +16,9 @@ from textual.widgets import Input
 from workbench.evaluation.asking_servers import ServersToAsk
 from workbench.evaluation.client_configs import ConfiguredServer
 from workbench.evaluation.client_servers import ClientConfigError, FoundServers, server_of_text
+from workbench.numerals import counted
 from workbench.reports.visible import one_line
 from workbench.suite.loading import SuiteFile
-from workbench.suite.numerals import counted
 from workbench.tools.answer import ServerError, UntrustedError
 from workbench.trajectory.messages import ToolDefinition
 from workbench.tui.kit.asking import _ROWS_AROUND, _Naming

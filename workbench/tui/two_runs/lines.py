@@ -9,6 +9,7 @@ from rich.cells import cell_len
 
 from workbench.analysis.alignment import How, Kind, Part, Row
 from workbench.checks.equality import json_equal
+from workbench.numerals import duration_text, short_tokens_text
 from workbench.reports.visible import one_line
 from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.trajectory import CallRecord, Round
@@ -18,7 +19,6 @@ from workbench.tui.lines.json_lines import JoinedLines, JsonLines, LazyLines, co
 from workbench.tui.lines.laid_out import GrowingText, LaidOut
 from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, cut, cut_line, padded, plain, wrap_line
 from workbench.tui.lines.typed_rows import text_rows
-from workbench.tui.lines.words import duration, short_count
 from workbench.tui.trajectory.argument_lines import LONGEST_NAME
 from workbench.tui.trajectory.call_lines import LARGEST
 from workbench.tui.trajectory.headline import headline, run_name
@@ -65,9 +65,9 @@ def round_facts(of: Round) -> str:
     """Return the step of a chain, the latency and the tokens of a round."""
     parts = [f"step {of.step.step}"] if of.step is not None else []
     if of.latency_ms:
-        parts.append(duration(of.latency_ms))
+        parts.append(duration_text(of.latency_ms))
     if of.usage is not None:
-        parts.append(f"{short_count(of.usage.input_tokens)} in, {short_count(of.usage.output_tokens)} out")
+        parts.append(short_tokens_text(of.usage.input_tokens, of.usage.output_tokens))
     return f" {GLYPHS.dot} ".join(parts)
 
 

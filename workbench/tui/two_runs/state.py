@@ -8,7 +8,7 @@ from typing import NamedTuple
 from workbench.analysis.alignment import Kind, aligned
 from workbench.analysis.divergence import Difference, What, first_difference
 from workbench.dataclasses import dataclass
-from workbench.suite.numerals import counted
+from workbench.numerals import counted
 from workbench.trajectory.trajectory import Trajectory
 from workbench.tui.run_book.record import RunRecord
 
