@@ -71,7 +71,7 @@ def test_the_verdict_comes_first_and_every_model_has_its_totals(browser: Browser
     ]
     browser.until("document.querySelectorAll('.chart svg[role=img]').length === 3")
     labels = browser.run("[...document.querySelectorAll('.chart svg')].map((each) => each.getAttribute('aria-label'))")
-    assert labels[0] == "Pass rates: careful 100%, hasty <i> 0%"
+    assert labels[0] == "Pass rates: careful 100.0%, hasty <i> 0.0%"
 
 
 def test_the_matrix_is_filtered_and_the_address_knows_it(browser: Browser, address: str) -> None:

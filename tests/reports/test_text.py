@@ -60,7 +60,7 @@ def test_the_latency_of_a_run_is_the_time_that_its_limit_is_about() -> None:
     by_wall = replace(slow, grading=Grading(by="dimensions"))
     by_model = replace(slow, grading=Grading(by="dimensions", dimensions=DimensionsOptions(latency="model")))
     shown = [lines_of([run])[1].split()[-3:-1] for run in (slow, by_wall, by_model)]
-    assert shown == [["2.0", "ms"], ["1.7", "s"], ["2.0", "ms"]]
+    assert shown == [["2", "ms"], ["1.7", "s"], ["2", "ms"]]
 
 
 def test_forks_are_marked_and_count_apart_unless_all_are_forks() -> None:

@@ -13,8 +13,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from workbench.checks.describe import CheckError
+from workbench.checks.pattern_shape import prepared_size
 from workbench.late_patterns import late_pattern
-from workbench.suite.pattern_shape import prepared_size
 
 if TYPE_CHECKING:
     import regex

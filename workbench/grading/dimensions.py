@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from workbench.checks.describe import CheckError, FunctionRaisedError, describe
 from workbench.checks.equality import by_python
 from workbench.checks.evaluate import EMPTY_CONTEXT, CheckContext, CheckVerdict, evaluate
+from workbench.checks.kinds import Check
 from workbench.dataclasses import dataclass
 from workbench.grading.assignment import MOST_PAIRS, best_pairing, large_pairing, pairs_in_turn
 from workbench.grading.candidates import NOT_ALL_COMPARED, Candidates
@@ -20,7 +21,6 @@ from workbench.grading.matching import paired_in_turn
 from workbench.grading.requirements import missing_keywords
 from workbench.grading.scoring import NO_OBJECT, PASS_SCORE, ROUNDING_SLACK, is_required
 from workbench.numerals import score_text
-from workbench.suite.checks import Check
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall
 from workbench.suite.settings import DimensionsOptions, Limits
 from workbench.trajectory.messages import JsonValue

@@ -12,8 +12,8 @@ from typing import Annotated, Any, Final, Literal, TypeVar
 
 from pydantic import BeforeValidator, Discriminator, Field, JsonValue, Tag, model_validator
 
-from workbench.suite.by_identity import ByIdentity
-from workbench.suite.checks import AnswerChecks, Check, Checks, PythonReference, with_parts
+from workbench.by_identity import ByIdentity
+from workbench.checks.kinds import AnswerChecks, Check, Checks, PythonReference, with_parts
 from workbench.suite.problems import Place
 from workbench.suite.tables import (
     GRADERS,

@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 
 from workbench.analysis.published.system import Summary, System
 from workbench.checks.describe import describe_whole
+from workbench.checks.kinds import Checks, Equals, EqualsNull
 from workbench.grading.accuracy import EXACT, EXTRA, NAME_ONLY
 from workbench.grading.grade import Grade, RunResult
 from workbench.numerals import counted
-from workbench.suite.checks import Checks, Equals, EqualsNull
 from workbench.suite.model import Case, ExpectedCall
 from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.trajectory import CallRecord

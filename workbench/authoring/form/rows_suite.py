@@ -23,7 +23,7 @@ from workbench.authoring.form.rows_calls import (
 from workbench.authoring.form.settings import GATE_PER, default_text, settings_rows, surplus_default
 from workbench.authoring.form.tables import ABSENT, items_at
 from workbench.authoring.form.typed import shown_name
-from workbench.suite.checks import are_named_checks
+from workbench.checks.kinds import are_named_checks
 from workbench.suite.model import MOST_REPEATS, Aggregate, Case, Subject, Suite, derived_id
 from workbench.suite.problems import Place
 from workbench.suite.render import Table
