@@ -19,7 +19,7 @@ from tests.api.conftest import CLOCK
 from workbench.batches.events import BatchEvent, RunDone
 from workbench.config.steady_clock import steady_clock_ms
 from workbench.history.history import History
-from workbench.reports.when import took_s
+from workbench.show.when import took_s
 
 ROOT = Path(__file__).parents[1] / "workbench"
 

@@ -19,8 +19,8 @@ from workbench.config.secrets import NO_SECRETS
 from workbench.exporting.exported import exported_run
 from workbench.exporting.exporting import report_of, write_runs, write_table
 from workbench.exporting.forms import FORMS
+from workbench.show.spans import plain
 from workbench.trajectory.recording import Recording, RecordingError, read_recording
-from workbench.tui.lines.spans import plain
 from workbench.tui.run_book.stored import recalled
 from workbench.tui.trajectory import headline
 from workbench.tui.trajectory.run_lines import RunLines

@@ -13,10 +13,10 @@ import pytest
 import workbench
 from tests.api.conftest import CLOCK
 from workbench.history.history import History
-from workbench.reports.paint import Paint
-from workbench.tui.history.batch_lines import detail_lines, row_line
+from workbench.show.spans import plain
+from workbench.show.text import Paint
+from workbench.tui.history.batch_lines import detail_lines
 from workbench.tui.history.batches import HistoryList
-from workbench.tui.lines.spans import plain
 from workbench.tui.run_book.stored import ReadBatches
 
 ROOT = Path(__file__).parents[1] / "workbench"
@@ -89,7 +89,7 @@ def app_of(history: Path) -> str:
         (batch,) = stored.batches()
     state = HistoryList()
     state.take(ReadBatches((batch,)))
-    return "\n".join(map(plain, [row_line(state, batch, 100), *detail_lines(state, batch, 100)]))
+    return "\n".join(map(plain, [state.laid.line(state.facts(batch), 100), *detail_lines(state, batch, 100)]))
 
 
 @pytest.fixture(scope="module")

@@ -77,8 +77,8 @@ def test_an_empty_history_says_how_it_begins(tmp_path: Path) -> None:
 def test_batches_are_listed_the_newest_first_with_a_line_for_each_suite(program: Program) -> None:
     lines = said(program, "list").splitlines()
     assert [line.split()[0] for line in lines[:3]] == ["#3", "#2", "#1"]
-    assert re.search(r"(now|\d+ min ago) +Weather +offline +✓4 +100\.0%$", lines[0])
-    assert re.search(r"Weather +offline +✓1 ✗1 +50\.0%$", lines[2])
+    assert re.search(r"(now|\d+ min) +Weather +offline \(baseline\) +✓4 +100\.0%$", lines[0])
+    assert re.search(r"Weather +offline \(baseline\) +✓1 ✗1 +50\.0%$", lines[2])
     assert lines[4:6] == [
         "pass rates of the latest whole batches, the oldest first",
         "  Weather (weather.toml)  offline  ▄▄█  100.0%",

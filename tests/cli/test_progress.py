@@ -16,8 +16,8 @@ from workbench.batches.events import RequestPutOff, RunEvent, StartUp
 from workbench.batches.plan import plan_runs
 from workbench.cli.progress import LOOK_INTERVAL_S, REDRAW_INTERVAL_S, ProgressBar
 from workbench.evaluation.progress import BatchProgress
-from workbench.reports.paint import Paint
 from workbench.reports.progress import Progress, progress_line, starting_text
+from workbench.show.text import Paint
 from workbench.suite.loading import parse_suite
 from workbench.trajectory.events import (
     Event,

@@ -25,8 +25,8 @@ from workbench.grading.run_summary import RunSummary
 from workbench.reports.comparison import comparison_lines, summary_lines
 from workbench.reports.comparison_json import ComparisonReport, comparison_report
 from workbench.reports.comparison_markdown import comparison_markdown, markdown_of
-from workbench.reports.paint import Paint
-from workbench.reports.visible import one_line
+from workbench.show.text import Paint
+from workbench.show.visible import one_line
 from workbench.suite.model import RepeatRule
 from workbench.trajectory.typed_json import json_text
 

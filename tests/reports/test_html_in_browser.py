@@ -15,7 +15,7 @@ from tests.reports.browser import CHROMIUM, Browser
 from tests.reports.html_page import HOSTILE, evaluated
 from workbench.evaluation.plan import FinishedRun
 from workbench.numerals import cost_text, decimals, duration_text, rate_text, reached_text
-from workbench.reports.visible import one_line
+from workbench.show.visible import one_line
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine to open the report in")
 

@@ -11,8 +11,8 @@ from rich.cells import cell_len
 
 from workbench.grading.grade import Status
 from workbench.numerals import estimate_time_text
-from workbench.reports.paint import Paint
 from workbench.reports.progress import Progress, progress_line
+from workbench.show.text import Paint
 
 PLAIN = Paint(False)
 

@@ -8,9 +8,9 @@ import pytest
 
 from tests.trajectory.scripts import stamped
 from workbench.reports.by_hand import changes_by_hand
-from workbench.reports.paint import Paint
 from workbench.reports.steps import StepLines
 from workbench.reports.values import result_text
+from workbench.show.text import Paint
 from workbench.trajectory.events import (
     CallArgumentsDelta,
     CallEdited,

@@ -10,8 +10,8 @@ from tests.results import result
 from tests.trajectory.scripts import stamped
 from workbench.analysis.quality import quality_of
 from workbench.grading.grade import Grade, Issue, RunResult, Status, StepGrade
-from workbench.reports.paint import Paint
 from workbench.reports.text import Amount, text_report
+from workbench.show.text import Paint
 from workbench.suite.model import Gate
 from workbench.suite.settings import DimensionsOptions, Grading
 from workbench.trajectory.events import (

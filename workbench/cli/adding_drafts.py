@@ -21,7 +21,7 @@ from workbench.evaluation.exit_codes import INFRASTRUCTURE, OK, USAGE
 from workbench.evaluation.plan import trust_store
 from workbench.evaluation.tool_listing import tools_of
 from workbench.numerals import counted
-from workbench.reports.visible import one_line, visible
+from workbench.show.visible import one_line, visible
 from workbench.suite.loading import SuiteFile, load_suite, parse_suite
 from workbench.suite.saving import FileState, save
 from workbench.suite.splice import SpliceError

@@ -36,7 +36,7 @@ from workbench.history.history import History
 from workbench.history.records import BatchRow, HistoryError, RunRow
 from workbench.numerals import counted
 from workbench.reports.forms import forms_of
-from workbench.reports.history_list import called
+from workbench.show.views.batch_list import called
 
 SHOWN_BEFORE = 20
 """Of how many runs that were over before the steps are shown, the last ones."""

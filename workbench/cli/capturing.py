@@ -27,7 +27,7 @@ from workbench.reports.capture import (
     text_of_capture,
     toml_of_capture,
 )
-from workbench.reports.paint import paint_for
+from workbench.show.text import paint_for
 from workbench.suite.loading import SuiteFile, parse_suite
 from workbench.suite.model import Case
 from workbench.suite.saving import FileState, SavingError, save

@@ -29,9 +29,9 @@ from workbench.history.records import BatchRow, HistoryError
 from workbench.numerals import counted
 from workbench.reports.comparison import summary_lines
 from workbench.reports.forms import pieces_of
-from workbench.reports.history_list import called
-from workbench.reports.markdown import cut_markdown
-from workbench.reports.paint import Paint, paint_for
+from workbench.show.markdown import cut_markdown
+from workbench.show.text import Paint, paint_for
+from workbench.show.views.batch_list import called
 
 if TYPE_CHECKING:
     from workbench.evaluation.baseline import Baseline
@@ -227,7 +227,7 @@ def pieces_of_comparison(batch: ModelComparison, whole: Callable[[], Report], ou
         case None | "text":
             lines = [*batch.lines(width=output.width, paint=output.paint)]
             if (recorded_as := batch.outcome.recorded_as) is not None and not output.quiet:
-                lines.append(output.paint(recorded_as, "quiet"))
+                lines.append(output.paint(recorded_as, "muted"))
             return (redacted("\n".join(lines) + "\n"),)
         case form:
             return pieces_of(form, "compare", without_secrets(batch.document()))

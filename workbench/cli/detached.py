@@ -35,7 +35,7 @@ from workbench.history.claims import claim
 from workbench.history.history import History
 from workbench.history.records import HistoryError
 from workbench.reports.forms import forms_of
-from workbench.reports.paint import Paint
+from workbench.show.text import Paint
 from workbench.version import __version__
 
 _logger = logging.getLogger(__name__)

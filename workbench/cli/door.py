@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeVar, cast
 from workbench.config.finding import Pieces
 from workbench.config.secrets import NO_SECRETS, Secrets
 from workbench.config.typed_keys import without_keys
-from workbench.reports.visible import one_line
+from workbench.show.visible import one_line
 from workbench.trajectory.typed_json import json_text
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from workbench.exporting.exporting import write_runs, write_table
 from workbench.exporting.forms import FORMS, ExportError
 from workbench.numerals import counted
 from workbench.providers.http.statuses import shown_url
-from workbench.reports.visible import one_line
+from workbench.show.visible import one_line
 from workbench.trajectory.recording import SUFFIX, Recording, RecordingError, read_recording, recordings_in
 
 

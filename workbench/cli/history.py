@@ -70,7 +70,7 @@ def _list(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--limit", type=natural, default=20, metavar="N", help="the maximum number of batches (default %(default)s)"
     )
-    _format(parser)
+    _format(parser, "text", "json", "markdown", "csv")
 
 
 def _flaky(parser: argparse.ArgumentParser) -> None:

@@ -21,7 +21,7 @@ from workbench.history.claims import claimed
 from workbench.history.history import History
 from workbench.history.records import BatchRow, HistoryError, Regrade, SuiteRef
 from workbench.numerals import counted
-from workbench.reports.paint import Paint, paint_for
+from workbench.show.text import Paint, paint_for
 from workbench.trajectory.recording import RecordingError
 
 if TYPE_CHECKING:

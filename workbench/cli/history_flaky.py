@@ -14,8 +14,8 @@ from workbench.history.contents import Contents
 from workbench.history.history import History
 from workbench.numerals import counted, rates_text
 from workbench.reports.history_json import FlakyBatch, FlakyCaseReport, FlakyReport
-from workbench.reports.visible import one_line
-from workbench.reports.when import local_time
+from workbench.show.visible import one_line
+from workbench.show.when import local_time
 
 _BATCHES_SHOWN = 12
 
@@ -74,10 +74,10 @@ def _lines(found: Sequence[FlakyCase], batches: int, command: HistoryCommand) ->
         yield f"{paint('◇', 'warn')} {title}  {one_line(flaky.model)}"
         yield f"    {share}, flaky since batch {flaky.since_batch} of {local_time(flaky.since)}"
         course = " ".join(f"#{batch} {good}/{of}" for batch, good, of in flaky.course[-_BATCHES_SHOWN:])
-        yield paint(f"    {'… ' if len(flaky.course) > _BATCHES_SHOWN else ''}{course}", "quiet")
+        yield paint(f"    {'… ' if len(flaky.course) > _BATCHES_SHOWN else ''}{course}", "muted")
     if found:
         yield ""
-    yield paint(f"{counted(len(found), 'flaky case')} in the last {counted(batches, 'batch')}", "quiet")
+    yield paint(f"{counted(len(found), 'flaky case')} in the last {counted(batches, 'batch')}", "muted")
 
 
 def _document(found: Sequence[FlakyCase], batches: int) -> FlakyReport:

@@ -27,8 +27,8 @@ from workbench.history.stored_shards import StoredShard, shards_in, what_differs
 from workbench.numerals import counted
 from workbench.reports.baseline import Confirm, FailOn
 from workbench.reports.history_batch import shard_lines
-from workbench.reports.history_list import merge_hint
-from workbench.reports.visible import one_line
+from workbench.show.views.batch_list import merge_hint
+from workbench.show.visible import one_line
 
 
 @dataclass(frozen=True)

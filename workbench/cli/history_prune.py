@@ -15,8 +15,9 @@ from workbench.history.editing import remove_batches
 from workbench.history.history import History
 from workbench.history.records import BatchRow
 from workbench.numerals import bytes_text, counted
-from workbench.reports.history_list import batch_lines
-from workbench.reports.when import took_s
+from workbench.show.text import table_lines
+from workbench.show.views.batch_list import batch_table, facts_of
+from workbench.show.when import took_s
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
             command.write(["there is nothing to remove"])
         return code
     command.learn_secrets(*chosen)
-    command.write(batch_lines(chosen, regraded, (), now=now, width=command.width, paint=command.paint))
+    command.write(table_lines(batch_table(facts_of(chosen, regraded), now), command.width, command.paint))
     what = f"{counted(len(chosen), 'batch')}, about {bytes_text(size)}"
     if not (options.yes or _confirmed(f"Remove {what} permanently?")):
         command.warn(f"nothing was removed ({what}): answer 'yes' on a terminal, or give --yes")

@@ -32,7 +32,7 @@ from workbench.grading.grade import RunResult
 from workbench.grading.run_summary import is_cost_limited
 from workbench.history.records import HistoryError, ResumedBy
 from workbench.numerals import cost_text
-from workbench.reports.paint import paint_for
+from workbench.show.text import paint_for
 from workbench.suite.variants import model_of
 from workbench.tools.pins import pin_file
 from workbench.trajectory.messages import JsonValue

@@ -12,7 +12,7 @@ from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, QUA
 from workbench.evaluation.mutating import Mutation, MutationOptions
 from workbench.evaluation.options import RunOptions
 from workbench.reports.mutants import json_of_mutation, text_of_mutation
-from workbench.reports.paint import paint_for
+from workbench.show.text import paint_for
 
 
 def mutate(options: RunOptions, asked: MutationOptions, *, form: str, quiet: bool, trust: bool) -> int:

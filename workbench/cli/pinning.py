@@ -12,7 +12,7 @@ from workbench.evaluation.approval import Approval
 from workbench.evaluation.plan import Plan
 from workbench.evaluation.tool_listing import tools_of
 from workbench.reports.tools import SuiteTools
-from workbench.reports.visible import visible
+from workbench.show.visible import visible
 from workbench.suite.loading import SuiteFile
 from workbench.tools.answer import ToolsError
 from workbench.tools.pins import pin_difference, pin_file, read_pins, write_pins

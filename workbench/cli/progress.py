@@ -11,8 +11,8 @@ from typing import Any, TextIO, cast
 
 from rich.cells import cell_len
 
-from workbench.reports.paint import paint_for
 from workbench.reports.progress import Progress, progress_line
+from workbench.show.text import paint_for
 
 REDRAW_INTERVAL_S = 0.1
 """The shortest time between two drawings after something happened."""

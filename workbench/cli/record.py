@@ -112,7 +112,7 @@ def _proxy(arguments: argparse.Namespace, program: Program) -> int:
     from workbench.observing.merging import read_server_log
     from workbench.observing.proxy import ListenError
     from workbench.observing.saving import Destination, save_observed
-    from workbench.reports.visible import one_line
+    from workbench.show.visible import one_line
 
     destination = Destination(arguments.suite, arguments.recordings, arguments.force)
     keeper = Keeper(destination.kept, program.secrets, warn)

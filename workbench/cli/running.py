@@ -22,9 +22,9 @@ from workbench.evaluation.exit_codes import OK, USAGE
 from workbench.history.history import History
 from workbench.history.records import BatchRow, HistoryError
 from workbench.numerals import counted
-from workbench.reports.history_list import batch_lines, called
-from workbench.reports.paint import paint_for
-from workbench.reports.visible import one_line
+from workbench.show.text import paint_for, table_lines
+from workbench.show.views.batch_list import batch_table, called, facts_of
+from workbench.show.visible import one_line
 
 _AGAIN_S = 0.05
 
@@ -91,13 +91,13 @@ def _lines(running: list[Running], history: Path) -> Iterator[str]:
     paint, width, now = paint_for(sys.stdout, os.environ), report_width(sys.stdout), datetime.now(UTC)
     for each in running:
         number, option = each.batch.number, history_option(each.history)
-        yield from batch_lines([each.batch], {}, {number}, now=now, width=width, paint=paint)
+        yield from table_lines(batch_table(facts_of([each.batch], going={number}), now), width, paint)
         gap = " " * (len(f"#{number}") + 2)
         if each.found is not None and each.found.known is not None:
             how = f"process {each.found.known.pid}: workbench attach {number}{option}"
         else:
             how = "in another program, which shows it"
-        yield gap + paint(one_line(how), "quiet")
+        yield gap + paint(one_line(how), "muted")
 
 
 def stop(which: str, history: Path) -> int:

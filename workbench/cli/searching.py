@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from workbench.cli.door import warn, write
-from workbench.reports.visible import one_line
+from workbench.show.visible import one_line
 from workbench.suite.project import Search
 
 SHOWN_AFTER_S = 1.0

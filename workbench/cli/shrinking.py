@@ -29,7 +29,7 @@ from workbench.numerals import counted, figure
 from workbench.providers.built_in import is_built_in
 from workbench.reports.report_files import why_not_writable, write_report
 from workbench.reports.values import estimate_text
-from workbench.reports.visible import one_line, visible
+from workbench.show.visible import one_line, visible
 from workbench.suite.loading import SuiteFile, parse_suite
 from workbench.suite.model import Case
 from workbench.suite.render import suite_text

@@ -33,9 +33,9 @@ from workbench.evaluation.starter import (
 )
 from workbench.evaluation.tool_listing import tools_of
 from workbench.numerals import counted
-from workbench.reports.paint import Paint
 from workbench.reports.server_output import output_lines
-from workbench.reports.visible import one_line, visible
+from workbench.show.text import Paint
+from workbench.show.visible import one_line, visible
 from workbench.suite.disk import repository_of, resolved
 from workbench.suite.loading import SuiteFile, load_suite
 from workbench.suite.model import GraderName

@@ -21,10 +21,10 @@ from workbench.grading.grade import RunResult
 from workbench.grading.run_summary import is_not_needed
 from workbench.numerals import counted, duration_text
 from workbench.reports.grade_text import result_text, step_lines
-from workbench.reports.paint import Paint
 from workbench.reports.progress import starting_text
 from workbench.reports.steps import StepLines
-from workbench.reports.visible import fit, one_line
+from workbench.show.text import Paint
+from workbench.show.visible import fit, one_line
 from workbench.trajectory.event_lines import event_to_line
 
 TITLE_WIDTH_MAX = 32
@@ -72,7 +72,7 @@ class StepPrinter:
     def start_up(self, event: StartUp) -> None:
         """One line where something starts up. A run that needs what failed says so itself."""
         if self._show.steps and event.took_ms is None:
-            line = self._show.paint(starting_text((event.what,)), "quiet")
+            line = self._show.paint(starting_text((event.what,)), "muted")
             write(f"{line}\n", self._show.stream)
 
     def judging(self, asked: JudgeAsked) -> None:
@@ -83,7 +83,7 @@ class StepPrinter:
             failed = f"{judge}: {one_line(asked.again.reason)}"
             lines = [f"▲ {failed}", f"↻ retry {asked.again.attempt} in {duration_text(asked.again.wait_ms)}"]
         else:
-            lines = [self._show.paint(f"· asking {judge} about {counted(asked.values, 'value')}", "quiet")]
+            lines = [self._show.paint(f"· asking {judge} about {counted(asked.values, 'value')}", "muted")]
         for line in lines:
             self._print(asked.run_id, line)
 
@@ -106,7 +106,7 @@ class StepPrinter:
         self._print(result.run_id, self._show.paint(result_text(result), result.status))
 
     def _print(self, run_id: str, line: str) -> None:
-        title = self._show.paint(fit(self._titles[run_id], self._title_width), "quiet")
+        title = self._show.paint(fit(self._titles[run_id], self._title_width), "muted")
         write(f"{title}  {line}\n", self._show.stream)
 
 

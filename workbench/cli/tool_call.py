@@ -14,11 +14,11 @@ from workbench.dataclasses import dataclass
 from workbench.evaluation.approval import Approval
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, OK, QUALITY_MISSED, USAGE
 from workbench.evaluation.tool_listing import NoSuchToolError, callable_tool
-from workbench.reports.paint import Paint
 from workbench.reports.server_output import output_lines
 from workbench.reports.tools import SuiteTools
 from workbench.reports.values import progress_text
-from workbench.reports.visible import visible
+from workbench.show.text import Paint
+from workbench.show.visible import visible
 from workbench.suite.loading import SuiteFile
 from workbench.tools.answer import OnProgress, ServerError, ToolsError
 from workbench.tools.by_hand import CALL_ID, execute_by_hand

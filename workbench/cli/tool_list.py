@@ -31,8 +31,8 @@ from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, QUA
 from workbench.evaluation.suites import NoSuitesError, load_suites
 from workbench.evaluation.tool_listing import linted, tools_of, valid_suite
 from workbench.reports.forms import pieces_of
-from workbench.reports.paint import Paint, paint_for
 from workbench.reports.tools import finding_lines, tool_lines, tools_json
+from workbench.show.text import Paint, paint_for
 from workbench.suite.loading import SuiteFile
 from workbench.tools.pool import ServerPool
 

@@ -11,7 +11,7 @@ from workbench.evaluation.approval import Answer, Approval, Decision, Needs, Tru
 from workbench.evaluation.judges import unknown_judge
 from workbench.evaluation.plan import trust_store
 from workbench.numerals import counted
-from workbench.reports.visible import one_line
+from workbench.show.visible import one_line
 from workbench.suite.loading import SuiteFile
 
 

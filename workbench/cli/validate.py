@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from workbench.analysis.audit.finding import AuditFinding
     from workbench.cli.report_output import Output
     from workbench.config.program import Program
-    from workbench.reports.paint import Paint
     from workbench.reports.static_findings import StaticFinding
+    from workbench.show.text import Paint
     from workbench.suite.loading import SuiteFile
 
 

@@ -22,7 +22,7 @@ from workbench.history.records import BatchRow, HistoryError, Regrade, RunRow, S
 from workbench.history.run_table import RunTable
 from workbench.reports.baseline import AgainstBaseline, Confirm, FailOn
 from workbench.reports.history_batch import later_runs
-from workbench.reports.visible import one_line
+from workbench.show.visible import one_line
 from workbench.suite.loading import SuiteFile
 from workbench.suite.model import Suite
 from workbench.trajectory.messages import ToolDefinition

@@ -27,7 +27,7 @@ from workbench.grading.grade import RunResult
 from workbench.numerals import counted
 from workbench.reports.grade_text import issue_text
 from workbench.reports.values import estimate_text
-from workbench.reports.visible import one_line, shortened
+from workbench.show.visible import one_line, shortened
 from workbench.suite.loading import SuiteFile, parse_suite
 from workbench.suite.model import ANY_TOOL, GraderName, Suite
 from workbench.suite.problems import did_you_mean

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Literal
 
 from workbench.dataclasses import dataclass
-from workbench.reports.signs import STATUS_SIGNS
+from workbench.show.signs import STATUS_SIGNS
 
 State = Literal["works", "repaired", "wrong", "unclear"]
 """`wrong` is what the endpoint did. `unclear` is what the model did, which another model might do better."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 from workbench.analysis.prefilled import is_open, refused_parts, required_args, values_of
 from workbench.late_patterns import late_pattern
-from workbench.reports.visible import one_line, shortened
+from workbench.show.visible import one_line, shortened
 from workbench.suite.model import ANY_TOOL, GraderName, derived_id
 from workbench.suite.render import Table, block_text, suite_text
 from workbench.suite.tables import NEW_SUITES_FREE

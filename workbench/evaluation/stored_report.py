@@ -16,7 +16,7 @@ from workbench.history.database import Say
 from workbench.history.history import History
 from workbench.history.records import BatchRow, DamagedError, Regrade, RunRow
 from workbench.reports.baseline import AgainstBaseline
-from workbench.reports.history_list import called
+from workbench.show.views.batch_list import called
 from workbench.suite.lines import lines_of
 from workbench.suite.loading import SuiteFile, parse_suite
 from workbench.suite.model import GraderName

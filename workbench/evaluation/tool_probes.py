@@ -22,7 +22,7 @@ from workbench.numerals import counted
 from workbench.providers.http.endpoints import Endpoints
 from workbench.reports.deviations import deviation_lines
 from workbench.reports.grade_text import issue_facts, issue_note
-from workbench.reports.visible import one_line, shortened
+from workbench.show.visible import one_line, shortened
 from workbench.suite.loading import load_suite
 from workbench.suite.model import Case
 from workbench.tools.pool import ServerPool

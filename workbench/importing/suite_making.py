@@ -12,7 +12,7 @@ from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
 from workbench.importing.bounds import RefusedError
 from workbench.importing.imported import Imported, ImportedCase, Note
-from workbench.reports.visible import one_line
+from workbench.show.visible import one_line
 from workbench.suite.loading import SuiteFile, parse_suite
 from workbench.suite.model import derived_id
 from workbench.suite.render import Table, block_text, suite_text

@@ -8,7 +8,7 @@ from workbench.grading.argument_counts import ValidArguments
 from workbench.grading.grade import RunResult
 from workbench.grading.valid_arguments import why_unchecked
 from workbench.numerals import counted, rate_text
-from workbench.reports.visible import one_line, shortened
+from workbench.show.visible import one_line, shortened
 
 _WHY_MAX = 300
 

@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 from workbench.dataclasses import dataclass
 from workbench.numerals import counted
-from workbench.reports.markdown import block, code, table, text
-from workbench.reports.paint import Paint, Tone
-from workbench.reports.visible import one_line, visible
+from workbench.show.markdown import block, code, table, text
+from workbench.show.text import Paint, Tone
+from workbench.show.visible import one_line, visible
 from workbench.suite.model import EXPECTATIONS
 from workbench.suite.render import Table
 from workbench.version import __version__
@@ -20,13 +20,13 @@ CaptureOutcome = Literal["proposed", "unchanged", "not agreed", "no runs", "skip
 runs`: none of them ended as a run should."""
 
 _SIGNS: dict[CaptureOutcome, tuple[str, Tone]] = {
-    "proposed": ("+", "good"),
+    "proposed": ("+", "passed"),
     "unchanged": ("✓", "passed"),
     "not agreed": ("✗", "failed"),
     "no runs": ("▲", "error"),
-    "skipped": ("-", "quiet"),
+    "skipped": ("-", "muted"),
 }
-_TONES: dict[str, Tone] = {"+": "good", "-": "bad", "@": "quiet"}
+_TONES: dict[str, Tone] = {"+": "passed", "-": "failed", "@": "muted"}
 
 
 @dataclass(frozen=True, kw_only=True)

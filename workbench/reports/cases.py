@@ -13,9 +13,9 @@ from workbench.grading.grade import Grade, RunResult, Status, disagree
 from workbench.grading.repeats import ArgumentStatistics, CaseResult
 from workbench.numerals import counted, figure, score_text
 from workbench.reports.json_base import Finite, ReportModel, SuitePath
-from workbench.reports.paint import Paint
-from workbench.reports.signs import STATUS_SIGNS
-from workbench.reports.visible import one_line
+from workbench.show.signs import STATUS_SIGNS
+from workbench.show.text import Paint
+from workbench.show.visible import one_line
 from workbench.suite.model import RepeatRule
 
 DISAGREE = "≠"
@@ -83,7 +83,7 @@ def repeats_lines(case: CaseResult, paint: Paint, *, with_arguments: bool) -> It
         parts.append(f"{len(case.runs) - graded} not graded")
     yield f"    {paint(' · '.join(parts), case.status)}"
     if with_arguments and case.arguments:
-        yield paint(f"    arguments: {' · '.join(map(_argument_text, case.arguments))}", "quiet")
+        yield paint(f"    arguments: {' · '.join(map(_argument_text, case.arguments))}", "muted")
 
 
 def _argument_text(statistics: ArgumentStatistics) -> str:
@@ -160,4 +160,4 @@ def deciders_line(results: Sequence[RunResult], paint: Paint) -> str:
     )
     differing = sum(result.graders_disagree for result in results)
     others = f"; {DISAGREE} the graders disagree on {counted(differing, 'run')}" if differing else ""
-    return paint(f"  {one_line(f'graded by {values}{others}')}", "quiet")
+    return paint(f"  {one_line(f'graded by {values}{others}')}", "muted")

@@ -26,8 +26,8 @@ from workbench.numerals import (
 )
 from workbench.reports.argument_words import checked_text
 from workbench.reports.case_titles import Title
-from workbench.reports.signs import STATUS_SIGNS
-from workbench.reports.visible import one_line, shortened
+from workbench.show.signs import STATUS_SIGNS
+from workbench.show.visible import one_line, shortened
 from workbench.suite.model import RepeatRule
 
 UNKNOWN = "unknown"

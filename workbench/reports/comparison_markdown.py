@@ -20,8 +20,8 @@ from workbench.reports.compared_words import (
     totals_rows,
     troubles,
 )
-from workbench.reports.markdown import code, table, text
-from workbench.reports.signs import STATUS_SIGNS
+from workbench.show.markdown import code, table, text
+from workbench.show.signs import STATUS_SIGNS
 from workbench.suite.model import Gate
 
 

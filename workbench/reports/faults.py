@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from workbench.analysis.faults import SOUND, VERDICT_WORDS, FaultMatrix, Tried, Verdict, worst
 from workbench.numerals import counted
-from workbench.reports.paint import Paint, Tone
-from workbench.reports.visible import one_line, shortened
+from workbench.show.text import Paint, Tone
+from workbench.show.visible import one_line, shortened
 from workbench.trajectory.messages import JsonValue
 
 _ANSWER_MAX = 160
@@ -36,14 +36,14 @@ def text_of_faults(matrix: FaultMatrix, paint: Paint) -> Iterator[str]:
         yield "\n"
     for each in untried:
         what = f"{each.fault} of {each.tool} was not tried" if each.tool else "nothing was tried"
-        yield paint(f"- {one_line(each.model)} · {one_line(each.case_name)}: {one_line(what)}: ", "quiet")
-        yield paint(f"{one_line(each.why)}\n", "quiet")
+        yield paint(f"- {one_line(each.model)} · {one_line(each.case_name)}: {one_line(what)}: ", "muted")
+        yield paint(f"{one_line(each.why)}\n", "muted")
     yield "\n"
     for model in matrix.models:
         yield f"{one_line(sound_words(matrix, model))}\n"
     shown = [verdict for verdict in VERDICT_WORDS if any(each.verdict == verdict for each in matrix.tried)]
     for verdict in shown:
-        yield paint(f"  {verdict}: {VERDICT_WORDS[verdict]}\n", "quiet")
+        yield paint(f"  {verdict}: {VERDICT_WORDS[verdict]}\n", "muted")
 
 
 def _row_text(row: tuple[str, str, str]) -> str:
@@ -73,8 +73,8 @@ def _cell_text(tried: tuple[Tried, ...], width: int, paint: Paint) -> str:
 
 def _tone(verdict: Verdict | None) -> Tone:
     if verdict is None or verdict == "not tried":
-        return "quiet"
-    return "good" if verdict in SOUND else "bad"
+        return "muted"
+    return "passed" if verdict in SOUND else "failed"
 
 
 def json_of_faults(matrix: FaultMatrix, exit_code: int) -> dict[str, JsonValue]:

@@ -17,8 +17,8 @@ from workbench.grading.tool_names import same_tool
 from workbench.numerals import score_text
 from workbench.reports.failures import symptom_text
 from workbench.reports.grade_text import issue_text
-from workbench.reports.markdown import block, code
 from workbench.reports.run_words import as_written, expected_lines, told_steps
+from workbench.show.markdown import block, code
 from workbench.suite.model import Case, ExpectedCall
 from workbench.suite.variants import model_of, variant_name_of
 from workbench.trajectory.messages import Message, ToolDefinition

@@ -20,8 +20,8 @@ from workbench.numerals import (
     setting_text,
 )
 from workbench.reports.json_base import Finite, IntervalReport, ReportModel, SuitePath
-from workbench.reports.paint import Paint
-from workbench.reports.visible import one_line
+from workbench.show.text import Paint
+from workbench.show.visible import one_line
 from workbench.suite.model import Statistic
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def gate_lines(
         )
         rests = f" of {counted(gate.graded, 'graded run')}" if gate.measure == "pass rate" and gate.graded else ""
         zeros = f" ({_zeros_text(gate.counted_zero)})" if gate.counted_zero else ""
-        verdict = paint("met", "good") if gate.met else paint("missed", "bad")
+        verdict = paint("met", "passed") if gate.met else paint("missed", "failed")
         yield f"{subject}: {gate.measure} {reached}{rests}{zeros}, {setting_text(gate.minimum)} required: {verdict}"
         if gate.watched is not None:
             yield f"  {watched_text(gate.watched)}"
@@ -156,7 +156,7 @@ def _gate_line(gate: AggregateGate, count: int, paint: Paint) -> str:
         reached = f"unknown, because there was {'only one value' if count == 1 else 'no value'}"
     else:
         reached = reached_text(gate.reached, gate.threshold)
-    verdict = paint("met", "good") if gate.met else paint("missed", "bad")
+    verdict = paint("met", "passed") if gate.met else paint("missed", "failed")
     return f"  {gate.statistic} {reached}, {gate.demand} {setting_text(gate.threshold)} required: {verdict}"
 
 

@@ -8,8 +8,8 @@ from itertools import islice
 from workbench.numerals import counted
 from workbench.reports.run_words import cut, issue_lines
 from workbench.reports.runs_report import RunsReport, ShownCase
-from workbench.reports.visible import one_line
 from workbench.reports.workflow_commands import command
+from workbench.show.visible import one_line
 from workbench.suite.disk import from_repository
 
 ANNOTATIONS_MAX = 9

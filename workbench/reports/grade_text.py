@@ -8,10 +8,10 @@ from workbench.grading.grade import Issue, IssueKind, Metric, RunResult, StepGra
 from workbench.grading.judgements import Judgement, JudgeUse
 from workbench.grading.scoring import PASS_SCORE
 from workbench.numerals import cost_text, counted, score_text
-from workbench.reports.paint import Paint
-from workbench.reports.signs import STATUS_SIGNS
 from workbench.reports.values import usage_text
-from workbench.reports.visible import one_line, shortened
+from workbench.show.signs import STATUS_SIGNS
+from workbench.show.text import Paint
+from workbench.show.visible import one_line, shortened
 
 
 def issue_text(issue: Issue) -> str:

@@ -30,13 +30,13 @@ from workbench.numerals import (
 from workbench.reports.argument_words import valid_arguments_text
 from workbench.reports.case_titles import Title, cut_titles, cut_what
 from workbench.reports.forms import LINES_MAX
-from workbench.reports.history_list import called, merge_hint, missing_text, shards_text
-from workbench.reports.paint import Paint
-from workbench.reports.signs import FORK, STATUS_SIGNS
 from workbench.reports.text import endpoint_text
 from workbench.reports.values import percentiles_text
-from workbench.reports.visible import fit, one_line, shortened
-from workbench.reports.when import epoch_ms, local_time, took_s
+from workbench.show.signs import FORK, STATUS_SIGNS
+from workbench.show.text import Paint
+from workbench.show.views.batch_list import called, merge_hint, missing_text, shards_text
+from workbench.show.visible import fit, one_line, shortened
+from workbench.show.when import epoch_ms, local_time, took_s
 from workbench.suite.model import Gate
 from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.typed_json import json_text
@@ -68,7 +68,7 @@ def head_lines(
             if going or batch.kind == "reruns"
             else f"{either} 'workbench {batch.resumed_by} --resume {batch.number}{options}' runs them"
         )
-        yield paint(f"  {missing}{one_line(resume)}", "warn")
+        yield paint(f"  {missing}{one_line(resume)}", "warned")
     if batch.kind == "fork":
         yield f"  {FORK}: an experiment that counts for no case"
     if batch.kind == "reruns":
@@ -77,7 +77,7 @@ def head_lines(
         this = ", which this is" if each is shown else ""
         yield f"  regraded, grading {each.number}: {local_time(each.graded_at)}{this}"
     for line in (*_graded_by(runs), *settings_lines(batch)):
-        yield paint(shortened(f"  {line}", max(width, _TITLE_MIN)), "quiet")
+        yield paint(shortened(f"  {line}", max(width, _TITLE_MIN)), "muted")
 
 
 def _graded_by(runs: Iterable[RunRow]) -> Iterator[str]:
@@ -224,7 +224,7 @@ def _model_lines(totals: ModelTotals, some: str, paint: Paint) -> Iterator[str]:
     if arguments := valid_arguments_text(totals.valid_arguments):
         facts.append(arguments)
     if facts:
-        yield paint(f"    {' · '.join(facts)}", "quiet")
+        yield paint(f"    {' · '.join(facts)}", "muted")
     facts = [
         text
         for title, times in (("latency", totals.latency), ("first token", totals.first_token))
@@ -236,7 +236,7 @@ def _model_lines(totals: ModelTotals, some: str, paint: Paint) -> Iterator[str]:
         unknown = totals.runs_of_unknown_cost
         facts.append(cost_text(totals.cost_usd) + (f" without {counted(unknown, 'run')}" if unknown else ""))
     if facts:
-        yield paint(f"    {' · '.join(facts)}", "quiet")
+        yield paint(f"    {' · '.join(facts)}", "muted")
 
 
 def _latency(title: str, times: Latency | None) -> str:
@@ -258,7 +258,7 @@ def runs_lines(runs: Sequence[RunRow], width: int | None, paint: Paint, *, every
     titles = cut_titles(list(map(_title, shown)), max(width // 3, _TITLE_MIN) if width is not None else None)
     for run, title in zip(shown, titles, strict=True):
         figures = run.figures
-        sign = paint(STATUS_SIGNS[figures.status], figures.status) if figures is not None else paint("·", "quiet")
+        sign = paint(STATUS_SIGNS[figures.status], figures.status) if figures is not None else paint("·", "muted")
         score = score_text(figures.score) if figures is not None and figures.score is not None else ""
         what = f"{title}  {fit(one_line(run.model), model)}"
         lead = f"{run.place + 1:>{place},}  {sign} {what}  {score:>4}"

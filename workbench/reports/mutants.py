@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from workbench.analysis.mutants import MutantResult, MutationReport
 from workbench.numerals import counted, rate_text
-from workbench.reports.paint import Paint
-from workbench.reports.visible import one_line
+from workbench.show.text import Paint
+from workbench.show.visible import one_line
 from workbench.trajectory.messages import JsonValue
 
 _NAMED_MAX = 5
@@ -40,9 +40,9 @@ def text_of_mutation(report: MutationReport, paint: Paint) -> Iterator[str]:
     if report.left_out:
         yield "\n"
     for title, why in report.left_out.items():
-        yield paint(f"- {one_line(title)}: left out, {one_line(why)}\n", "quiet")
+        yield paint(f"- {one_line(title)}: left out, {one_line(why)}\n", "muted")
     if report.spared:
-        yield paint(f"\n{counted(report.spared, 'run')} saved: a mutant was noticed before\n", "quiet")
+        yield paint(f"\n{counted(report.spared, 'run')} saved: a mutant was noticed before\n", "muted")
 
 
 def _name(result: MutantResult, *, several: bool) -> str:

@@ -11,7 +11,7 @@ from workbench.numerals import duration_text
 from workbench.reports.deviations import deviation_lines
 from workbench.reports.grade_text import issue_text, why_passed
 from workbench.reports.values import call_text, result_text, shown_json
-from workbench.reports.visible import one_line
+from workbench.show.visible import one_line
 from workbench.suite.model import Case
 from workbench.trajectory.trajectory import Trajectory
 

@@ -17,14 +17,14 @@ from workbench.reports.cases import repeats_lines
 from workbench.reports.deviations import repaired_line
 from workbench.reports.gates import aggregate_lines, gate_lines
 from workbench.reports.grade_text import doubts, metric_text
-from workbench.reports.markdown import block, code, table, text
-from workbench.reports.paint import Paint
 from workbench.reports.run_words import cut, expected_lines, issue_lines, made_lines, told_steps
 from workbench.reports.runs_report import RunsReport, ShownCase
-from workbench.reports.signs import STATUS_SIGNS
 from workbench.reports.text import endpoint_text, not_made_text
 from workbench.reports.timing import timing_line
-from workbench.reports.visible import one_line
+from workbench.show.markdown import block, code, table, text
+from workbench.show.signs import STATUS_SIGNS
+from workbench.show.text import Paint
+from workbench.show.visible import one_line
 from workbench.suite.disk import from_repository
 
 COMMENT_MAX = 65_536

@@ -14,8 +14,8 @@ from workbench.analysis.audit.finding import AuditFinding
 from workbench.analysis.tool_lint import LintFinding, ToolName
 from workbench.numerals import counted
 from workbench.reports.tools import SuiteTools
-from workbench.reports.visible import one_line
 from workbench.reports.workflow_commands import command
+from workbench.show.visible import one_line
 from workbench.suite.disk import from_repository, is_outside, resolved
 from workbench.suite.loading import SuiteFile
 from workbench.suite.problems import Place, Problem, written

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from workbench.numerals import duration_text
 from workbench.reports.by_hand import fork_text, hold_text
 from workbench.reports.deviations import deviation_lines
-from workbench.reports.paint import Paint
 from workbench.reports.values import call_text, progress_text, result_text, waited_text
-from workbench.reports.visible import one_line, shortened
+from workbench.show.text import Paint
+from workbench.show.visible import one_line, shortened
 from workbench.trajectory.events import (
     CallEdited,
     CallFinished,
@@ -114,7 +114,7 @@ class StepLines:
                 self._reasoning += self._text
                 self._text.clear()
             case ExecutionProgress(call_id=call_id) as progress if self._verbose:
-                return [self._paint(f"· {one_line(self._tools[call_id])}: {progress_text(progress)}", "quiet")]
+                return [self._paint(f"· {one_line(self._tools[call_id])}: {progress_text(progress)}", "muted")]
             case RequestFailed(error=error):
                 self._failure = error  # reported with the retry, or with the run's end if it ends the run
             case RetryScheduled(attempt=attempt, wait_ms=wait_ms, reason=reason):
@@ -140,7 +140,7 @@ class StepLines:
             case ResponseFinished(latency_ms=latency_ms, deviations=deviations, waited_ms=waited_ms):
                 time = f" in {duration_text(latency_ms)}" if latency_ms else ""
                 waited = [f"· {waited_text(waited_ms)}"] if waited_ms else []
-                answered = self._paint(f"· model answered{time}", "quiet")
+                answered = self._paint(f"· model answered{time}", "muted")
                 silence = [f"« {_EMPTY}"] if self._silent and not "".join(self._text).strip() else []
                 repaired = [f"▲ {line}" for line in deviation_lines(deviations)]
                 return [*waited, *self._words(), *silence, *repaired, *([answered] if self._verbose else [])]
@@ -161,7 +161,7 @@ class StepLines:
         self._reasoning.clear()
         lines = []
         if self._verbose and reasoning:
-            lines.append(self._paint(f"· {one_line(reasoning)}", "quiet"))
+            lines.append(self._paint(f"· {one_line(reasoning)}", "muted"))
         if text:
             lines.append(f"« {one_line(text)}")
         return lines

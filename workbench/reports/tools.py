@@ -11,9 +11,9 @@ from workbench.analysis.schemas import type_text
 from workbench.analysis.tool_lint import LintFinding, ToolName, definition_size, tokens_in
 from workbench.dataclasses import dataclass
 from workbench.numerals import counted
-from workbench.reports.paint import Paint
 from workbench.reports.server_output import output_lines
-from workbench.reports.visible import one_line, shortened
+from workbench.show.text import Paint
+from workbench.show.visible import one_line, shortened
 from workbench.trajectory.events import ServerOutput
 from workbench.trajectory.json_schema import properties_of, required_names
 from workbench.trajectory.messages import ToolDefinition
@@ -84,7 +84,7 @@ def finding_lines(suites: Sequence[SuiteTools], paint: Paint) -> Iterator[str]:
                 yield f"  {one_line(about)}"
             last = about
             where = f"{one_line(finding.where)}: " if finding.where else ""
-            severity = paint(finding.severity, "bad" if finding.severity == "error" else "warn")
+            severity = paint(finding.severity, "failed" if finding.severity == "error" else "warned")
             yield f"    {severity}: {where}{one_line(finding.message)} ({one_line(finding.hint)})"
         errors = sum(finding.severity == "error" for finding in findings)
         tools = counted(sum(len(source.tools) for source in suite.sources), "tool")
@@ -131,7 +131,7 @@ def _source(source: ToolSource, width: int, paint: Paint) -> Iterator[str]:
         note = hint(tool) or ("unmarked" if source.server is not None else "")
         about = ", ".join(filter(None, [note, _size(definition_size(tool))]))
         yield shortened(f"    {one_line(tool.name)}({_parameters(tool)})", width)
-        yield paint(shortened(f"        {about}", width), "quiet")
+        yield paint(shortened(f"        {about}", width), "muted")
         if tool.description:
             yield shortened(f"        {one_line(tool.description.strip())}", width)
     if source.task_tools:

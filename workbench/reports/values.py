@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from workbench.late_patterns import late_pattern
 from workbench.numerals import cost_text, counted, duration_text, figure, tokens_text
-from workbench.reports.visible import one_line
+from workbench.show.visible import one_line
 from workbench.trajectory.events import ExecutionProgress
 from workbench.trajectory.messages import JsonValue, Usage
 

@@ -9,6 +9,7 @@ import pytest
 from workbench.engine.breakpoint_text import breakpoint_line, breakpoint_of
 from workbench.engine.breakpoints import Breakpoint
 from workbench.grading.grade import ArgumentVerdict
+from workbench.show.spans import Line, Span, plain
 from workbench.suite.problems import Place
 from workbench.trajectory.events import ResultReceived
 from workbench.tui.breakpoints.lines import (
@@ -19,7 +20,6 @@ from workbench.tui.breakpoints.lines import (
     completions_of,
 )
 from workbench.tui.lines.laid_out import GrowingText
-from workbench.tui.lines.spans import Line, Span, plain
 from workbench.tui.lines.typed_rows import with_breakpoint
 from workbench.tui.run_book.shown.items import (
     CallItem,

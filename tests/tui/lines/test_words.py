@@ -6,7 +6,7 @@ import pytest
 
 from workbench.batches.events import BatchStarted, StartUp
 from workbench.numerals import clock, counted, duration_text, score_text
-from workbench.tui.lines.spans import cells, plain
+from workbench.show.spans import cells, plain
 from workbench.tui.run_book.book import Progress, RunBook
 from workbench.tui.run_book.counting import Spend
 from workbench.tui.run_book.summaries import Counts

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.results import result
 from tests.trajectory.scripts import events_of, scripts, stamped
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, Issue, RunResult
+from workbench.show.spans import cells, plain
 from workbench.suite.model import ExpectedCall
 from workbench.trajectory.events import (
     CallArgumentsDelta,
@@ -34,7 +35,6 @@ from workbench.trajectory.events import (
 )
 from workbench.trajectory.fold import fold
 from workbench.trajectory.messages import Message, Usage
-from workbench.tui.lines.spans import cells, plain
 from workbench.tui.run_book.shown.grade import PlacedCall
 from workbench.tui.run_book.shown.items import CallItem, MissingItem, OutcomeItem, ResultItem, RoundItem, TextItem
 from workbench.tui.run_book.shown.view import RunView

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from workbench.analysis.tool_lint import lint_tools
 from workbench.authoring.from_calls import case_expecting, case_with_mock
 from workbench.config.secrets import NO_SECRETS
+from workbench.show.spans import cells, plain
 from workbench.suite.loading import SuiteFile, parse_suite
 from workbench.suite.splice import SuiteText
 from workbench.tools.answer import ToolAnswer
@@ -19,7 +20,6 @@ from workbench.tools.by_hand import Executed
 from workbench.tools.connection import ServerStatus
 from workbench.tools.listings import Listing
 from workbench.trajectory.messages import JsonValue, ToolDefinition
-from workbench.tui.lines.spans import cells, plain
 from workbench.tui.tools.call_lines import CallForm, CallOutcome, call_picture
 from workbench.tui.tools.lines import detail_lines, parameter_lines, row_line
 from workbench.tui.tools.shelves import ToolShelves, expecting

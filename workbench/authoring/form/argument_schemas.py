@@ -16,7 +16,7 @@ from workbench.checks.plain_values import plainly_accepts
 from workbench.checks.schemas import validator_of
 from workbench.dataclasses import dataclass
 from workbench.grading.tool_names import normalised_name
-from workbench.reports.visible import one_line, shortened
+from workbench.show.visible import one_line, shortened
 from workbench.suite import render
 from workbench.suite.model import ANY_TOOL
 from workbench.suite.problems import described, did_you_mean, written

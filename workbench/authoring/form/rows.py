@@ -9,7 +9,7 @@ from rich.cells import cell_len
 
 from workbench.authoring.form.row import FormRow, FormSource
 from workbench.authoring.form.rows_suite import rows_of_case, rows_of_suite
-from workbench.reports.visible import one_line
+from workbench.show.visible import one_line
 from workbench.suite.problems import Place, Problem, written
 
 WIDEST_LABEL = 18

@@ -12,7 +12,7 @@ from workbench.analysis.faults import SOUND, VERDICT_WORDS, FaultMatrix, Tried, 
 from workbench.numerals import counted
 from workbench.reports.faults import cell_words, sound_words
 from workbench.reports.html.page import begin_page, line, part
-from workbench.reports.visible import visible
+from workbench.show.visible import visible
 from workbench.suite.disk import from_here
 from workbench.trajectory.trajectory import CallRecord
 from workbench.version import __version__

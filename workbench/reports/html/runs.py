@@ -19,9 +19,9 @@ from workbench.reports.html.records import PageHead, PageVerdict, facts_of, page
 from workbench.reports.html.scatter import scatters
 from workbench.reports.json_report import ReportDocument
 from workbench.reports.move_kinds import moves_text
-from workbench.reports.paint import Paint
 from workbench.reports.runs_report import RunsReport
 from workbench.reports.text import endpoint_text, not_made_text
+from workbench.show.text import Paint
 from workbench.suite.disk import from_here
 
 

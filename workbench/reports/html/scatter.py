@@ -9,7 +9,7 @@ from html import escape
 from workbench.analysis.comparison import ModelTotals
 from workbench.analysis.front import Point, front, points_by_cost, points_by_latency
 from workbench.numerals import cost_text, counted, duration_text, figure, score_text
-from workbench.reports.visible import one_line, shortened
+from workbench.show.visible import one_line, shortened
 
 _WIDTH, _HEIGHT = 360, 240
 _LEFT, _RIGHT, _TOP, _BOTTOM = 40, 30, 16, 46

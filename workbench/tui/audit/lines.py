@@ -9,11 +9,11 @@ from workbench.analysis.audit.audit import Audit
 from workbench.analysis.audit.finding import AuditFinding
 from workbench.dataclasses import dataclass
 from workbench.numerals import counted
-from workbench.reports.visible import one_line
+from workbench.show.glyphs import GLYPHS
+from workbench.show.spans import EMPTY, Line, Span, cut_line, plain, wrap
+from workbench.show.visible import one_line
 from workbench.suite.loading import SuiteFile
 from workbench.suite.problems import written
-from workbench.tui.lines.glyphs import GLYPHS
-from workbench.tui.lines.spans import EMPTY, Line, Span, cut_line, plain, wrap
 
 Target = tuple[Path, str | None]
 """The target of a row: a suite, and the id of a case or `None` for its settings."""

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 from workbench.engine.breakpoint_text import breakpoint_line
 from workbench.engine.breakpoints import Breakpoint
+from workbench.show.glyphs import GLYPHS
 from workbench.tui.breakpoints.lines import NOTHING_IN_FORM, NOTHING_IN_RUN, breakpoint_in_form
 from workbench.tui.breakpoints.project import ProjectBreakpoints
 from workbench.tui.case.pane import CasePane
 from workbench.tui.kit.stage import Announce, Panes, Stage
-from workbench.tui.lines.glyphs import GLYPHS
 
 
 class BreakpointCommands:

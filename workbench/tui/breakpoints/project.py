@@ -19,10 +19,10 @@ from workbench.config.secrets import NO_SECRETS, Secrets
 from workbench.engine.breakpoint_doubts import doubt_about
 from workbench.engine.breakpoint_text import BreakpointError, breakpoint_line, breakpoint_of
 from workbench.engine.breakpoints import Breakpoint
-from workbench.reports.visible import one_line
+from workbench.show.glyphs import GLYPHS
+from workbench.show.visible import one_line
 from workbench.suite.trust import write_atomically
 from workbench.tui.kit.stage import Stage
-from workbench.tui.lines.glyphs import GLYPHS
 
 if TYPE_CHECKING:
     from workbench.trajectory.messages import ToolDefinition

@@ -7,10 +7,10 @@ from typing import Literal
 from workbench.analysis.estimate import Estimate
 from workbench.numerals import counted
 from workbench.reports.values import estimate_text
+from workbench.show.spans import EMPTY, Line
 from workbench.tui.kit.asking import AskScreen
 from workbench.tui.kit.dialogs import Option
 from workbench.tui.lines.prose import with_margin
-from workbench.tui.lines.spans import EMPTY, Line
 
 
 class AgainScreen(AskScreen[Literal["run", "no"]]):

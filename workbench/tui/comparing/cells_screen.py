@@ -13,14 +13,14 @@ from workbench.analysis.estimate import Estimate, estimate
 from workbench.numerals import counted, duration_text, score_text
 from workbench.providers.built_in import is_built_in
 from workbench.reports.values import estimate_text
-from workbench.reports.visible import one_line
+from workbench.show.glyphs import GLYPHS, STATUS_SIGNS
+from workbench.show.visible import one_line
 from workbench.tui.comparing.again import AgainScreen
 from workbench.tui.comparing.sources import to_look_at
 from workbench.tui.comparing.state import CompareState
 from workbench.tui.kit.dialogs import ChooseLines, Dialog, Option, keys_line
 from workbench.tui.kit.side_screen import FilterScreen, SideScreen
 from workbench.tui.kit.stage import Announce, Stage
-from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
 from workbench.tui.runs.dialogs import RepeatsScreen
 
 if TYPE_CHECKING:

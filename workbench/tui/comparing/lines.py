@@ -12,13 +12,12 @@ from workbench.dataclasses import dataclass
 from workbench.grading.repeats import BROKEN_OFF, WORST_FIRST
 from workbench.numerals import counted, duration_text, score_text
 from workbench.providers.built_in import MODEL_SIGN, REPLAY
-from workbench.reports.visible import one_line
+from workbench.show.glyphs import GLYPHS, STATUS_SIGNS
+from workbench.show.spans import EMPTY, Line, Role, Span, cells, cut_line, cut_middle, padded, plain
+from workbench.show.visible import model_label, one_line
 from workbench.tui.comparing.sources import GOING, ComparedCase, Standing
 from workbench.tui.comparing.state import CompareState, Row
-from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
 from workbench.tui.lines.prose import Message
-from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, cut_line, cut_middle, padded, plain
-from workbench.tui.lines.words import model_label
 
 GAP = 2
 """The cells before each column. The second one can hold a mark for the cell after it."""

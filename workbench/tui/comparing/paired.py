@@ -14,7 +14,9 @@ from workbench.analysis.paired import Pair, Paired
 from workbench.analysis.significance import LEVEL
 from workbench.numerals import counted, p_text, score_text
 from workbench.reports.compared_words import rules_text
-from workbench.reports.visible import one_line
+from workbench.show.glyphs import GLYPHS, STATUS_SIGNS
+from workbench.show.spans import EMPTY, Line, Span, cut_line, plain, wrap
+from workbench.show.visible import one_line
 from workbench.tui.comparing.actions import FEATURE
 from workbench.tui.kit.actions import ListNow, bindings_for
 from workbench.tui.kit.bars import KeyBar
@@ -22,9 +24,7 @@ from workbench.tui.kit.line_search import SearchedScreen
 from workbench.tui.kit.painting import Bar
 from workbench.tui.kit.rows import Detail, ListState, RowsView
 from workbench.tui.kit.stage import Stage
-from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
 from workbench.tui.lines.prose import Message
-from workbench.tui.lines.spans import EMPTY, Line, Span, cut_line, plain, wrap
 
 _SCORE_CELLS = 4
 

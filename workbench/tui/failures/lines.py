@@ -13,11 +13,8 @@ from workbench.analysis.confusion import Confusion
 from workbench.analysis.failures import CauseGroup, FailedRun, Symptom
 from workbench.numerals import counted, score_text
 from workbench.reports.failures import NO_CALL, NOT_EXPECTED, often
-from workbench.reports.visible import one_line
-from workbench.tui.failures.state import FailureList, FailureRow
-from workbench.tui.lines.glyphs import GLYPHS
-from workbench.tui.lines.prose import Message, heading, paragraph
-from workbench.tui.lines.spans import (
+from workbench.show.glyphs import GLYPHS
+from workbench.show.spans import (
     ELLIPSIS,
     EMPTY,
     Line,
@@ -32,6 +29,9 @@ from workbench.tui.lines.spans import (
     wrap,
     wrap_line,
 )
+from workbench.show.visible import one_line
+from workbench.tui.failures.state import FailureList, FailureRow
+from workbench.tui.lines.prose import Message, heading, paragraph
 
 WIDEST_NAME = 32
 """The maximum width of a tool's name in the table."""

@@ -13,17 +13,16 @@ from textual.binding import BindingType
 from workbench.analysis.faults import SOUND, VERDICT_WORDS, FaultMatrix, FaultName, Lasts, Tried, Verdict, worst
 from workbench.numerals import counted
 from workbench.reports.faults import cell_words, sound_words, text_of_faults
-from workbench.reports.paint import Paint
-from workbench.reports.visible import one_line
+from workbench.show.glyphs import GLYPHS
+from workbench.show.spans import EMPTY, Line, Role, Span, cells, cut_line, cut_middle, padded, wrap_line
+from workbench.show.text import Paint
+from workbench.show.visible import model_label, one_line
 from workbench.tui.faults.actions import FEATURE
 from workbench.tui.kit.actions import bindings_for
 from workbench.tui.kit.list_screen import ListScreen
 from workbench.tui.kit.rows import ListState
 from workbench.tui.kit.stage import Stage
-from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.prose import Message, behind, heading, paragraph
-from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, cut_line, cut_middle, padded, wrap_line
-from workbench.tui.lines.words import model_label
 
 _CELL = len("✗ false success")
 _NAME_MAX = 20

@@ -12,13 +12,13 @@ from workbench.grading.grade import Grade, Metric, Status, disagree, reason_of
 from workbench.grading.scoring import ROUNDING_SLACK
 from workbench.numerals import counted, duration_text, score_text
 from workbench.reports.grade_text import issue_text, metric_text
-from workbench.reports.visible import one_line
+from workbench.show.glyphs import GLYPHS, STATUS_SIGNS
+from workbench.show.spans import EMPTY, Line, Role, Span, cells, cut, cut_line, plain, spread, wrap
+from workbench.show.visible import one_line
 from workbench.tui.grades.pairing_lines import pairing_blocks
 from workbench.tui.grades.state import GradesState, status_of
 from workbench.tui.grades.step_lines import shown_steps, step_lines
-from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
 from workbench.tui.lines.prose import NARROWEST, behind, heading, signed
-from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, cut, cut_line, plain, spread, wrap
 from workbench.tui.lines.words import failed_steps
 
 ROWS = 3

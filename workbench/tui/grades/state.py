@@ -8,9 +8,9 @@ from workbench.grading.explaining import Explanation, explain
 from workbench.grading.grade import CallPairing, Grade, Issue, RunResult, Status
 from workbench.grading.graders import SYSTEMS
 from workbench.grading.step_rounds import rounds_of_steps
-from workbench.reports.visible import one_line
+from workbench.show.glyphs import GLYPHS
+from workbench.show.visible import one_line
 from workbench.suite.model import AnyOrder, Case
-from workbench.tui.lines.glyphs import GLYPHS
 
 _ORDER = tuple(SYSTEMS)
 

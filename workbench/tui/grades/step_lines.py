@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from workbench.grading.grade import StepGrade
 from workbench.numerals import counted, figure, score_text
 from workbench.reports.grade_text import issue_text
-from workbench.reports.visible import one_line
+from workbench.show.glyphs import GLYPHS, STATUS_SIGNS
+from workbench.show.spans import EMPTY, Line, Role, Span, cut_line, wrap
+from workbench.show.visible import one_line
 from workbench.tui.grades.state import GradesState, SilentStep
-from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
 from workbench.tui.lines.prose import signed
-from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cut_line, wrap
 
 MOST_STEPS = 200
 """The number of steps shown."""

@@ -16,12 +16,12 @@ from workbench.config.models import ConfigError
 from workbench.exporting.forms import EXPORTS_FOLDER, FORMS, ExportError
 from workbench.history.records import BatchRow, HistoryError
 from workbench.numerals import counted
-from workbench.reports.history_list import called
 from workbench.reports.move_kinds import Move, moves_text
+from workbench.show.glyphs import GLYPHS
+from workbench.show.spans import Role
+from workbench.show.views.batch_list import called
 from workbench.trajectory.recording import RecordingError
 from workbench.tui.kit.stage import Stage
-from workbench.tui.lines.glyphs import GLYPHS
-from workbench.tui.lines.spans import Role
 from workbench.tui.run_book.stored import opened
 from workbench.tui.tree.selection import Selection
 

@@ -13,14 +13,13 @@ from workbench.analysis.comparison import CellKey, cells_of
 from workbench.history.records import Regrade, RunRow, SuiteRef, same_suites
 from workbench.numerals import duration_text, score_text
 from workbench.reports.batch_diff import by_grading, markdown_lines, names_of, notes_between, test_lines, title_of
-from workbench.reports.history_list import called
-from workbench.reports.visible import one_line
+from workbench.show.glyphs import GLYPHS, STATUS_SIGNS
+from workbench.show.spans import EMPTY, Line, Role, Span, cells, cut_line, cut_middle, spread
+from workbench.show.views.batch_list import called
+from workbench.show.visible import model_label, one_line
 from workbench.tui.history.batches import figures_in
 from workbench.tui.kit.rows import FoldingState
-from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
 from workbench.tui.lines.prose import Message, paragraph
-from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, cut_line, cut_middle, spread
-from workbench.tui.lines.words import model_label
 from workbench.tui.run_book.stored import ReadBatch
 
 

@@ -11,14 +11,14 @@ from rich.cells import cell_len
 
 from workbench.history.records import RunRow
 from workbench.numerals import cost_text, counted, duration_text, moment_text, score_text, tokens_text
-from workbench.reports.markdown import text_table
-from workbench.reports.signs import sparkline
-from workbench.reports.visible import one_line
+from workbench.show.glyphs import GLYPHS, STATUS_SIGNS
+from workbench.show.markdown import text_table
+from workbench.show.signs import sparkline
+from workbench.show.spans import EMPTY, Line, Role, Span, cells, cut_line, cut_middle, padded, spread
+from workbench.show.visible import model_label, one_line
 from workbench.tui.kit.rows import MarkedState
-from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
 from workbench.tui.lines.prose import Message, paragraph
-from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, cut_line, cut_middle, padded, spread
-from workbench.tui.lines.words import model_label, unless_read_only
+from workbench.tui.lines.words import unless_read_only
 from workbench.tui.trajectory.headline import limited_time, model_time
 
 TREND_MAX = 32

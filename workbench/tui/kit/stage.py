@@ -10,8 +10,8 @@ from textual.await_complete import AwaitComplete
 from textual.screen import Screen
 from textual.worker import Worker
 
+from workbench.show.spans import Role
 from workbench.tui.kit.actions import Action, Pane
-from workbench.tui.lines.spans import Role
 
 Answer = TypeVar("Answer")
 

@@ -9,9 +9,9 @@ from itertools import accumulate
 from typing import overload
 
 from workbench.late_patterns import late_pattern
-from workbench.reports.visible import one_line, visible
+from workbench.show.spans import Line, Role, Span, plain, row_ends
+from workbench.show.visible import one_line, visible
 from workbench.trajectory.messages import JsonValue
-from workbench.tui.lines.spans import Line, Role, Span, plain, row_ends
 
 _NARROWEST = 8
 _KEY = late_pattern(r' *(?:"(?:[^"\\]|\\.)*": )?')

@@ -8,15 +8,10 @@ from collections.abc import Mapping, Sequence
 from workbench.config.read_only import is_read_only
 from workbench.grading.grade import RunResult, StepGrade
 from workbench.numerals import counted
-from workbench.reports.visible import one_line
+from workbench.show.glyphs import GLYPHS
+from workbench.show.visible import one_line
 from workbench.suite.problems import Problem
 from workbench.trajectory.messages import JsonValue
-from workbench.tui.lines.glyphs import GLYPHS
-
-
-def model_label(model: str) -> str:
-    """Return a model's name. The offline model is always shown with what it is."""
-    return "offline (baseline)" if model == "offline" else one_line(model)
 
 
 def unless_read_only(hint: str) -> str:

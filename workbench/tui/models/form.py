@@ -18,13 +18,13 @@ from workbench.evaluation.adding import AddingError, Field, NameTakenError, Owne
 from workbench.evaluation.reachable import KnownEndpoint
 from workbench.numerals import duration_text
 from workbench.providers.http.check import CheckResult
-from workbench.reports.visible import one_line
+from workbench.show.glyphs import GLYPHS
+from workbench.show.spans import EMPTY, Line, Role, Span
+from workbench.show.visible import one_line
 from workbench.tui.kit.dialogs import Dialog, ReadLines, keys_line
 from workbench.tui.kit.fields import SafeInput
 from workbench.tui.kit.painting import Bar
-from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.prose import behind
-from workbench.tui.lines.spans import EMPTY, Line, Role, Span
 from workbench.tui.models.adder import Added, ModelAdder
 from workbench.tui.terminal.theming import Ground
 

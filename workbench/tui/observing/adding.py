@@ -17,7 +17,9 @@ from workbench.importing.importing import learn_keys
 from workbench.importing.run_making import run_of
 from workbench.importing.suite_making import RULE_OF_NEW_SUITES, MadeSuite, fitted, made_suite
 from workbench.numerals import counted
-from workbench.reports.visible import one_line
+from workbench.show.glyphs import GLYPHS
+from workbench.show.spans import EMPTY, Line
+from workbench.show.visible import one_line
 from workbench.suite.loading import parse_suite
 from workbench.suite.splice import SpliceError
 from workbench.trajectory.messages import JsonValue
@@ -27,9 +29,7 @@ from workbench.tui.kit.dialogs import Option
 from workbench.tui.kit.preview import PreviewScreen
 from workbench.tui.kit.stage import Announce, Stage, in_background
 from workbench.tui.lines.difference import difference
-from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.prose import signed
-from workbench.tui.lines.spans import EMPTY, Line
 from workbench.tui.observing.dialogs import WhereScreen
 from workbench.tui.observing.live import Seen
 from workbench.tui.tree.new_suites import NewSuites

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, TypeAlias
 from workbench.batches.events import CostLimitReached
 from workbench.config.secrets import Secrets
 from workbench.numerals import cost_text, counted
-from workbench.reports.visible import one_line
+from workbench.show.glyphs import GLYPHS
+from workbench.show.visible import one_line
 from workbench.tui.kit.stage import Stage
-from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.run_book.book import RunBook
 from workbench.tui.run_book.record import Question
 from workbench.tui.runs.runner import Runner

@@ -21,12 +21,12 @@ from workbench.evaluation.approval import Approval, Decision, Needs, Trust, need
 from workbench.evaluation.plan import Plan
 from workbench.history.records import HistoryError
 from workbench.numerals import counted
+from workbench.show.glyphs import GLYPHS
+from workbench.show.visible import model_label
 from workbench.suite.loading import SuiteFile
 from workbench.suite.trust import needs_trust
 from workbench.suite.variants import Variants, has_variant_of, model_of, variant_name_of
 from workbench.tui.kit.stage import Announce, Panes, Stage
-from workbench.tui.lines.glyphs import GLYPHS
-from workbench.tui.lines.words import model_label
 from workbench.tui.runs.runner import Runner
 from workbench.tui.tree.selection import Selection
 

@@ -9,11 +9,10 @@ from textual.timer import Timer
 
 from workbench.numerals import clock, cost_text, counted, duration_text, estimate_time_text, short_count
 from workbench.reports.progress import starting_text
-from workbench.reports.visible import one_line
+from workbench.show.glyphs import GLYPHS, STATUS_SIGNS
+from workbench.show.spans import EMPTY, Line, Role, Span, cells, cut_middle, spread
+from workbench.show.visible import model_label, one_line
 from workbench.suite.variants import SEPARATOR, Variants
-from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
-from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, cut_middle, spread
-from workbench.tui.lines.words import model_label
 from workbench.tui.run_book.book import Progress, RunBook
 from workbench.tui.run_book.counting import Spend
 from workbench.tui.run_book.summaries import Counts

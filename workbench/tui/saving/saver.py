@@ -14,13 +14,13 @@ from workbench.authoring.merging import Conflict, Key, Merged, Side, merge, news
 from workbench.authoring.open_suite import OpenSuite
 from workbench.authoring.open_suites import OpenSuites
 from workbench.numerals import counted
+from workbench.show.glyphs import GLYPHS
 from workbench.suite.disk import absolute, why_not_written
 from workbench.suite.loading import SuiteFile, load_suite, parse_suite
 from workbench.suite.saving import ChangedOnDiskError, FileState, SavingError, save
 from workbench.suite.splice import SpliceError, SuiteText
 from workbench.tui.kit.actions import key_for
 from workbench.tui.kit.stage import Stage
-from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.saving.drafting import Drafting
 from workbench.tui.tree.selection import Selection
 

@@ -9,12 +9,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from workbench.config.secrets import Secrets
-from workbench.reports.visible import one_line
+from workbench.show.glyphs import GLYPHS
+from workbench.show.visible import one_line
 from workbench.suite.splice import SpliceError
 from workbench.tui.kit.actions import key_for
 from workbench.tui.kit.outside_editing import OutsideEditing
 from workbench.tui.kit.stage import Panes, Stage
-from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.runs.commands import RunCases
 from workbench.tui.runs.runner import Runner
 from workbench.tui.tree.selection import Selection, go_to_run

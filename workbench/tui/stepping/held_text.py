@@ -13,7 +13,7 @@ from pathlib import Path
 from workbench.checks.argument_schema import BrokenSchemaError, argument_problems
 from workbench.dataclasses import dataclass
 from workbench.engine.checkpoint import AddMessage, AnswerCall, EditArguments, EditResult
-from workbench.reports.visible import one_line
+from workbench.show.visible import one_line
 from workbench.suite.problems import Problem
 from workbench.trajectory.messages import JsonValue, ToolDefinition
 from workbench.trajectory.trajectory import CallRecord

@@ -12,7 +12,7 @@ from textual.filter import LineFilter
 from workbench.config.finding import Finder
 from workbench.config.secrets import Secrets
 from workbench.late_patterns import late_pattern
-from workbench.reports.visible import ACTED_ON
+from workbench.show.visible import ACTED_ON
 
 
 class OutputFilter(LineFilter):

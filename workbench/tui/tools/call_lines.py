@@ -14,17 +14,17 @@ from workbench.checks.argument_schema import BrokenSchemaError, argument_problem
 from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
 from workbench.numerals import duration_text
-from workbench.reports.visible import one_line
+from workbench.show.glyphs import GLYPHS
+from workbench.show.spans import EMPTY, Line, Role, Span, cells, cut, cut_line, padded, wrap
+from workbench.show.visible import one_line
 from workbench.tools.by_hand import Executed
 from workbench.trajectory.events import ServerOutput
 from workbench.trajectory.json_types import allowed_values, type_words, types_of, with_definitions
 from workbench.trajectory.messages import JsonValue, ToolDefinition
-from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.json_lines import JsonLines
 from workbench.tui.lines.laid_out import DISPLAY_LIMIT, safe_lines
 from workbench.tui.lines.prose import indented, signed
 from workbench.tui.lines.server_output import server_output_lines
-from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, cut, cut_line, padded, wrap
 from workbench.tui.lines.values import value_line
 
 NULL = "null"

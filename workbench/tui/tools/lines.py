@@ -12,16 +12,16 @@ from workbench.analysis.schemas import Parameter, parameters_of, type_text
 from workbench.analysis.tool_lint import LintFinding, tokens_of
 from workbench.numerals import counted
 from workbench.reports.tools import not_offered
-from workbench.reports.visible import one_line, visible
-from workbench.reports.when import ago, local_time
+from workbench.show.glyphs import GLYPHS
+from workbench.show.spans import EMPTY, Line, Role, Span, cut_line, spread, wrap
+from workbench.show.visible import one_line, visible
+from workbench.show.when import ago, local_time
 from workbench.suite.model import Server
 from workbench.trajectory.json_schema import Schema
 from workbench.trajectory.messages import JsonValue, ToolDefinition
-from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.json_lines import JoinedLines, JsonLines
 from workbench.tui.lines.prose import Message, heading, paragraph, signed
 from workbench.tui.lines.server_output import last_said, server_output_lines
-from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cut_line, spread, wrap
 from workbench.tui.lines.words import hints_in_words, unless_read_only
 from workbench.tui.tools.shelves import Shelf, ToolRow, ToolShelves, expecting
 

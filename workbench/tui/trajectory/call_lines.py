@@ -11,14 +11,14 @@ from workbench.numerals import duration_text, score_text
 from workbench.reports.by_hand import fork_text
 from workbench.reports.grade_text import issue_note
 from workbench.reports.values import progress_text
-from workbench.reports.visible import one_line
+from workbench.show.glyphs import GLYPHS, STATUS_SIGNS
+from workbench.show.spans import EMPTY, Line, Role, Span, cells, cut, cut_line, padded, wrap
+from workbench.show.visible import one_line
 from workbench.trajectory.events import ResultReceived
-from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
 from workbench.tui.lines.highlight import json_line, json_rows
 from workbench.tui.lines.json_lines import JoinedLines, JsonLines, parsed_json
 from workbench.tui.lines.laid_out import DISPLAY_LIMIT, GrowingText
 from workbench.tui.lines.prose import indented, signed
-from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, cut, cut_line, padded, wrap
 from workbench.tui.lines.typed_rows import text_rows
 from workbench.tui.run_book.shown.items import CallItem, ForkItem, HoldItem, NoticeItem, ResultItem, StepItem
 from workbench.tui.trajectory.argument_lines import ARGUMENT_INDENT, argument_rows, shown_at_argument

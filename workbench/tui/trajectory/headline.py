@@ -12,12 +12,13 @@ from workbench.reports.by_hand import changes_by_hand, unread_text
 from workbench.reports.grade_text import issue_text, metric_text, why_passed
 from workbench.reports.move_kinds import Move, graded_text
 from workbench.reports.values import usage_text
+from workbench.show.glyphs import GLYPHS, STATUS_SIGNS
+from workbench.show.spans import Line, Role, Span, cells, cut_line, cut_middle
+from workbench.show.visible import model_label
 from workbench.trajectory.events import FinishReason
-from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
 from workbench.tui.lines.prose import signed
 from workbench.tui.lines.server_output import server_output_lines
-from workbench.tui.lines.spans import Line, Role, Span, cells, cut_line, cut_middle
-from workbench.tui.lines.words import failed_steps, model_label
+from workbench.tui.lines.words import failed_steps
 from workbench.tui.run_book.record import RunRecord
 from workbench.tui.run_book.shown.items import OutcomeItem
 

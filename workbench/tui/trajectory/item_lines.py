@@ -10,14 +10,14 @@ from rich.cells import cell_len
 from workbench.numerals import duration_text
 from workbench.reports.deviations import deviation_lines
 from workbench.reports.values import usage_text, waited_text
-from workbench.reports.visible import one_line
+from workbench.show.glyphs import GLYPHS
+from workbench.show.spans import EMPTY, Line, Role, Span, cut, cut_line, padded, wrap
+from workbench.show.visible import one_line
 from workbench.trajectory.events import ResponseFinished
 from workbench.trajectory.messages import JsonValue
-from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.json_lines import JoinedLines, LazyLines, compact_json
 from workbench.tui.lines.laid_out import DISPLAY_LIMIT
 from workbench.tui.lines.prose import NARROWEST, signed
-from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cut, cut_line, padded, wrap
 from workbench.tui.lines.typed_rows import text_rows
 from workbench.tui.run_book.shown.items import (
     CallItem,

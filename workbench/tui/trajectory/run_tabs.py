@@ -9,12 +9,12 @@ from textual import events
 from textual.message import Message
 
 from workbench.numerals import score_text
-from workbench.reports.visible import one_line
+from workbench.show.glyphs import GLYPHS, STATUS_SIGNS
+from workbench.show.spans import Line, Role, Span, cells, cut_line, cut_middle
+from workbench.show.visible import model_label, one_line
 from workbench.tui.kit.actions import key_for
 from workbench.tui.kit.painting import Bar, keymap_of
-from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
-from workbench.tui.lines.spans import Line, Role, Span, cells, cut_line, cut_middle
-from workbench.tui.lines.words import model_label, unless_read_only
+from workbench.tui.lines.words import unless_read_only
 from workbench.tui.run_book.forks import branch_number, branch_text
 from workbench.tui.run_book.record import RunRecord
 from workbench.tui.terminal.theming import Ground

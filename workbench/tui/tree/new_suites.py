@@ -18,13 +18,13 @@ from workbench.evaluation.asking_servers import ServersToAsk, servers_to_ask
 from workbench.evaluation.client_configs import servers_on_machine
 from workbench.evaluation.client_servers import ClientConfigError
 from workbench.evaluation.starter import SCHEMA_NAME
-from workbench.reports.visible import one_line
+from workbench.show.glyphs import GLYPHS
+from workbench.show.visible import one_line
 from workbench.suite.disk import resolved
 from workbench.suite.loading import SuiteFile
 from workbench.tui.kit.actions import key_for
 from workbench.tui.kit.preview import PreviewScreen
 from workbench.tui.kit.stage import Panes, Stage
-from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.tree.dialogs import BeginScreen, NewSuite, NewSuiteScreen
 from workbench.tui.tree.from_server import Listed, ListingScreen, ServerScreen, first_suite_lines
 from workbench.tui.tree.selection import Selection

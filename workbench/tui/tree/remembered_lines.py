@@ -6,10 +6,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from workbench.numerals import age_text, duration_text, moment_text, score_text
-from workbench.reports.visible import one_line
-from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
+from workbench.show.glyphs import GLYPHS, STATUS_SIGNS
+from workbench.show.visible import model_label, one_line
 from workbench.tui.lines.prose import Message
-from workbench.tui.lines.words import model_label
 from workbench.tui.tree.rows import Row
 
 if TYPE_CHECKING:

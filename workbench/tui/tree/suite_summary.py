@@ -10,9 +10,9 @@ from workbench.analysis.causes import CAUSES
 from workbench.dataclasses import dataclass
 from workbench.numerals import age_text, cost_text, counted, tokens_text
 from workbench.reports.values import percentiles_text
-from workbench.tui.lines.glyphs import GLYPHS
+from workbench.show.glyphs import GLYPHS
+from workbench.show.spans import Role
 from workbench.tui.lines.prose import Message
-from workbench.tui.lines.spans import Role
 from workbench.tui.run_book.book import RunBook
 from workbench.tui.tree.remembered_lines import is_edited_since
 from workbench.tui.tree.state import Row, TreeState

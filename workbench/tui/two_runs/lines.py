@@ -10,14 +10,14 @@ from rich.cells import cell_len
 from workbench.analysis.alignment import How, Kind, Part, Row
 from workbench.checks.equality import json_equal
 from workbench.numerals import duration_text, short_tokens_text
-from workbench.reports.visible import one_line
+from workbench.show.glyphs import GLYPHS
+from workbench.show.spans import EMPTY, Line, Role, Span, cells, cut, cut_line, padded, plain, wrap_line
+from workbench.show.visible import one_line
 from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.trajectory import CallRecord, Round
-from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.highlight import cut_json, json_line
 from workbench.tui.lines.json_lines import JoinedLines, JsonLines, LazyLines, compact_json, parsed_json
 from workbench.tui.lines.laid_out import GrowingText, LaidOut
-from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, cut, cut_line, padded, plain, wrap_line
 from workbench.tui.lines.typed_rows import text_rows
 from workbench.tui.trajectory.argument_lines import LONGEST_NAME
 from workbench.tui.trajectory.call_lines import LARGEST

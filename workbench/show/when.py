@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from workbench.numerals import age_text, moment_text
-from workbench.reports.visible import one_line
+from workbench.show.visible import one_line
 
 
 def local_time(at: str) -> str:
