@@ -81,7 +81,7 @@ def test_batches_are_listed_the_newest_first_with_a_line_for_each_suite(program:
     assert re.search(r"Weather +offline \(baseline\) +✓1 ✗1 +50\.0%$", lines[2])
     assert lines[4:6] == [
         "pass rates of the latest whole batches, the oldest first",
-        "  Weather (weather.toml)  offline  ▄▄█  100.0%",
+        "Weather (weather.toml)  offline  ▄▄█  100.0%",
     ]
     assert lines[-1].startswith("3 batches, in ")
 
