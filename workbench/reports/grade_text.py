@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from workbench.grading.grade import Issue, IssueKind, Metric, RunResult, StepGrade
 from workbench.grading.judgements import Judgement, JudgeUse
-from workbench.grading.scoring import PASS_SCORE
+from workbench.grading.traits import TRAITS
 from workbench.numerals import cost_text, counted, score_text
 from workbench.reports.values import usage_text
 from workbench.show.signs import STATUS_SIGNS
@@ -97,9 +97,7 @@ def why_passed(result: RunResult) -> str:
         return ""
     if not any(issue.kind in _AGAINST_SCORE for issue in grade.issues):
         return ""
-    low, high = sorted((result.grading.fail_threshold, result.grading.warn_threshold))
-    if grade.grader == "dimensions":
-        low = high = PASS_SCORE
+    low, high = TRAITS[grade.grader].thresholds(result.grading)
     met = high if grade.verdict == "passed" else low
     short = f", not {high:g}" if met != high else ""
     return f"{result.status}: score {score_text(grade.score)} meets the threshold {met:g}{short}"

@@ -106,4 +106,4 @@ def _percent(score: float | None) -> int:
     return math.floor(100 * (score or 0.0) + 0.5)
 
 
-ACCURACY = System(lambda runs: _summary(runs, {}), with_cases=_summary)
+SYSTEM = System(lambda runs: _summary(runs, {}), with_cases=_summary)

@@ -71,4 +71,4 @@ def _summary(runs: Sequence[RunResult]) -> Summary:
     return Summary(f"{headline}, {latency}", (), {"score": score, "examples": len(runs), "latency": {**printed}})
 
 
-DECISION = System(_summary)
+SYSTEM = System(_summary)

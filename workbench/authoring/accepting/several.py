@@ -24,15 +24,13 @@ from workbench.grading.assignment import MOST_PAIRS, best_pairing
 from workbench.grading.grade import CallPairing, GradingError
 from workbench.grading.run import grade_run
 from workbench.grading.step_rounds import rounds_of_steps
+from workbench.grading.traits import TRAITS
 from workbench.numerals import counted
-from workbench.suite.model import Case, GraderName, Suite, tool_text
+from workbench.suite.model import Case, Suite, tool_text
 from workbench.suite.problems import Place
 from workbench.suite.render import Table
 from workbench.suite.settings import settings_of
 from workbench.trajectory.trajectory import Trajectory
-
-COUNT_OTHER_ARGUMENTS: frozenset[GraderName] = frozenset({"decision", "accuracy"})
-"""The graders for which an argument without a check is a wrong one."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +47,7 @@ def proposal_for_all(
     """Propose expectations of the case that each of the runs meets, so that it passes by the case's grader. `table` is
     the case as the suite writes it. Raises AcceptError if the runs do not agree, or if no expectation lets all of them
     pass."""
-    lists_all = settings_of(suite, case).grading.by in COUNT_OTHER_ARGUMENTS
+    lists_all = TRAITS[settings_of(suite, case).grading.by].counts_other_arguments
     proposal = proposal_without_secrets(accept_runs(case, table, runs, lists_all=lists_all), secrets)
     why_not = why_not_met(suite, proposal, table, runs)
     if why_not is not None and proposal.calls and proposal.whole and not proposal.in_place and proposal.in_order:

@@ -184,7 +184,7 @@ def _wanted(state: GradesState, pairing: CallPairing, what: Line) -> Line:
     if step := step_label(state.step_of(pairing)):
         return (Span(step, "muted"), *what)
     number = Span(f" {pairing.expected_call + 1:>2} ", "muted")
-    if state.selected.grader != "trajectory":
+    if not state.traits.shows_order:
         return (number, *what)
     return (number, Span(f"{state.places[pairing.expected_call]:<{_PLACE_CELLS}}", "comment"), *what)
 
@@ -203,7 +203,7 @@ def _made(state: GradesState, pairing: CallPairing, *, brief: bool) -> Line:
     if pairing.call is None:
         return (Span(f"{GLYPHS.missing} never called", "failed"),)
     tool = state.calls[pairing.call].tool
-    nearest = "nearest is " if state.selected.grader == "trajectory" and pairing.outcome == "unmet" else ""
+    nearest = "nearest is " if state.traits.shows_order and pairing.outcome == "unmet" else ""
     arrow: Line = (Span(f"{GLYPHS.call} {nearest}call {pairing.call + 1} ", "muted"), *_elsewhere(state, pairing))
     same = pairing.expected_call is not None and state.expected[pairing.expected_call].tool == tool
     if same and brief:

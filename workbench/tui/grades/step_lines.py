@@ -57,7 +57,7 @@ def step_lines(state: GradesState, width: int) -> list[Line]:
 
 
 def silent_lines(state: GradesState, step: SilentStep, width: int) -> list[Line]:
-    """Return the lines of a step without a call, with its share of the score of `decision`."""
+    """Return the lines of a step without a call, with its share of the score."""
     most = 1 / state.selected.numbers["items"]
     role: Role = "muted" if step.reached else "failed"
     share, outcome = (most, "right not to call") if step.reached else (0.0, "never reached")
@@ -67,8 +67,8 @@ def silent_lines(state: GradesState, step: SilentStep, width: int) -> list[Line]
 
 
 def silent_steps(state: GradesState) -> list[SilentStep]:
-    """Return the steps that `decision` counts but has no pairing for: no call was expected and none was made."""
-    if state.selected.grader != "decision" or state.selected.score is None:
+    """Return the steps that count in the score but have no pairing: no call was expected and none was made."""
+    if not state.traits.counts_silent_steps or state.selected.score is None:
         return []
     paired = {state.step_of(pairing) for pairing in state.selected.pairings}
     return [

@@ -10,6 +10,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import Input
 
+from workbench.limits import MAX_FILTER_CHARS
 from workbench.show.spans import Line, Span, spread
 from workbench.tui.kit.actions import Action
 from workbench.tui.kit.dialogs import Dialog, keys_line
@@ -25,8 +26,6 @@ from workbench.tui.shell.palette_rows import Entry, Groups, Row, rows_of, sectio
 from workbench.tui.shell.registry import BY_ID, offered_actions
 from workbench.tui.shell.situation import situation_of
 from workbench.tui.terminal.theming import Ground
-
-LONGEST_QUERY = 100
 
 _ROWS_AROUND = 7
 """The rows of border, title, field, keys, and the margins above and below."""
@@ -174,7 +173,7 @@ class Palette(Dialog[str]):
         self._all = len(self._list.entries)
 
     def body(self) -> ComposeResult:
-        yield SafeInput("", "type to search", widget_id="query", max_length=LONGEST_QUERY)
+        yield SafeInput("", "type to search", widget_id="query", max_length=MAX_FILTER_CHARS)
         yield self._list
 
     def on_mount(self) -> None:
