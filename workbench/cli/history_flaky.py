@@ -71,7 +71,7 @@ def _lines(found: Sequence[FlakyCase], batches: int, command: HistoryCommand) ->
         low, high = flaky.interval
         share = f"{flaky.good} of {counted(flaky.runs, 'run')} good ({rates_text(low, high)})"
         title = f"{one_line(flaky.suite_name)} › {one_line(flaky.case_name)}"
-        yield f"{paint('◇', 'warn')} {title}  {one_line(flaky.model)}"
+        yield f"{paint('◇', 'warned')} {title}  {one_line(flaky.model)}"
         yield f"    {share}, flaky since batch {flaky.since_batch} of {local_time(flaky.since)}"
         course = " ".join(f"#{batch} {good}/{of}" for batch, good, of in flaky.course[-_BATCHES_SHOWN:])
         yield paint(f"    {'… ' if len(flaky.course) > _BATCHES_SHOWN else ''}{course}", "muted")

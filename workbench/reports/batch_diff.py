@@ -181,7 +181,7 @@ def change_lines(
             yield paint(kind, TONES[kind])
         lead = f"  {title}"
         if with_model:
-            lead += f"  {paint(fit(one_line(change.model), model), 'quiet')}"
+            lead += f"  {paint(fit(one_line(change.model), model), 'muted')}"
         room = width - taken - cell_len(title) if width is not None else None
         yield f"{lead}  {cut_what(change.sentence, room)}"
     if more > 0:

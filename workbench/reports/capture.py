@@ -78,11 +78,11 @@ def text_of_capture(suites: Iterable[CapturedSuite], paint: Paint) -> Iterator[s
             sign, tone = _SIGNS[case.outcome]
             yield f"  {paint(sign, tone)} {one_line(case.case_id)}: {one_line(case.said)}\n"
             for why in case.left_out:
-                yield f"    {paint(one_line(f'left out: {why}'), 'quiet')}\n"
+                yield f"    {paint(one_line(f'left out: {why}'), 'muted')}\n"
         if difference := suite.difference:
             yield "\n"
             for line in difference:
-                yield f"{paint(visible(line), _TONES.get(line[:1], 'plain'))}\n"
+                yield f"{paint(visible(line), _TONES.get(line[:1], 'text'))}\n"
         yield "\n"
 
 

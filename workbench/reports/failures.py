@@ -32,7 +32,7 @@ def failure_lines(failures: FailureNumbers, paint: Paint, *, with_advice: bool =
     yield paint(f"Failures by cause: {failures.failed:,} of {counted(failures.graded, 'graded run')}", "strong")
     for group in failures.groups:
         concerned = f"  {concerned_text(group, 1)}" if group.subjects else ""
-        yield f"  {paint(f'{group.cause:{_CAUSE_WIDTH}}', 'bad')}  {often(group)}{one_line(concerned)}"
+        yield f"  {paint(f'{group.cause:{_CAUSE_WIDTH}}', 'failed')}  {often(group)}{one_line(concerned)}"
         if with_advice:
             yield paint(f"      → {one_line(group.advice)}", "muted")
     if mixed_up := failures.confusion.mixed_up:

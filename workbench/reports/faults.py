@@ -29,7 +29,7 @@ def text_of_faults(matrix: FaultMatrix, paint: Paint) -> Iterator[str]:
     for each in weak:
         after = f" after {each.fault} of {each.tool}" + (" for good" if each.lasts == "for good" else "")
         said = f": {shortened(one_line(each.answer), _ANSWER_MAX)}" if each.answer else ""
-        yield f"{paint('✗', 'bad')} {one_line(each.model)} · {one_line(each.case_name)}: {one_line(each.verdict)}"
+        yield f"{paint('✗', 'failed')} {one_line(each.model)} · {one_line(each.case_name)}: {one_line(each.verdict)}"
         yield f"{one_line(after)}: {one_line(each.why)}{said}\n"
     untried = [each for each in matrix.tried if each.verdict == "not tried"]
     if untried:

@@ -156,7 +156,7 @@ def totals_lines(batch: BatchRow, runs: Sequence[RunRow], paint: Paint) -> Itera
         if run.figures is not None:
             parts.setdefault((run.suite, run.model), array("L")).append(index)
     for suite in batch.suites:
-        yield f"{paint(one_line(suite.name), 'strong')}  {paint(one_line(suite.path), 'quiet')}"
+        yield f"{paint(one_line(suite.name), 'strong')}  {paint(one_line(suite.path), 'muted')}"
         for part in batch.parts:
             if part.suite != suite:
                 continue

@@ -63,7 +63,7 @@ def titled_case_lines(
 ) -> Iterator[str]:
     """Yields the title of the case of these runs, and its results over time."""
     title = paint(f"{one_line(runs[0].suite.name)} › {one_line(runs[0].case_name)}", "strong")
-    yield f"{title}  {paint(one_line(runs[0].suite.path), 'quiet')}"
+    yield f"{title}  {paint(one_line(runs[0].suite.path), 'muted')}"
     if cells := over_time(runs):
         yield from case_lines(cells, runs, batches, width, paint)
     else:

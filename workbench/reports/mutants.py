@@ -26,7 +26,7 @@ def text_of_mutation(report: MutationReport, paint: Paint) -> Iterator[str]:
             share = f"{len(tried) - len(survivors)} of {counted(len(tried), 'mutant')} noticed"
             yield f"  {share}\n"
         for result in survivors:
-            yield f"  {paint('◇', 'warn')} survives  {_name(result, several=several)}: {_should(result)}\n"
+            yield f"  {paint('◇', 'warned')} survives  {_name(result, several=several)}: {_should(result)}\n"
         for result in mine:
             if result.unclear:
                 yield f"  - {_name(result, several=several)}: in error on {_names(result.unclear)}\n"

@@ -210,7 +210,7 @@ def runs_table(
         sign = paint(STATUS_SIGNS[result.status], result.status)
         calls = len(result.trajectory.calls)
         cost = _cost(result) if with_cost else ""
-        yield f"{sign} {title}  {paint(model, 'quiet')}  {score:>6}{differing} {latency:>9}  {calls:>5}{cost}"
+        yield f"{sign} {title}  {paint(model, 'muted')}  {score:>6}{differing} {latency:>9}  {calls:>5}{cost}"
         if in_full and result.grades:
             yield grades_line(result.grades)
             if (parts := parts_line(result.grades[0])) is not None:

@@ -52,7 +52,7 @@ def tool_lines(suites: Sequence[SuiteTools], width: int, paint: Paint) -> Iterat
     for number, suite in enumerate(suites):
         if number:
             yield ""
-        yield f"{paint(one_line(suite.name), 'strong')}  {paint(one_line(suite.path), 'quiet')}"
+        yield f"{paint(one_line(suite.name), 'strong')}  {paint(one_line(suite.path), 'muted')}"
         if not suite.sources:
             yield "  no tools"
         for source in suite.sources:
@@ -69,11 +69,11 @@ def finding_lines(suites: Sequence[SuiteTools], paint: Paint) -> Iterator[str]:
     for number, suite in enumerate(suites):
         if number:
             yield ""
-        yield f"{paint(one_line(suite.name), 'strong')}  {paint(one_line(suite.path), 'quiet')}"
+        yield f"{paint(one_line(suite.name), 'strong')}  {paint(one_line(suite.path), 'muted')}"
         for source in suite.sources:
             if source.error is not None:
                 as_listed = f"; as listed on {source.listed_at:%Y-%m-%d %H:%M}" if source.listed_at else ""
-                yield f"  server {one_line(source.server or '')}: {paint(one_line(source.error), 'bad')}{as_listed}"
+                yield f"  server {one_line(source.server or '')}: {paint(one_line(source.error), 'failed')}{as_listed}"
                 if source.output is not None:
                     yield from output_lines(source.output, paint, 4)
         findings = suite.findings or ()
@@ -119,14 +119,14 @@ def _source(source: ToolSource, width: int, paint: Paint) -> Iterator[str]:
     if source.case is not None:
         title = f"written out in case {one_line(source.case)}"
     if source.error is not None:
-        yield f"  {title}: {paint(one_line(source.error), 'bad')}"
+        yield f"  {title}: {paint(one_line(source.error), 'failed')}"
         if source.output is not None:
             yield from output_lines(source.output, paint, 4)
         if source.listed_at is None:
             return
         title = f"as listed on {source.listed_at:%Y-%m-%d %H:%M}"
     size = sum(map(definition_size, source.tools))
-    yield f"  {title}: {counted(len(source.tools), 'tool')}{paint(f', {_size(size)}', 'quiet') if size else ''}"
+    yield f"  {title}: {counted(len(source.tools), 'tool')}{paint(f', {_size(size)}', 'muted') if size else ''}"
     for tool in source.tools:
         note = hint(tool) or ("unmarked" if source.server is not None else "")
         about = ", ".join(filter(None, [note, _size(definition_size(tool))]))
