@@ -173,7 +173,7 @@ def test_results_are_cases_with_runs_that_grade() -> None:
     assert graded[0].trajectory.rounds[0].latency_ms == 17
     assert graded[1].trajectory.calls[0].arguments == {"city": "Milan"}
     assert graded[1].trajectory.rounds[0].text == "I look."
-    assert "2 results → recordings; promptfoo's verdicts: 1 passed, 1 failed" in made.cases[0].mapped
+    assert "2 results → recordings; promptfoo's verdicts: 1 passed, 1 failed" in map(str, made.cases[0].mapped)
     assert not made.cases[1].runs
     assert "a run is not imported: API error: 401" in [note.why for note in made.cases[1].notes]
     assert rome.response_contains == ("rain",)

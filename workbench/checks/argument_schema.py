@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from pydantic import JsonValue
 
 from workbench.checks.patterns import SearchError
-from workbench.checks.plain_schemas import is_plainly_valid
-from workbench.checks.plain_values import accepts, plainly_accepts
+from workbench.checks.plain_schemas import accepts, is_plainly_valid, plainly_accepts
 from workbench.checks.schemas import validator_of
 
 if TYPE_CHECKING:

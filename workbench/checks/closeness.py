@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from datetime import datetime
 from fractions import Fraction
 
 from pydantic import JsonValue
 
 from workbench.checks.kinds import Near
-from workbench.late_patterns import late_pattern
 
 _SPACE = " \t\n\r"
-_NUMBER = late_pattern(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 
 
 def spelled_number(text: str) -> int | float | None:

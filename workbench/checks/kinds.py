@@ -12,6 +12,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal, get_args
 
 from pydantic import (
     AfterValidator,
+    BaseModel,
     BeforeValidator,
     ConfigDict,
     Discriminator,
@@ -25,8 +26,6 @@ from pydantic_core import PydanticCustomError
 
 from workbench.checks.references import is_function_reference
 from workbench.checks.timestamps import read_timestamp
-from workbench.late_patterns import late_pattern
-from workbench.model_base import LateModel
 
 NAMED_WEIGHTS: dict[str, int] = {
     "minimal": 1,
@@ -70,7 +69,7 @@ Number = Annotated[int | float, BeforeValidator(_number)]
 Pair = Annotated[tuple[Number, Number], Strict(False)]
 """Two numbers written as a TOML array."""
 
-_DURATION = late_pattern(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)\s*", re.ASCII)
+_DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)\s*", re.ASCII)
 _SECONDS_PER_UNIT = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
@@ -117,11 +116,11 @@ def _has_offset(text: str) -> bool:
         return True
 
 
-class CheckBase(LateModel):
+class CheckBase(BaseModel):
     """What every check has: its share of the call's score, whether the argument may be left out, and whether the run
     fails when the check does not hold (`required`; `None` leaves that to the grader)."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(defer_build=True, frozen=True, extra="forbid", strict=True)
     kind: ClassVar[str]
 
     weight: Weight | None = None

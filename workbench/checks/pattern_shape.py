@@ -11,8 +11,6 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from workbench.late_patterns import late_pattern
-
 _parse = import_module("re._parser").parse  # Python documents no other access to the tree
 
 _MOST_POSITIONS = 40
@@ -22,7 +20,7 @@ _MANY_TIMES = 10
 _SAMPLE = frozenset(map(chr, range(256))) | frozenset("ΩяДا中٣‍’ 😀")
 """Two sets of characters overlap if they share one of these."""
 
-_REPEATED_CHOICE = late_pattern(r"\((?:\?:|\?P<\w+>)?((?:\\.|[^\\()|])+(?:\|(?:\\.|[^\\()|])+)+)\)(?:[*+]|\{\d*,\})")
+_REPEATED_CHOICE = re.compile(r"\((?:\?:|\?P<\w+>)?((?:\\.|[^\\()|])+(?:\|(?:\\.|[^\\()|])+)+)\)(?:[*+]|\{\d*,\})")
 """A repeated choice such as `(\\w|\\d)+`, whose single characters the parser merges into one set."""
 
 _CLASSES = {

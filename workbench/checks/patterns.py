@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from workbench.checks.describe import CheckError
 from workbench.checks.pattern_shape import prepared_size
-from workbench.late_patterns import late_pattern
 from workbench.limits import MAX_PATTERN_ITEMS
 
 if TYPE_CHECKING:
@@ -40,9 +39,9 @@ _TOKEN = r"""
     | \{ (?: \d+ (?: , \d* )? | , \d* ) \}          # a repetition
     | \{
 """
-_TOKENS = late_pattern(_TOKEN, re.VERBOSE | re.DOTALL)
-_TOKENS_OF_VERBOSE = late_pattern(rf"\#[^\n]* | {_TOKEN}", re.VERBOSE | re.DOTALL)
-_VERBOSE = late_pattern(r"\(\?[a-z]*x")
+_TOKENS = re.compile(_TOKEN, re.VERBOSE | re.DOTALL)
+_TOKENS_OF_VERBOSE = re.compile(rf"\#[^\n]* | {_TOKEN}", re.VERBOSE | re.DOTALL)
+_VERBOSE = re.compile(r"\(\?[a-z]*x")
 
 SpentTime = dict[str, float]
 """The seconds of processor time that the searches for a pattern have taken, by pattern."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
-from workbench.late_patterns import late_pattern
-
-_REFERENCE = late_pattern(r"\$\$|\$\{([A-Za-z_][A-Za-z0-9_]*)\}|\$([A-Za-z_][A-Za-z0-9_]*)")
+_REFERENCE = re.compile(r"\$\$|\$\{([A-Za-z_][A-Za-z0-9_]*)\}|\$([A-Za-z_][A-Za-z0-9_]*)")
 _NAME = r"[^\W\d]\w*"
-_MODULE = late_pattern(rf"{_NAME}(?:\.{_NAME})*")
-_FUNCTION = late_pattern(rf"{_MODULE.pattern}:{_NAME}")
+_MODULE = re.compile(rf"{_NAME}(?:\.{_NAME})*")
+_FUNCTION = re.compile(rf"{_MODULE.pattern}:{_NAME}")
 
 
 def environment_names(text: str) -> tuple[str, ...]:

@@ -29,11 +29,10 @@ from workbench.config.models import (
 )
 from workbench.config.project import SETTINGS_NAME, project_file
 from workbench.dataclasses import dataclass
-from workbench.late_patterns import late_pattern
 
-_WITH_URL = late_pattern(r"(?P<model>.+)@(?P<url>https?://.*)", re.DOTALL | re.IGNORECASE)
+_WITH_URL = re.compile(r"(?P<model>.+)@(?P<url>https?://.*)", re.DOTALL | re.IGNORECASE)
 
-_WITHOUT_SCHEME = late_pattern(
+_WITHOUT_SCHEME = re.compile(
     r".+@(?P<place>(localhost|\[[0-9a-f:.]+\]|[\w.-]+(?=:\d{1,5}(/|$))|[\w-]+(\.[\w-]+)+(?=/))(:\d{1,5})?(/[^?#@]*)?)",
     re.DOTALL | re.IGNORECASE,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import json
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import field, replace
 from pathlib import Path
@@ -13,7 +14,6 @@ from urllib.parse import urlsplit
 
 from workbench.config.example_models import OPENAI_MODEL
 from workbench.dataclasses import dataclass
-from workbench.late_patterns import late_pattern
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -137,7 +137,7 @@ def usual_key_variable(base_url: str) -> str | None:
     return _KEYS_AT.get(base_url)
 
 
-_ENDPOINT_PATH = late_pattern(r"/chat/completions$|/v1/messages$|(?<=/v1)/(responses|models)$")
+_ENDPOINT_PATH = re.compile(r"/chat/completions$|/v1/messages$|(?<=/v1)/(responses|models)$")
 
 
 def checked_base_url(text: str) -> str:
@@ -163,8 +163,8 @@ def checked_base_url(text: str) -> str:
     return text
 
 
-_VARIABLE = late_pattern(r"[A-Za-z_][A-Za-z0-9_]*")
-_LIKE_A_KEY = late_pattern(r"(?=[A-Za-z]*[0-9])(?=[0-9]*[A-Za-z])[A-Za-z0-9]{16,}")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_LIKE_A_KEY = re.compile(r"(?=[A-Za-z]*[0-9])(?=[0-9]*[A-Za-z])[A-Za-z0-9]{16,}")
 _LONGEST_LOWER_CASE_NAME = 20
 """Longer names of variables are in capitals by convention, and longer texts with small letters may be keys."""
 

@@ -9,8 +9,6 @@ import re
 from collections.abc import Iterator
 from urllib.parse import quote, quote_plus, unquote
 
-from workbench.late_patterns import late_pattern
-
 SHORTEST_DECLARED = 4
 """A shorter value that is really used is secret only if its variable's name says so."""
 
@@ -29,34 +27,32 @@ SHORTEST_ENCODED = 12
 JSON_LEVELS = 3
 """A secret is found in JSON within JSON within JSON."""
 
-_FOR_HTML = late_pattern("[<>&]")
-_TELLING = late_pattern(
-    r".*(KEYS?|APIKEY|TOKEN|SECRETS?|PWD|JWT|CREDENTIALS?)|.*PASS(?!ED|ES|IVE|AGE).*|PAT", re.DOTALL
-)
-_PASSWORD = late_pattern(r".*(TOKEN|SECRETS?|PWD|CREDENTIALS?)|.*PASS(?!ED|ES|IVE|AGE).*|PAT", re.DOTALL)
+_FOR_HTML = re.compile("[<>&]")
+_TELLING = re.compile(r".*(KEYS?|APIKEY|TOKEN|SECRETS?|PWD|JWT|CREDENTIALS?)|.*PASS(?!ED|ES|IVE|AGE).*|PAT", re.DOTALL)
+_PASSWORD = re.compile(r".*(TOKEN|SECRETS?|PWD|CREDENTIALS?)|.*PASS(?!ED|ES|IVE|AGE).*|PAT", re.DOTALL)
 _NO_KEYS = frozenset({"MONKEY", "TURKEY", "HOTKEY", "DONKEY", "KEYBOARD", "BYPASS", "COMPASS"})
-_EVERYDAY = late_pattern(
+_EVERYDAY = re.compile(
     "BASE|DIR|DOMAIN|EMAIL|ENDPOINT|ENV|ENVIRONMENT|FILE|FOLDER|HOST|LANG|LEVEL|LOCALE|MODE|MODEL|NAME|ORG|PATH|PORT|"
     "PROJECT|REGION|STAGE|TIMEOUT|TZ|URI|URL|USER|USERNAME|VERSION|ZONE"
 )
 """Words in names of a `.env` that hold no secret, unless the value begins like a key."""
 
-_REFERENCE = late_pattern(r"\$(?:\{\w+\}|[A-Z_][A-Z0-9_]*)")
+_REFERENCE = re.compile(r"\$(?:\{\w+\}|[A-Z_][A-Z0-9_]*)")
 
-_WORD = late_pattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-_TOKEN = late_pattern(r"(?<![\w-])[A-Za-z0-9_.-]{16,}")
-_SHORT_NUMBER = late_pattern(r"[+-]?\d{0,7}(\.\d*)?")
-_PLAIN_WORD = late_pattern(r"[^\W\d_]{1,32}")
-_IDENTIFIER = late_pattern(r"[a-z]+([_.-][a-z]+)*|[A-Z]+([_.-][A-Z]+)*|[A-Za-z]?[a-z]+([A-Z][a-z]+)*")
-_ADDRESS = late_pattern(
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_TOKEN = re.compile(r"(?<![\w-])[A-Za-z0-9_.-]{16,}")
+_SHORT_NUMBER = re.compile(r"[+-]?\d{0,7}(\.\d*)?")
+_PLAIN_WORD = re.compile(r"[^\W\d_]{1,32}")
+_IDENTIFIER = re.compile(r"[a-z]+([_.-][a-z]+)*|[A-Z]+([_.-][A-Z]+)*|[A-Za-z]?[a-z]+([A-Z][a-z]+)*")
+_ADDRESS = re.compile(
     r"[a-zA-Z][a-zA-Z0-9+.-]*://[^\s@]*|([a-z0-9-]+(\.[a-z0-9-]+)*\.[a-z]{2,}|localhost|\d+(\.\d+){3})(:\d+)?(/\S*)?"
 )
-_USER_PASSWORD = late_pattern(r"[a-z][a-z0-9+.-]*://([^\s/?#@:]*):([^\s/?#]+)@", re.IGNORECASE)
-_KNOWN_BEGINNING = late_pattern(
+_USER_PASSWORD = re.compile(r"[a-z][a-z0-9+.-]*://([^\s/?#@:]*):([^\s/?#]+)@", re.IGNORECASE)
+_KNOWN_BEGINNING = re.compile(
     r"sk-|pk-|rk-|sk_|pk_|rk_|gh[pousr]_|github_pat_|glpat-|xox[abeprs]-|AKIA|ASIA|AIza|ya29\.|hf_|npm_|pypi-|SG\.|eyJ|"
     r"shpat_|dop_v1_|xai-|gsk_|-----BEGIN "
 )
-_NOTHING = late_pattern(
+_NOTHING = re.compile(
     "true|false|yes|no|on|off|none|null|empty|dummy|localhost|ollama|vllm|lm-?studio|not-(needed|required)|"
     "(sk-)?no-key(-required)?|your-api-key",
     re.IGNORECASE,

@@ -11,7 +11,6 @@ from typing import get_args
 
 from workbench.checks.kinds import Checks
 from workbench.engine.breakpoints import BreakOn, Breakpoint
-from workbench.late_patterns import late_pattern
 from workbench.suite.loading import parse_suite
 from workbench.suite.model import Mock
 from workbench.suite.problems import did_you_mean, quoted
@@ -27,9 +26,9 @@ KINDS: Mapping[BreakOn, str] = {
 }
 """Every kind of breakpoint: when it holds a run, and how it is written."""
 
-_NAME = late_pattern(r"\"(?:[^\"\\]|\\.)*\"|'[^']*'|\S+")
-_WHEN = late_pattern(r"when(?=[\s{]|$)")
-_COLUMN = late_pattern(r" \(column (\d+)\)$")
+_NAME = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'[^']*'|\S+")
+_WHEN = re.compile(r"when(?=[\s{]|$)")
+_COLUMN = re.compile(r" \(column (\d+)\)$")
 _WHEN_KEY = "when = "
 _MOST_DIGITS = 9
 

@@ -19,7 +19,6 @@ from workbench.engine.asking import ask
 from workbench.engine.recorder import Clock, EventListener, Recorder
 from workbench.engine.retries import DEFAULT_RETRIES, RetryPolicy
 from workbench.engine.time_limit import TimeLimit
-from workbench.late_patterns import late_pattern
 from workbench.limits import MAX_RATIONALE_CHARS
 from workbench.providers.model import Model, ModelError, ModelRequest
 from workbench.trajectory.events import CallArgumentsDelta, Event, RequestStarted, RunStarted
@@ -105,9 +104,9 @@ def _instructions(scale: Scale | None) -> tuple[str, ToolDefinition]:
     return _RATING_SYSTEM, _verdict_tool("Rate the value by the criteria.", "number", number)
 
 
-_NUMBER = late_pattern(r"-?[0-9]{1,15}(?:\.[0-9]{1,15})?")
-_THOUGHT = late_pattern(r"\s*<think>.*?</think>", re.DOTALL)
-_FENCED = late_pattern(r"```(?:json)?[^\S\n]*\n(.*)\n[^\S\n]*```", re.DOTALL | re.IGNORECASE)
+_NUMBER = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,15})?")
+_THOUGHT = re.compile(r"\s*<think>.*?</think>", re.DOTALL)
+_FENCED = re.compile(r"```(?:json)?[^\S\n]*\n(.*)\n[^\S\n]*```", re.DOTALL | re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,7 +87,7 @@ def read_calls(path: Path) -> GivenCalls:
     except OSError as error:
         raise RecordingError(f"{path} cannot be read: {error.strerror}") from error
     if len(content) > MAX_FILE_BYTES:
-        raise RecordingError(MAX_FILE_BYTES.reached(file=path))
+        raise RecordingError(f"{path} {MAX_FILE_BYTES.reached()}")
     try:
         return calls_of(_parsed(content.decode("utf-8-sig"), path.suffix.lower() in (".jsonl", ".ndjson")))
     except UnicodeDecodeError as error:

@@ -3,6 +3,7 @@ read from the history when it is asked for."""
 
 from __future__ import annotations
 
+import re
 import threading
 from array import array
 from collections import deque
@@ -20,14 +21,13 @@ from workbench.history.database import Say
 from workbench.history.history import History
 from workbench.history.open_file import BatchHandle
 from workbench.history.records import DamagedError, HistoryError, Regrade, RunRow
-from workbench.late_patterns import late_pattern
 from workbench.suite.model import Case
 from workbench.trajectory.messages import Usage
 from workbench.trajectory.recording import Recording
 
 _NOTHING = float("nan")
 """What stands for `None` among numbers."""
-_NUMBERED = late_pattern(r"run-(0|[1-9][0-9]{0,17})")
+_NUMBERED = re.compile(r"run-(0|[1-9][0-9]{0,17})")
 """The ids that this program gives runs."""
 
 _NUMBERS = ("score", "cost_usd", "latency_ms", "loop_ms", "first_token_ms")

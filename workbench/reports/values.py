@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from workbench.late_patterns import late_pattern
 from workbench.numerals import cost_text, counted, duration_text, figure, tokens_text
 from workbench.show.visible import one_line
 from workbench.trajectory.events import ExecutionProgress
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from workbench.analysis.estimate import Estimate
     from workbench.analysis.totals import Latency
 
-_LAYOUT = late_pattern(r"(?<!\s)\s*\n\s*")  # never inside a run of blanks, because that would take quadratic time
+_LAYOUT = re.compile(r"(?<!\s)\s*\n\s*")  # never inside a run of blanks, because that would take quadratic time
 
 
 def shown_json(value: JsonValue) -> str:

@@ -5,6 +5,7 @@ and checks that `arcade_compatible` cannot express."""
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
@@ -23,7 +24,6 @@ from workbench.checks.kinds import (
 )
 from workbench.checks.pattern_shape import repeats_ambiguously
 from workbench.checks.timestamps import read_timestamp
-from workbench.late_patterns import late_pattern
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall, Mock, Suite
 from workbench.suite.problems import Finding, Place, did_you_mean, quoted, warning, written
 from workbench.suite.rules import is_score
@@ -267,9 +267,7 @@ def _type_advice(value: dict[str, JsonValue], place: Place) -> Iterator[Finding]
         yield warning((*place, others[0]), message, hint)
 
 
-_USUAL_MOMENT = late_pattern(
-    r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2})?(Z|[+-][0-9]{2}:[0-9]{2})?)?"
-)
+_USUAL_MOMENT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2})?(Z|[+-][0-9]{2}:[0-9]{2})?)?")
 
 
 def _is_moment(text: str) -> bool:

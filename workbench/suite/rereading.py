@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from hashlib import sha256
 from itertools import accumulate
 
 from workbench.dataclasses import dataclass
-from workbench.late_patterns import late_pattern
 from workbench.suite.advice import unknown_tags
 from workbench.suite.loading import SuiteFile, parse_suite
 from workbench.suite.model import Case, derived_id
@@ -19,7 +19,7 @@ from workbench.suite.splice import SuiteText
 MOST_FRESH = 8
 """With more cases than this to read, the whole file is read."""
 
-_CASE = late_pattern(r"cases\[(\d+)\]")
+_CASE = re.compile(r"cases\[(\d+)\]")
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ from workbench.checks.describe import CheckError
 from workbench.checks.evaluate import CallPython, CheckContext, CheckVerdict, Judge, all_hold
 from workbench.checks.kinds import Check, Checks, Judged, Pattern, PythonCheck, asks, with_parts
 from workbench.dataclasses import dataclass
-from workbench.late_patterns import late_pattern
 from workbench.suite.model import Mock
 from workbench.tools.answer import OnProgress, ToolAnswer, ToolsError
 from workbench.tools.python_reference import PythonFunctions, in_thread
@@ -23,7 +22,7 @@ from workbench.trajectory.typed_json import json_text
 AskJudge = Callable[[Judged, JsonValue], Awaitable[CheckVerdict]]
 """Asks a language model to judge a value. Raises CheckError where that is impossible."""
 
-_PLACEHOLDER = late_pattern(r"\{([^{}]+)\}")
+_PLACEHOLDER = re.compile(r"\{([^{}]+)\}")
 
 
 class Run(Protocol):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, Field, fields, is_dataclass
@@ -11,7 +12,6 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, NamedTuple, NoReturn, TypeAlias, Union, get_args, get_origin, get_type_hints
 
-from workbench.late_patterns import late_pattern
 from workbench.limits import MAX_MILLISECONDS, MAX_TOKENS
 
 
@@ -24,7 +24,7 @@ class Most(NamedTuple):
 Milliseconds: TypeAlias = Annotated[float, Most(MAX_MILLISECONDS)]
 Tokens: TypeAlias = Annotated[int, Most(MAX_TOKENS)]
 
-_LONE_SURROGATE = late_pattern("[\ud800-\udfff]")
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def json_text(value: Any, *, indent: int | None = None) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from workbench.authoring.form.cells import expected_of, kind_of
 from workbench.checks.patterns import SearchError, found
-from workbench.checks.plain_values import plainly_accepts
+from workbench.checks.plain_schemas import plainly_accepts
 from workbench.checks.schemas import validator_of
 from workbench.dataclasses import dataclass
 from workbench.grading.tool_names import normalised_name

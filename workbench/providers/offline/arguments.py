@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from workbench.dataclasses import dataclass
-from workbench.late_patterns import late_pattern
 from workbench.providers.offline.clauses import Clause
 from workbench.providers.offline.evidence import Evidence, Kind, joined_groups
 from workbench.providers.offline.ranking import tool_words
@@ -19,7 +18,7 @@ from workbench.providers.offline.words import STOPWORDS, VERB_STEMS, Word, split
 from workbench.trajectory.messages import JsonValue, ToolDefinition
 
 _DEEPEST_OBJECT = 3
-_GAP = late_pattern(
+_GAP = re.compile(
     r"[\s:=#(]*(?:(?:of|is|are|to|as|at|on|by|for|the|a|an|in|with|name|id|number|be|about|around|from)\s+){0,3}#?"
 )
 _GENERIC_WORDS = frozenset(stem(word) for word in ("name", "id", "number", "value"))
@@ -35,8 +34,8 @@ _ALSO_CALLED: tuple[tuple[frozenset[str], frozenset[str]], ...] = (
 """Words of a parameter's name, and words by which a request introduces its value."""
 _OWNERS = word_set("owner org organization namespace")
 _OWNED = word_set("repo repository project")
-_TAKEN_FROM = late_pattern(r"\b(?:subtract|take|deduct|minus)\w*\b.*\bfrom\b", re.I | re.S)
-_PLAIN_VALUE = late_pattern(r"\s*[:=]?\s*([^\W_][\w./-]{0,63})(?<![./-])")
+_TAKEN_FROM = re.compile(r"\b(?:subtract|take|deduct|minus)\w*\b.*\bfrom\b", re.I | re.S)
+_PLAIN_VALUE = re.compile(r"\s*[:=]?\s*([^\W_][\w./-]{0,63})(?<![./-])")
 _TITLES = word_set("title subject headline caption")
 _FLAG_FILLERS = word_set("is has includ include with should")
 _MOST_INSTEAD = 9

@@ -9,7 +9,6 @@ from functools import cached_property
 from itertools import islice
 
 from workbench.dataclasses import dataclass
-from workbench.late_patterns import late_pattern
 from workbench.providers.offline.evidence import MOST_CHARACTERS, Evidence, Expression, find_evidence, find_expressions
 from workbench.providers.offline.ranking import CALL_THRESHOLD, RankedTool, ToolIndex
 from workbench.providers.offline.words import QUESTION_WORDS, VERB_STEMS, Word, operation_of, words_of
@@ -17,26 +16,26 @@ from workbench.providers.offline.words import QUESTION_WORDS, VERB_STEMS, Word, 
 _MOST_CLAUSES = 12
 _MOST_PARTS = 40
 
-_BOUNDARY = late_pattern(
+_BOUNDARY = re.compile(
     r"(?P<then>[\s,;]{0,4}\b(?:and\s{1,4})?(?:then|after\s+that|afterwards|finally)\b,?\s{1,4})"
     r"|(?P<sentence>[.!?]{1,4}(?=\s|$)|\n|;)"
     r"|(?P<join>,?\s{1,4}(?:and|but)\s{1,4}|,\s)",
     re.I,
 )
-_FILLER = late_pattern(
+_FILLER = re.compile(
     r"\s*(?:please|kindly|hey|hi|hello|ok(?:ay)?|thanks|also|and|but|now|first|just|let\s+me\s+know|tell\s+me"
     r"|(?:can|could|would|will)\s+you|i(?:\s+want|\s+need|\s+would\s+like|['’]d\s+like)(?:\s+you)?\s+to|let['’]?s)"
     r"\b[\s,:!]*|\s+",
     re.I,
 )
-_THEN = late_pattern(r"\s*(?:and\s+)?(?:then|next|finally|afterwards|after\s+that)\b[\s,]*", re.I)
-_REFUSAL = late_pattern(r"(?:don['’]t|do\s+not|never|without|no\s+need\s+to)\b(?!\s+(?:forget|hesitate))", re.I)
-_CONTENT = late_pattern(r"\b(?:that|saying|says?|reading|called|named|titled|entitled)\b|:\s", re.I)
-_BACK = late_pattern(
+_THEN = re.compile(r"\s*(?:and\s+)?(?:then|next|finally|afterwards|after\s+that)\b[\s,]*", re.I)
+_REFUSAL = re.compile(r"(?:don['’]t|do\s+not|never|without|no\s+need\s+to)\b(?!\s+(?:forget|hesitate))", re.I)
+_CONTENT = re.compile(r"\b(?:that|saying|says?|reading|called|named|titled|entitled)\b|:\s", re.I)
+_BACK = re.compile(
     r"\b(?:there|it|its|that|this|them|they|their|those|these|him|her|his|he|she|same|again|what\s+about|how\s+about)\b",
     re.I,
 )
-_RESULT = late_pattern(
+_RESULT = re.compile(
     r"\b(?:the|that|this|its)\s+(?:result|answer|outcome|output)\b|\b(?:that|this)\s+(?:number|sum|product|total|value)\b"
     r"|\bresult\b",
     re.I,

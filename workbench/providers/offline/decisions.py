@@ -7,7 +7,6 @@ import re
 from collections.abc import Mapping, Sequence
 
 from workbench.dataclasses import dataclass
-from workbench.late_patterns import late_pattern
 from workbench.numerals import score_text
 from workbench.providers.offline.arguments import Filled, fill
 from workbench.providers.offline.clauses import Clause, clauses_of
@@ -29,15 +28,15 @@ _ABOUT_AS_GOOD = 0.85
 _MOST_RECALLED_MESSAGES = 20
 _SHOWN_IN_RANKING = 3
 _LONGEST_SHOWN_CLAUSE = 60
-_SAME_AGAIN = late_pattern(r"\s*(?:and|what\s+about|how\s+about)\b", re.I)
-_FOLLOWING = late_pattern(r"\s*(?:(?:ok|okay|good|great|thanks)\b[\s,.!]*)?(?:and|now|then|next|finally)\b", re.I)
+_SAME_AGAIN = re.compile(r"\s*(?:and|what\s+about|how\s+about)\b", re.I)
+_FOLLOWING = re.compile(r"\s*(?:(?:ok|okay|good|great|thanks)\b[\s,.!]*)?(?:and|now|then|next|finally)\b", re.I)
 """How a message begins that continues an earlier one."""
-_GO_ON = late_pattern(
+_GO_ON = re.compile(
     r"\s*(?:(?:yes|ok|okay|good|great|fine|thanks|please|now)\b[\s,.!]*){0,3}"
     r"(continue|proceed|carry\s+on|go\s+(?:on|ahead)|keep\s+(?:going|on)|move\s+on)\b",
     re.I,
 )
-_OF_WHAT = late_pattern(r"\s+of\b", re.I)
+_OF_WHAT = re.compile(r"\s+of\b", re.I)
 """Follows a result that the request itself describes."""
 _OF_ANY_TASK = word_set(
     """accomplish achiev complet first finish goal initial instruction job left next objectiv original plan reach

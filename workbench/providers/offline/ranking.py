@@ -4,13 +4,13 @@ counting more."""
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 
 from rapidfuzz import fuzz, process
 
 from workbench.dataclasses import dataclass
-from workbench.late_patterns import late_pattern
 from workbench.providers.offline.words import (
     CHANGING_VERB_STEMS,
     GENERAL_VERB_STEMS,
@@ -46,7 +46,7 @@ _MOST_PARAMETERS = 100
 _MOST_WORDS = 60
 """How much of a description, of a schema and of a text is read."""
 
-_FIRST_SENTENCE = late_pattern(r"(?:[^.\n]|\.(?=\S))*")
+_FIRST_SENTENCE = re.compile(r"(?:[^.\n]|\.(?=\S))*")
 
 
 @dataclass(frozen=True, slots=True)

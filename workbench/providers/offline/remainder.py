@@ -6,19 +6,18 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 
-from workbench.late_patterns import late_pattern
 from workbench.providers.offline.clauses import Clause
 from workbench.providers.offline.evidence import Evidence
 from workbench.providers.offline.words import REQUEST_VERBS, STOP_STEMS, STOPWORDS, VERB_STEMS, Word, word_set
 
 Span = tuple[int, int]
 
-_INTRODUCED = late_pattern(
+_INTRODUCED = re.compile(
     r"(?:\b(?:saying|says?|that\s+says|reading|called|named|titled|entitled|that)\b(?:\s+that\b)?\s*[:,]?|:)\s+(?P<content>\S.*)",
     re.I | re.S,
 )
-_TO_DO = late_pattern(r"\bto\s+(?P<content>[^\W\d_]+\s+\S.*)", re.S)
-_ABOUT = late_pattern(r"\b(?:about|regarding)\s+(?P<content>\S.*)", re.I | re.S)
+_TO_DO = re.compile(r"\bto\s+(?P<content>[^\W\d_]+\s+\S.*)", re.S)
+_ABOUT = re.compile(r"\b(?:about|regarding)\s+(?P<content>\S.*)", re.I | re.S)
 _TRIMMED = " \t\n,;:-"
 _LEADING_UP = word_set("on at by for to in with from of the a an and or is due until before after") | {""}
 _ARTICLES = word_set("a an the my our your his her their this that these those some")

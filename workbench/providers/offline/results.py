@@ -7,11 +7,10 @@ import re
 from functools import cached_property
 
 from workbench.dataclasses import dataclass
-from workbench.late_patterns import late_pattern
 from workbench.providers.offline.words import split_name
 from workbench.trajectory.messages import JsonValue
 
-_NUMBER = late_pattern(r"(?<![\w.])-?\d{1,18}(?:\.\d{1,15})?(?![\w]|\.\d)", re.ASCII)
+_NUMBER = re.compile(r"(?<![\w.])-?\d{1,18}(?:\.\d{1,15})?(?![\w]|\.\d)", re.ASCII)
 _TELLING_KEYS = ("result", "value", "answer", "total", "output", "sum")
 _LONGEST_TOLD = 400
 _DEEPEST = 6

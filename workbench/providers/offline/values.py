@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from functools import cache
 from zoneinfo import available_timezones
 
-from workbench.late_patterns import late_pattern
 from workbench.providers.offline.clauses import Clause
 from workbench.providers.offline.evidence import Evidence, Kind
 from workbench.providers.offline.schemas import Parameter, Role
@@ -31,7 +30,7 @@ ACCEPTED: dict[Role, tuple[Kind, ...]] = {
 }
 """The kinds of evidence that a role takes, the likeliest first; other roles take none."""
 
-_DIGIT_MEANING = late_pattern(r"(-?\d{1,9}(?:\.\d{1,9})?)\s*(?:\(|=|is|:|means)\s*([a-z]+)", re.ASCII)
+_DIGIT_MEANING = re.compile(r"(-?\d{1,9}(?:\.\d{1,9})?)\s*(?:\(|=|is|:|means)\s*([a-z]+)", re.ASCII)
 _MOST_CHOICES = 200
 _REGIONS = frozenset(
     {"Africa", "America", "Antarctica", "Asia", "Atlantic", "Australia", "Europe", "Indian", "Pacific"}

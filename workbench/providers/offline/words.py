@@ -8,10 +8,9 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from workbench.dataclasses import dataclass
-from workbench.late_patterns import late_pattern
 
-_WORD = late_pattern(r"[^\W_]+(?:['’][^\W_]+)?")
-_HUMP = late_pattern(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _LONGEST_STEMMED = 40
 
 

@@ -10,9 +10,19 @@ from typing import ClassVar, NamedTuple
 from rich.cells import cell_len
 from textual.binding import BindingType
 
-from workbench.analysis.faults import SOUND, VERDICT_WORDS, FaultMatrix, FaultName, Lasts, Tried, Verdict, worst
+from workbench.analysis.faults import (
+    OK_VERDICTS,
+    VERDICT_CELLS,
+    VERDICT_WORDS,
+    FaultMatrix,
+    FaultName,
+    Lasts,
+    Tried,
+    Verdict,
+    worst,
+)
 from workbench.numerals import counted
-from workbench.reports.faults import cell_words, sound_words, text_of_faults
+from workbench.reports.faults import cell_words, ok_words, text_of_faults
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Role, Span, cells, cut_line, cut_middle, padded, wrap_line
 from workbench.show.text import Paint
@@ -24,7 +34,7 @@ from workbench.tui.kit.rows import ListState
 from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.prose import Message, behind, heading, paragraph
 
-_CELL = len("✗ false success")
+_CELL = VERDICT_CELLS + 2
 _NAME_MAX = 20
 """The room for the name of a model above its column."""
 _GAP = 2
@@ -88,10 +98,10 @@ class FaultTable(ListState[FaultRow]):
 
     @property
     def chosen(self) -> tuple[Tried, ...]:
-        """The trials of the selected cell, those that are not sound first."""
+        """The trials of the selected cell, those that are not ok first."""
         row = self.selected
         tried = self.cell(row, self.model) if row is not None else ()
-        return tuple(sorted(tried, key=lambda each: (each.verdict in SOUND, each.verdict == "not tried")))
+        return tuple(sorted(tried, key=lambda each: (each.verdict in OK_VERDICTS, each.verdict == "not tried")))
 
     def turn(self, step: int) -> None:
         """Select the next (1) or previous (-1) column."""
@@ -163,15 +173,13 @@ class FaultsScreen(ListScreen[str, FaultTable]):
         left: Line = (Span(" Broken tools ", "badge"), Span(f" {one_line(self._place)}{self._filter_text}"))
         weak = len(matrix.weak)
         tried = sum(each.verdict != "not tried" for each in matrix.tried)
-        said = (
-            f"not sound in {weak:,} of {counted(tried, 'trial')} " if weak else f"sound in {counted(tried, 'trial')} "
-        )
+        said = f"not ok in {weak:,} of {counted(tried, 'trial')} " if weak else f"ok in {counted(tried, 'trial')} "
         return left, ((Span(said, "failed" if weak else "passed"),),)
 
     # Actions
 
     def do_open(self) -> None:
-        """Go to the run of the cell, the first that is not sound if there are several."""
+        """Go to the run of the cell, the first that is not ok if there are several."""
         run = next((each.run_id for each in self.state.chosen if each.run_id is not None), None)
         if run is not None:
             self.dismiss(run)
@@ -202,7 +210,7 @@ def _cell_lines(state: FaultTable, width: int) -> Iterator[Line]:
     row = state.selected
     if row is None or row.fault is None:
         for model in state.matrix.models:
-            yield from paragraph(sound_words(state.matrix, model), width)
+            yield from paragraph(ok_words(state.matrix, model), width)
         yield EMPTY
         return
     yield from wrap_line(
@@ -213,7 +221,12 @@ def _cell_lines(state: FaultTable, width: int) -> Iterator[Line]:
     for each in state.chosen:
         sign, role = _sign(each.verdict)
         yield EMPTY
-        yield from behind((Span(f" {sign} ", role),), f"{one_line(each.case_name)}: {each.verdict}", role, width - 4)
+        yield from behind(
+            (Span(f" {sign} ", role),),
+            f"{one_line(each.case_name)}: {each.shown}",
+            role,
+            width - 4,
+        )
         yield from paragraph(one_line(each.why), width, "muted", 3)
         if each.run_id is not None:
             yield from _said("request", each.request, width)
@@ -239,7 +252,8 @@ def _legend(matrix: FaultMatrix, width: int) -> Iterator[Line]:
     for verdict, words in VERDICT_WORDS.items():
         if verdict in shown:
             sign, role = _sign(verdict)
-            yield from behind((Span(f" {sign} {verdict:<14}", role),), words, "muted", max(width - 18, 10))
+            label = Span(f" {sign} {words.shown:<{VERDICT_CELLS}} ", role)
+            yield from behind((label,), words.about, "muted", max(width - VERDICT_CELLS - 4, 10))
     untried = [each for each in matrix.tried if each.verdict == "not tried"]
     if untried:
         yield EMPTY
@@ -255,4 +269,4 @@ def _sign(verdict: Verdict | None) -> tuple[str, Role]:
         return GLYPHS.dot, "muted"
     if verdict == "not tried":
         return GLYPHS.skipped, "muted"
-    return (GLYPHS.passed, "passed") if verdict in SOUND else (GLYPHS.failed, "failed")
+    return (GLYPHS.passed, "passed") if verdict in OK_VERDICTS else (GLYPHS.failed, "failed")

@@ -4,12 +4,12 @@ line always add up to the line.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import accumulate
 from typing import Protocol
 
-from workbench.late_patterns import late_pattern
 from workbench.show.spans import Line, Role, Span, cut, sliced
 from workbench.tui.lines.typed_rows import part, shown
 
@@ -17,7 +17,7 @@ NUMBER = r"[-+]?(?:\d[\d_]*(?:\.[\d_]+)?(?:[eE][-+]?\d+)?|0[xob][\da-fA-F_]+|inf
 _DATE = r"\d{4}-\d\d-\d\d(?:[Tt ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:[Zz]|[-+]\d\d:\d\d)?)?"
 _KEY = r"(?:[A-Za-z0-9_-]++|\"(?:[^\"\\]|\\.)*\"|'[^']*+')"
 
-_TOML = late_pattern(
+_TOML = re.compile(
     r"(?P<comment>\#.*)"
     r"|(?P<open>\"\"\"|''')"
     rf"|(?P<key>(?<![\w-]){_KEY}(?:\s*\.\s*{_KEY})*(?=\s*=))"
@@ -38,9 +38,9 @@ _TOML_ROLES: dict[str, Role] = {
     "equals": "key",
     "punctuation": "muted",
 }
-_HEADER = late_pattern(r"(\s*)(\[\[?[^\]]*\]\]?)(\s*)(\#.*)?$")
+_HEADER = re.compile(r"(\s*)(\[\[?[^\]]*\]\]?)(\s*)(\#.*)?$")
 
-_JSON = late_pattern(
+_JSON = re.compile(
     r"(?P<key>\"[^\"\\]*+(?:\\.[^\"\\]*+)*\"(?=\s*:))"
     r"|(?P<string>\"[^\"\\]*+(?:\\.[^\"\\]*+)*(?:\"|\\?$)?)"
     rf"|(?P<number>(?<![\w.]){NUMBER})"

@@ -7,13 +7,13 @@ A word that occurs somewhere in the tree is matched exactly; only an unknown one
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from workbench.authoring.case_list import CaseKey
 from workbench.authoring.document import HEAD, CaseOutline
 from workbench.authoring.open_suite import OpenSuite
-from workbench.late_patterns import late_pattern
 from workbench.suite.render import Table
 from workbench.tui.run_book.summaries import CaseSummary
 from workbench.tui.tree.rows import Row, SuiteRows
@@ -33,7 +33,7 @@ SPREAD = 10.0
 MOST_NEAR = 50
 """The maximum number of similar words."""
 
-_WORD = late_pattern(r"\w+")
+_WORD = re.compile(r"\w+")
 
 _Texts = list[tuple[int, str]]
 """Cases of one suite that still match: their indices and texts."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import replace
@@ -14,7 +15,6 @@ from workbench.authoring.form.row_changes import Adding, adding, item_of
 from workbench.authoring.form.rows import form_rows, row_at
 from workbench.authoring.known_tools import with_own_tools
 from workbench.authoring.open_suite import OpenSuite
-from workbench.late_patterns import late_pattern
 from workbench.show.spans import EMPTY, Line
 from workbench.suite.problems import Place, Problem
 from workbench.suite.render import Table
@@ -24,7 +24,7 @@ from workbench.tui.case.form.lines import Opened, RowLines, Spot, lay_out
 from workbench.tui.lines.prose import Message
 from workbench.tui.lines.words import at_line, unless_read_only
 
-_CASE = late_pattern(r"cases\[(\d+)\]")
+_CASE = re.compile(r"cases\[(\d+)\]")
 
 _MESSAGE: Place = ("user",)
 """The place of the message of a case."""
