@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.strategies import checks, json_objects
 from tests.trajectories import CallSpec, trajectory_of
-from workbench.checks.evaluate import EMPTY_CONTEXT
+from workbench.checks.check import EMPTY_CONTEXT
 from workbench.grading.grade import Grade
 from workbench.grading.run import grade_run, graded_by
 from workbench.grading.trajectory import grade_trajectory

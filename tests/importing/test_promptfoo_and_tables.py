@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.importing.samples import FIELDS, PROMPTFOO, PROMPTFOO_RESULTS, TABLE, as_json
-from workbench.checks.kinds import Equals
+from workbench.checks.value_kinds import Equals
 from workbench.config.secrets import Secrets
 from workbench.importing.bounds import RefusedError
 from workbench.importing.forms import format_of

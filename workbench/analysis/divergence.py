@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import zip_longest
 from typing import Literal
 
-from workbench.checks.equality import json_equal
+from workbench.checks.values import json_equal
 from workbench.dataclasses import dataclass
 from workbench.trajectory.events import ResultReceived
 from workbench.trajectory.messages import JsonValue, ToolCall

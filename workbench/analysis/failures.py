@@ -22,7 +22,7 @@ from workbench.analysis.causes import (
     advice_about,
 )
 from workbench.analysis.confusion import Confusion, ConfusionFold
-from workbench.checks.describe import describe_value
+from workbench.checks.values import describe_value
 from workbench.dataclasses import dataclass
 from workbench.grading.endpoint_faults import advice_about_fault
 from workbench.grading.grade import GRADED, Issue, IssueKind, RunResult, StepGrade, reason_of

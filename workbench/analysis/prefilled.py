@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from workbench.checks.kinds import OPTION_NAMES, SWALLOWED, check_names_in
+from workbench.checks.check import OPTION_NAMES, SWALLOWED, check_names_in
 from workbench.checks.patterns import SearchError
 from workbench.checks.plain_schemas import plainly_accepts
 from workbench.checks.schemas import validator_of

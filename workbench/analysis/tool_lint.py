@@ -13,14 +13,22 @@ from typing import Literal
 
 from rapidfuzz import fuzz
 
-from workbench.analysis.schemas import Parameter, parameters_of, type_text
+from workbench.analysis.schemas import Parameter, parameters_of
 from workbench.checks.argument_schema import BrokenSchemaError, argument_problems
 from workbench.dataclasses import dataclass
 from workbench.limits import MAX_OFFERED_TOOLS
 from workbench.suite.model import Suite
 from workbench.suite.problems import Severity
 from workbench.tools.listings import definition_of
-from workbench.trajectory.json_schema import ALTERNATIVES, Schema, properties_of, required_names, resolved, type_names
+from workbench.trajectory.json_schema import (
+    ALTERNATIVES,
+    Schema,
+    properties_of,
+    required_names,
+    resolved,
+    type_names,
+    type_text,
+)
 from workbench.trajectory.messages import ToolDefinition
 from workbench.trajectory.typed_json import json_text
 

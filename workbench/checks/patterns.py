@@ -12,7 +12,6 @@ import warnings
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from workbench.checks.describe import CheckError
 from workbench.checks.pattern_shape import prepared_size
 from workbench.limits import MAX_PATTERN_ITEMS
 
@@ -45,6 +44,13 @@ _VERBOSE = re.compile(r"\(\?[a-z]*x")
 
 SpentTime = dict[str, float]
 """The seconds of processor time that the searches for a pattern have taken, by pattern."""
+
+
+class CheckError(Exception):
+    """A check could not be evaluated: its Python function raised, or something it needs is missing.
+
+    That says nothing about the model, so it ends a run with status `error`. The message names the check.
+    """
 
 
 class SearchError(CheckError):

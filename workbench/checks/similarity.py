@@ -7,10 +7,11 @@ import math
 import re
 from collections import Counter
 from functools import lru_cache
+from typing import Literal
 
 from pydantic import JsonValue
 
-from workbench.checks.kinds import SimilarityMetric
+SimilarityMetric = Literal["cosine", "ratio", "partial_ratio", "token_sort_ratio", "token_set_ratio"]
 
 _TOKEN = re.compile(r"\w\w+")
 _ONE_SIDED_IDF = math.log(3 / 2) + 1

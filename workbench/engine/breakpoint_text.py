@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import get_args
 
-from workbench.checks.kinds import Checks
+from workbench.checks.check import Checks
 from workbench.engine.breakpoints import BreakOn, Breakpoint
 from workbench.suite.loading import parse_suite
 from workbench.suite.model import Mock

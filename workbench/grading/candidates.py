@@ -6,9 +6,8 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Hashable, Mapping, Sequence
 
-from workbench.checks.canonical import canonical_text
-from workbench.checks.closeness import spelled_number
-from workbench.checks.kinds import Checks, DateTime, Equals, Judged, Pattern, PythonCheck, Similar, asks
+from workbench.checks.check import Check, Checks
+from workbench.checks.values import canonical_text, spelled_number
 from workbench.grading.matching import Bucket
 from workbench.suite.model import ANY_TOOL
 from workbench.trajectory.messages import JsonValue
@@ -37,9 +36,6 @@ Made = tuple[str, Mapping[str, JsonValue]]
 _MOST_SHAPES = 20
 """The most combinations of plain arguments by which calls of one tool are looked up."""
 
-_OUTSIDE = (Judged, PythonCheck)
-_SLOW = (Similar, DateTime, Pattern, PythonCheck, Judged)
-
 
 class Candidates:
     """For each call the expected calls that may fit it, and vice versa; all other pairs certainly do not fit. Both are
@@ -66,9 +62,7 @@ class Candidates:
         self._ask_outside = ask_outside
         self.exhausted = False
         self.compares_all = len(wanted) * len(made) <= FEW_PAIRS
-        slow = not self.compares_all and any(
-            asks(check, *_SLOW) for _, checks in wanted for check in (checks or {}).values()
-        )
+        slow = not self.compares_all and any(check.is_slow for _, checks in wanted for check in (checks or {}).values())
         self._left = {True: MOST_COMPARED_SLOWLY if slow else MOST_COMPARED, False: MOST_COMPARED_IN_BUCKETS}
         self._some_any = any(tool == ANY_TOOL for tool, _ in wanted)
         self._shapes: dict[str, dict[tuple[str, ...], None]] = {}
@@ -131,16 +125,14 @@ class Candidates:
     def _bucket(self, tool: str, checks: Checks | None) -> Bucket:
         if self.compares_all:
             return _ALL
-        plain = {
-            name: check.equals for name, check in (checks or {}).items() if isinstance(check, Equals) and _counts(check)
-        }
+        plain = {name: check.samples()[0] for name, check in (checks or {}).items() if _counts(check)}
         shapes = self._shapes.setdefault(tool, {})
         names = tuple(sorted(plain))
         try:
             values = tuple(_loosely(plain[name]) for name in names)
         except RecursionError:
             return (tool,)
-        if not names and not self._ask_outside and any(asks(each, *_OUTSIDE) for each in (checks or {}).values()):
+        if not names and not self._ask_outside and any(each.asks_outside for each in (checks or {}).values()):
             return _NOWHERE
         if not names or (names not in shapes and len(shapes) == _MOST_SHAPES):
             return (tool,)
@@ -170,8 +162,8 @@ _NOWHERE: Bucket = ()
 _BEGINS_NUMBER = frozenset("-0123456789 \t\r\n")
 
 
-def _counts(check: Equals) -> bool:
-    return not check.optional and check.weight != 0 and check.equals is not None
+def _counts(check: Check) -> bool:
+    return check.is_exact and not check.expects_null and not check.optional and check.weight != 0
 
 
 def _loosely(value: JsonValue) -> Hashable:

@@ -8,10 +8,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from workbench.checks.describe import CheckError, FunctionRaisedError, describe
-from workbench.checks.equality import by_python
-from workbench.checks.evaluate import EMPTY_CONTEXT, CheckContext, CheckVerdict, evaluate
-from workbench.checks.kinds import Check
+from workbench.checks.check import (
+    EMPTY_CONTEXT,
+    Check,
+    CheckContext,
+    CheckVerdict,
+    FunctionRaisedError,
+    by_python,
+    describe,
+    evaluate,
+)
+from workbench.checks.patterns import CheckError
 from workbench.dataclasses import dataclass
 from workbench.grading.assignment import MOST_PAIRS, best_pairing, large_pairing, pairs_in_turn
 from workbench.grading.candidates import NOT_ALL_COMPARED, Candidates

@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterator, Mapping
 
 from workbench.by_identity import ByIdentity
-from workbench.checks.describe import cut, describe_value
+from workbench.checks.values import cut, describe_value
 from workbench.grading.grade import ENDPOINT_FAULT, Issue
 from workbench.grading.tool_names import is_offered
 from workbench.trajectory.json_schema import properties_of

@@ -10,8 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
-from workbench.checks.equality import EqualsRule
-from workbench.checks.evaluate import CheckContext, evaluate
+from workbench.checks.check import CheckContext, EqualsRule, evaluate
 from workbench.dataclasses import dataclass
 from workbench.grading.assignment import MOST_PAIRS, best_pairing
 from workbench.grading.candidates import NOT_ALL_COMPARED

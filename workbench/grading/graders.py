@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from workbench.checks.equality import EqualsRule, by_json, by_python
-from workbench.checks.evaluate import CheckContext
+from workbench.checks.check import CheckContext, EqualsRule, by_json, by_python
 from workbench.dataclasses import dataclass
 from workbench.grading.accuracy import grade_accuracy
 from workbench.grading.casting import by_casting

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from workbench.checks.describe import CheckError
-from workbench.checks.evaluate import EMPTY_CONTEXT, CheckContext
+from workbench.checks.check import EMPTY_CONTEXT, CheckContext
+from workbench.checks.patterns import CheckError
 from workbench.dataclasses import dataclass
 from workbench.grading.endpoint_faults import endpoint_faults, fault_as_error
 from workbench.grading.extra_calls import with_way_out

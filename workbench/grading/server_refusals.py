@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from workbench.checks.describe import cut
+from workbench.checks.values import cut
 from workbench.trajectory.trajectory import CallRecord
 
 INVALID_PARAMS = -32602

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, Literal, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Strict, Tag
 
-from workbench.checks.kinds import Unit
+from workbench.checks.check import Unit
 
 GraderName = Literal["critics", "decision", "accuracy", "trajectory", "dimensions"]
 GRADERS: tuple[GraderName, ...] = get_args(GraderName)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from workbench.checks.argument_schema import BrokenSchemaError, argument_problems
-from workbench.checks.evaluate import CallPython
+from workbench.checks.check import CallPython
 from workbench.suite.model import Case, Suite, ToolChange
 from workbench.suite.tool_names import KnownNames, names_for_all, unknown_mocks, unknown_names
 from workbench.tools.answer import OnProgress, ToolAnswer, ToolsError, UnknownToolError

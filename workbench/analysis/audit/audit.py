@@ -22,11 +22,11 @@ from workbench.analysis.audit.expectations import audit_calls
 from workbench.analysis.audit.finding import AuditFinding, Weight
 from workbench.analysis.audit.mocks import audit_case_mocks, audit_suite_mocks
 from workbench.analysis.audit.mutants import mutants_of
-from workbench.analysis.audit.samples import NeverHoldsError
 from workbench.analysis.audit.tool_table import ToolTable
 from workbench.analysis.audit.toothless import idle_gates, toothless_checks
 from workbench.analysis.audit.unmeetable import NEVER_MET
-from workbench.checks.describe import CheckError
+from workbench.checks.check import NeverHoldsError
+from workbench.checks.patterns import CheckError
 from workbench.dataclasses import dataclass
 from workbench.grading.extra_calls import rule_of
 from workbench.grading.grade import Grade, GradingError

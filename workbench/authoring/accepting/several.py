@@ -15,9 +15,9 @@ from workbench.authoring.accepting.calls import AcceptedCall, AcceptError, merge
 from workbench.authoring.accepting.proposal import NO_CALLS, Proposal
 from workbench.authoring.accepting.redaction import proposal_without_secrets
 from workbench.authoring.accepting.run import accept_run
-from workbench.checks.describe import CheckError
-from workbench.checks.equality import json_equal
-from workbench.checks.evaluate import CheckContext, CheckVerdict
+from workbench.checks.check import CheckContext, CheckVerdict
+from workbench.checks.patterns import CheckError
+from workbench.checks.values import json_equal
 from workbench.config.secrets import NO_SECRETS, Secrets
 from workbench.dataclasses import dataclass
 from workbench.grading.assignment import MOST_PAIRS, best_pairing

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from rich.cells import cell_len
 
-from workbench.checks.describe import describe_whole
+from workbench.checks.check import describe_whole
 from workbench.grading.grade import ArgumentVerdict, CallPairing
 from workbench.grading.scoring import ROUNDING_SLACK
 from workbench.grading.traits import GraderTraits

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from rich.cells import cell_len
 
-from workbench.checks.describe import describe
+from workbench.checks.check import describe
 from workbench.grading.findings import describe_call, describe_expected
 from workbench.grading.formulas import Amount, in_numbers
 from workbench.grading.grade import ArgumentVerdict, CallPairing

@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from workbench.analysis.schemas import Parameter, parameters_of, type_text
+from workbench.analysis.schemas import Parameter, parameters_of
 from workbench.analysis.tool_lint import LintFinding, tokens_of
 from workbench.numerals import counted
 from workbench.reports.tools import not_offered
@@ -17,7 +17,7 @@ from workbench.show.spans import EMPTY, Line, Role, Span, cut_line, spread, wrap
 from workbench.show.visible import one_line, visible
 from workbench.show.when import ago, local_time
 from workbench.suite.model import Server
-from workbench.trajectory.json_schema import Schema
+from workbench.trajectory.json_schema import Schema, type_text
 from workbench.trajectory.messages import JsonValue, ToolDefinition
 from workbench.tui.lines.json_lines import JoinedLines, JsonLines
 from workbench.tui.lines.prose import Message, heading, paragraph, signed

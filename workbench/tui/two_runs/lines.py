@@ -8,7 +8,7 @@ from typing import NamedTuple
 from rich.cells import cell_len
 
 from workbench.analysis.alignment import How, Kind, Part, Row
-from workbench.checks.equality import json_equal
+from workbench.checks.values import json_equal
 from workbench.numerals import duration_text, short_tokens_text
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Role, Span, cells, cut, cut_line, padded, plain, wrap_line

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rich.cells import cell_len
 
+from workbench.authoring.form.cells import lists_values
 from workbench.authoring.form.row import Cell, CellKind, FormRow
 from workbench.dataclasses import dataclass
 from workbench.numerals import counted
@@ -167,7 +168,7 @@ class _Page:
             return (Span(cell.text, "text"),)
         text = one_line(cell.text[:MOST_CHARACTERS])
         if cell.kind in _VALUES:
-            return value_line(text, several=self.row.check == "one_of")
+            return value_line(text, several=lists_values(self.row.check))
         return (Span(text, "muted" if cell.kind == "check" and text == "is" else _ROLES.get(cell.kind, "text")),)
 
     def _flow(self, cell: Cell, line: Line) -> None:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import accumulate, chain
 
 from workbench.authoring.document import HEAD, Document
-from workbench.authoring.form.cells import WITHOUT_VALUE
+from workbench.authoring.form.cells import class_named
 from workbench.authoring.form.row import Cell, FormRow, FormSource
 from workbench.authoring.form.row_changes import Adding, adding, item_of
 from workbench.authoring.form.rows import form_rows, row_at
@@ -275,7 +275,8 @@ class FormPage:
         row, cell = self.current, self.current_cell
         if row is None or cell is None or cell.kind not in ("key", "check", "one_key"):
             return False
-        if cell.kind == "check" and cell.text in WITHOUT_VALUE:
+        check = class_named(cell.text) if cell.kind == "check" else None
+        if check is not None and check.editor().reads == "nothing":
             return False
         if cell.kind == "key":
             self.cell = main_cell(row)
