@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 _Subject = TypeVar("_Subject")
 _Answer = TypeVar("_Answer")
 
-MOST_KNOWN = 2048
+MAX_KNOWN = 2048
 """How many answers one function remembers. More subjects than that are those of a batch, whose runs are not looked at
 again."""
 
@@ -33,7 +33,7 @@ class ByIdentity(Generic[_Subject, _Answer]):
         except KeyError:
             pass
         answer = self._answer(subject)
-        if len(self._known) >= MOST_KNOWN:
+        if len(self._known) >= MAX_KNOWN:
             self._known.clear()
         # Drops the answer before another object can get the id of its subject.
         self._known[identity] = (weakref.ref(subject, lambda _: self._known.pop(identity, None)), answer)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 _parse = import_module("re._parser").parse  # Python documents no other access to the tree
 
-_MOST_POSITIONS = 40
+_MAX_POSITIONS = 40
 _MANY_TIMES = 10
 """A repetition with this maximum or more counts as endless."""
 
@@ -233,7 +233,7 @@ class _Automaton:
         return part._replace(empty=True) if least == 0 else part
 
     def _position(self, characters: frozenset[str]) -> _Part:
-        if len(self._characters) == _MOST_POSITIONS:
+        if len(self._characters) == _MAX_POSITIONS:
             raise _TooLongError
         self._characters.append(characters)
         here = (len(self._characters) - 1,)

@@ -28,7 +28,7 @@ search."""
 _QUICK_CHARACTERS = 100_000
 """In a longer text the end of the time limit is noticed late."""
 
-_LONGEST_SHOWN = 80
+_MAX_SHOWN_CHARS = 80
 _KEPT_PATTERNS = 512
 
 _TOKEN = r"""
@@ -125,4 +125,4 @@ def _place(pattern: str, text: str) -> str:
 
 
 def _shown(pattern: str) -> str:
-    return repr(pattern if len(pattern) <= _LONGEST_SHOWN else pattern[: _LONGEST_SHOWN - 1] + "…")
+    return repr(pattern if len(pattern) <= _MAX_SHOWN_CHARS else pattern[: _MAX_SHOWN_CHARS - 1] + "…")

@@ -6,14 +6,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-_MOST_LEVELS = 20
+_MAX_LEVELS = 20
 """Deeper schemas are left to jsonschema."""
 
 
 def is_plainly_valid(schema: object) -> bool:
     """Returns whether a schema is valid by draft 2020-12, as far as its commonest keywords tell. Where it returns false
     the schema may still be valid: only jsonschema can tell."""
-    return _is_schema(schema, _MOST_LEVELS)
+    return _is_schema(schema, _MAX_LEVELS)
 
 
 def _is_schema(schema: object, levels: int) -> bool:

@@ -6,7 +6,7 @@ import re
 from datetime import datetime, tzinfo
 from functools import lru_cache
 
-_LONGEST_TEXT = 1_000
+_MAX_TEXT_CHARS = 1_000
 _DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)\s*", re.ASCII)
 _SECONDS_PER_UNIT = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _USUAL_MOMENT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2})?(Z|[+-][0-9]{2}:[0-9]{2})?)?")
@@ -29,12 +29,12 @@ def read_timestamp(text: str) -> datetime:
     The result is naive if the text has no offset. Raises ValueError when the text cannot be read and OverflowError
     when a number in it is absurdly large.
     """
-    if len(text) > _LONGEST_TEXT and not text.isdigit():
+    if len(text) > _MAX_TEXT_CHARS and not text.isdigit():
         raise ValueError("too long for a date and time")
     from dateutil import parser  # on use: most suites compare no times
 
     try:
-        return parser.parse(text[:_LONGEST_TEXT], default=_UNWRITTEN_PARTS, tzinfos=_offset)
+        return parser.parse(text[:_MAX_TEXT_CHARS], default=_UNWRITTEN_PARTS, tzinfos=_offset)
     except (ValueError, OverflowError):
         raise
     except Exception as error:  # free-form parsing of a model's text: whatever went wrong, it is not a date and time

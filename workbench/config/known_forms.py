@@ -86,7 +86,7 @@ _PLACEHOLDER = re.compile(
 """Stands in an address where the password belongs, and is none."""
 _BEFORE_WORD = re.compile(BEFORE_WORD)
 _ESCAPES = re.compile(r"\\+[nrt]|[\s\\]")
-_LONGEST_OPEN = 4_096
+_MAX_OPEN_CHARS = 4_096
 """A longer token may leave in pieces: what is searched again with each piece has to end."""
 _OF_WORDS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
 
@@ -122,10 +122,10 @@ def open_form_from(text: str) -> int:
     """Return where a secret of a known form may begin that more text would complete or make longer; the text's length
     where none does."""
     found = len(text)
-    word = max(len(text.rstrip(_OF_WORDS)), found - _LONGEST_OPEN)
+    word = max(len(text.rstrip(_OF_WORDS)), found - _MAX_OPEN_CHARS)
     if word < found and (match := _open_token().search(text, word)) is not None:
         found = match.start()
-    address = max(text.rfind(" ") + 1, text.rfind("\n") + 1, len(text) - _LONGEST_OPEN)
+    address = max(text.rfind(" ") + 1, text.rfind("\n") + 1, len(text) - _MAX_OPEN_CHARS)
     if (":" in text or "%" in text) and (match := _OPEN_ADDRESS.search(text, address)) is not None:
         found = min(found, match.start())
     if "-" in text:

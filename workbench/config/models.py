@@ -165,18 +165,18 @@ def checked_base_url(text: str) -> str:
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _LIKE_A_KEY = re.compile(r"(?=[A-Za-z]*[0-9])(?=[0-9]*[A-Za-z])[A-Za-z0-9]{16,}")
-_LONGEST_LOWER_CASE_NAME = 20
+_MAX_LOWER_CASE_NAME_CHARS = 20
 """Longer names of variables are in capitals by convention, and longer texts with small letters may be keys."""
 
 
 def checked_key_variable(text: str) -> str:
     """Returns the name of an environment variable. Raises ValueError, without quoting the text, where it is none or
     looks like a key."""
-    long_and_lower = len(text) > _LONGEST_LOWER_CASE_NAME and text != text.upper()
+    long_and_lower = len(text) > _MAX_LOWER_CASE_NAME_CHARS and text != text.upper()
     if not _VARIABLE.fullmatch(text) or long_and_lower or any(map(_LIKE_A_KEY.fullmatch, text.split("_"))):
         raise ValueError(
             "must be the name of an environment variable, such as OPENAI_API_KEY, never a key: keep keys in the "
-            f"environment or in .env, and write names of more than {_LONGEST_LOWER_CASE_NAME} characters in capitals"
+            f"environment or in .env, and write names of more than {_MAX_LOWER_CASE_NAME_CHARS} characters in capitals"
         )
     return text
 

@@ -22,7 +22,7 @@ _KNOWN_BEGINNING = re.compile(
 )
 _CHARACTERS = re.compile(r"[A-Za-z0-9_+/=.~-]{16,}")
 _CHANGES = re.compile(r"(?<=[a-z])(?=[A-Z0-9])|(?<=[A-Z])(?=[a-z0-9])|(?<=[0-9])(?=[A-Za-z])")
-_MOST_CHANGES = 4
+_MAX_CHANGES = 4
 """Names of files and models change so often between capitals, small letters and digits; keys do more often."""
 
 _PIECES = re.compile(r"[=,\s]")
@@ -33,7 +33,7 @@ def looks_like_key(word: str) -> bool:
     if _KNOWN_BEGINNING.fullmatch(word):
         return True
     changes = len(_CHANGES.findall(word))
-    return _CHARACTERS.fullmatch(word) is not None and changes > max(_MOST_CHANGES, len(word) / 8)
+    return _CHARACTERS.fullmatch(word) is not None and changes > max(_MAX_CHANGES, len(word) / 8)
 
 
 def without_keys(text: str, words: Iterable[str]) -> str:

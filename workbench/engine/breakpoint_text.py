@@ -30,7 +30,7 @@ _NAME = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'[^']*'|\S+")
 _WHEN = re.compile(r"when(?=[\s{]|$)")
 _COLUMN = re.compile(r" \(column (\d+)\)$")
 _WHEN_KEY = "when = "
-_MOST_DIGITS = 9
+_MAX_DIGITS = 9
 
 _AS_MOCK = """format = 1
 name = "a breakpoint"
@@ -117,9 +117,9 @@ def _tool(line: str, at: int) -> tuple[str | None, int]:
 
 def _round(line: str, at: int) -> int:
     word, start, end = _word(line, at)
-    if not (word.isascii() and word.isdecimal() and int(word[:_MOST_DIGITS]) > 0 and len(word) <= _MOST_DIGITS):
+    if not (word.isascii() and word.isdecimal() and int(word[:_MAX_DIGITS]) > 0 and len(word) <= _MAX_DIGITS):
         message = f"{quoted(word)} is not a round" if word else "the number of the round is missing"
-        raise _error(start, message, f"write round N, from 1 to {'9' * _MOST_DIGITS}")
+        raise _error(start, message, f"write round N, from 1 to {'9' * _MAX_DIGITS}")
     _end(line, end, "nothing may follow the number of the round")
     return int(word)
 

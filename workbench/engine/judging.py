@@ -33,7 +33,7 @@ PROMPT = 2
 JUDGE_TIMEOUT_S = 120.0
 """The time limit of one judgement. Waiting for the endpoint's turn and before a retry does not count."""
 
-_QUOTED_MAX = 120
+_MAX_QUOTED_CHARS = 120
 
 Scale = tuple[float, float]
 """The low and the high end of the numbers a judge rates by."""
@@ -252,7 +252,7 @@ def _verdict_in(answer: Round, mark: str, written: _WrittenArguments, scale: Sca
 
 def _quoted(text: str) -> str:
     words = " ".join(text.split())
-    return words if len(words) <= _QUOTED_MAX else f"{words[: _QUOTED_MAX - 1]}…"
+    return words if len(words) <= _MAX_QUOTED_CHARS else f"{words[: _MAX_QUOTED_CHARS - 1]}…"
 
 
 def _verdict_of(found: object, mark: str, scale: Scale | None) -> tuple[bool | float, str]:

@@ -38,7 +38,7 @@ _TOGETHER = tuple(name for name in (*KEPT, *FACTS) if name not in (*_NUMBERS, *_
 """All other figures: there are few combinations of them."""
 _TOKENS = ("input_tokens", "output_tokens", "cached_input_tokens", "reasoning_tokens")
 """The fields of `Usage`, in their order."""
-_MOST_TOKENS = (1 << 63) - 1
+_MAX_TOKENS = (1 << 63) - 1
 
 
 class StoredResult(LazyResult):
@@ -82,7 +82,7 @@ class Columns:
             column.append(_NOTHING if value is None else value)
         usage = result.usage
         counts = (-1,) * len(_TOKENS) if usage is None else tuple(getattr(usage, name) for name in _TOKENS)
-        if usage is not None and not all(0 <= count <= _MOST_TOKENS for count in counts):
+        if usage is not None and not all(0 <= count <= _MAX_TOKENS for count in counts):
             self._odd_usages[len(self)] = usage
             counts = (-1,) * len(_TOKENS)
         for tokens, count in zip(self._tokens, counts, strict=True):

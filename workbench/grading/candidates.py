@@ -15,13 +15,13 @@ from workbench.trajectory.messages import JsonValue
 FEW_PAIRS = 1_000
 """Up to this many pairs, comparing all is faster than looking for common values."""
 
-MOST_COMPARED = 100_000
+MAX_COMPARED = 100_000
 """After this many comparisons with only the tool in common, no more are made."""
 
-MOST_COMPARED_SLOWLY = 20_000
+MAX_COMPARED_SLOWLY = 20_000
 """The same limit where a check is slow, such as a pattern or a similarity."""
 
-MOST_COMPARED_IN_BUCKETS = 1_000_000
+MAX_COMPARED_IN_BUCKETS = 1_000_000
 """The same limit for calls that have all the plain values, few of which should not fit."""
 
 NOT_ALL_COMPARED = "too many calls to compare every pair, so a better pairing may exist"
@@ -33,7 +33,7 @@ Wanted = tuple[str, Checks | None]
 Made = tuple[str, Mapping[str, JsonValue]]
 """A tool and arguments."""
 
-_MOST_SHAPES = 20
+_MAX_SHAPES = 20
 """The most combinations of plain arguments by which calls of one tool are looked up."""
 
 
@@ -63,7 +63,7 @@ class Candidates:
         self.exhausted = False
         self.compares_all = len(wanted) * len(made) <= FEW_PAIRS
         slow = not self.compares_all and any(check.is_slow for _, checks in wanted for check in (checks or {}).values())
-        self._left = {True: MOST_COMPARED_SLOWLY if slow else MOST_COMPARED, False: MOST_COMPARED_IN_BUCKETS}
+        self._left = {True: MAX_COMPARED_SLOWLY if slow else MAX_COMPARED, False: MAX_COMPARED_IN_BUCKETS}
         self._some_any = any(tool == ANY_TOOL for tool, _ in wanted)
         self._shapes: dict[str, dict[tuple[str, ...], None]] = {}
         self._bucket_of = [self._bucket(tool, checks) for tool, checks in wanted]
@@ -134,7 +134,7 @@ class Candidates:
             return (tool,)
         if not names and not self._ask_outside and any(each.asks_outside for each in (checks or {}).values()):
             return _NOWHERE
-        if not names or (names not in shapes and len(shapes) == _MOST_SHAPES):
+        if not names or (names not in shapes and len(shapes) == _MAX_SHAPES):
             return (tool,)
         shapes[names] = None
         return (tool, names, values)

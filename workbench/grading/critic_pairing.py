@@ -9,7 +9,7 @@ from workbench.checks.check import EMPTY_CONTEXT, Check, CheckContext, CheckVerd
 from workbench.checks.combined_kinds import Judged
 from workbench.checks.patterns import CheckError
 from workbench.grading.assignment import (
-    MOST_PAIRS,
+    MAX_PAIRS,
     best_pairing,
     clear_pairing,
     large_pairing,
@@ -107,7 +107,7 @@ class CriticPairing:
 
     def _best(self) -> dict[int, int]:
         rows, columns = range(len(self._expected)), range(len(self._calls))
-        if len(rows) * len(columns) <= MOST_PAIRS:
+        if len(rows) * len(columns) <= MAX_PAIRS:
             return self._exactly(rows, columns)
         found = large_pairing(
             rows, columns, self._perfect(), self._exactly, self._in_turn, self._gain, self._most_of_row

@@ -20,7 +20,7 @@ from workbench.checks.check import (
 )
 from workbench.checks.patterns import CheckError
 from workbench.dataclasses import dataclass
-from workbench.grading.assignment import MOST_PAIRS, best_pairing, large_pairing, pairs_in_turn
+from workbench.grading.assignment import MAX_PAIRS, best_pairing, large_pairing, pairs_in_turn
 from workbench.grading.candidates import NOT_ALL_COMPARED, Candidates
 from workbench.grading.findings import argument_issue, extra_call, missing_call
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, Issue, Verdict
@@ -179,7 +179,7 @@ def _paired(
         in_turn = list(zip(rows, columns, strict=False))
         if len(in_turn) == len(rows) and (len(rows) == 1 or all(judged_on(*pair).score == 1 for pair in in_turn)):
             partner.update(in_turn)
-        elif len(rows) * len(columns) <= MOST_PAIRS:
+        elif len(rows) * len(columns) <= MAX_PAIRS:
             partner.update(best(rows, columns))
         else:
             perfect = _perfect(expected, rows, calls, columns, judged_on)

@@ -19,7 +19,7 @@ from workbench.grading.tool_residue import meant_tool
 from workbench.trajectory.json_schema import properties_of
 from workbench.trajectory.messages import JsonValue, ToolDefinition
 
-LONGEST_TEXT = 50_000
+MAX_TEXT_CHARS = 50_000
 """Longer answers are not searched."""
 
 _DECODER = json.JSONDecoder()
@@ -101,7 +101,7 @@ class _Python(NamedTuple):
 
 def calls_in_text(text: str, tools: Sequence[ToolDefinition]) -> tuple[TextCall, ...]:
     """Return the calls of offered tools that an answer's text consists of, or that a template's mark announces."""
-    if len(text) > LONGEST_TEXT or not any(tool.name in text for tool in tools):
+    if len(text) > MAX_TEXT_CHARS or not any(tool.name in text for tool in tools):
         return ()
     answer = _without_thoughts(text)
     reader = _Reader(tools)
@@ -113,7 +113,7 @@ def calls_in_text(text: str, tools: Sequence[ToolDefinition]) -> tuple[TextCall,
 
 def calls_after_thoughts(thoughts: str, tools: Sequence[ToolDefinition]) -> tuple[TextCall, ...]:
     """Return the calls with a template's marks that thoughts without an answer end in."""
-    if len(thoughts) > LONGEST_TEXT or not _END_OF_CALL.search(thoughts):
+    if len(thoughts) > MAX_TEXT_CHARS or not _END_OF_CALL.search(thoughts):
         return ()
     return tuple(_Reader(tools).marked(thoughts)[-1:])
 

@@ -18,7 +18,7 @@ from workbench.checks.combined_kinds import Judged, PythonCheck
 from workbench.checks.patterns import CheckError
 from workbench.checks.values import canonical, canonical_text
 from workbench.grading.arguments import unlisted_arguments
-from workbench.grading.assignment import MOST_PAIRS, best_pairing, pairs_in_turn
+from workbench.grading.assignment import MAX_PAIRS, best_pairing, pairs_in_turn
 from workbench.grading.candidates import NOT_ALL_COMPARED, Candidates
 from workbench.grading.extra_calls import ALLOWED, ExtraCallRule, rule_of
 from workbench.grading.findings import describe_call, describe_expected, extra_call, findings
@@ -212,7 +212,7 @@ class _Reading:
             rows, columns = [index for index in unmet if self._wanted[index].tool == tool], left.get(tool, [])
             if tool == ANY_TOOL:
                 columns = sorted(set(range(len(self._calls))) - met - set(nearest.values()))
-            if len(rows) * len(columns) > MOST_PAIRS:
+            if len(rows) * len(columns) > MAX_PAIRS:
                 nearest |= pairs_in_turn(rows, columns, self._nearness)
             elif columns:
                 gains = [[self._nearness(index, call) for call in columns] for index in rows]

@@ -26,7 +26,7 @@ from workbench.trajectory.events import CallFinished, Deviation
 from workbench.trajectory.messages import JsonValue, Message, ToolCall, Usage
 from workbench.trajectory.typed_json import json_text
 
-_LONGEST_NAME = 60
+_MAX_NAME_CHARS = 60
 
 
 @dataclass(frozen=True)
@@ -163,8 +163,8 @@ def joined(cases: Iterable[ImportedCase]) -> tuple[ImportedCase, ...]:
 def name_of(text: str, place: str) -> str:
     """Returns a name for a case: the first line of its request, cut after a word."""
     line = " ".join(next((line for line in text.splitlines() if line.strip()), "").split())
-    if len(line) > _LONGEST_NAME:
-        line = line[:_LONGEST_NAME].rpartition(" ")[0] or line[:_LONGEST_NAME]
+    if len(line) > _MAX_NAME_CHARS:
+        line = line[:_MAX_NAME_CHARS].rpartition(" ")[0] or line[:_MAX_NAME_CHARS]
     return line.rstrip(" .,:;") or place or "A case"
 
 

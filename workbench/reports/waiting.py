@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from workbench.dataclasses import dataclass
-from workbench.numerals import duration_text
+from workbench.numerals import estimate_time_text
 from workbench.trajectory.events import PromptProgress
 
 CHARACTERS_PER_TOKEN = 4
@@ -40,7 +40,7 @@ class Awaited:
         """Return the time, the progress and the speed, as far as they are known, the most important first."""
         facts: list[str] = []
         if now_s is not None and now_s - self.sent_s >= SHOWN_AFTER_S:
-            facts.append(duration_text(1000 * (now_s - self.sent_s)))
+            facts.append(estimate_time_text(now_s - self.sent_s))
         if self._read is not None:
             facts.append(self._read)
         if now_s is not None and self.first_s is not None and now_s - self.first_s >= SHOWN_AFTER_S:

@@ -57,7 +57,7 @@ def keys_of(place: Place) -> tuple[str, ...]:
     return tuple(part for part in place if isinstance(part, str))
 
 
-_LONGEST_QUOTE = 40
+_MAX_QUOTE_CHARS = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ def described(value: object) -> str:
 def quoted(text: str) -> str:
     """Returns a text in quotes on one line, shortened when it is long."""
     line = " ".join(text.split())
-    return f'"{line}"' if len(line) <= _LONGEST_QUOTE else f'"{line[: _LONGEST_QUOTE - 1]}…"'
+    return f'"{line}"' if len(line) <= _MAX_QUOTE_CHARS else f'"{line[: _MAX_QUOTE_CHARS - 1]}…"'
 
 
 def code(names: Iterable[str], joined: str = ", ") -> str:

@@ -28,7 +28,7 @@ INSTALLED_NAMES = frozenset({"dist-packages", "node_modules", "site-packages"})
 
 _MARKS_ENVIRONMENT = "pyvenv.cfg"
 
-_NAMED_AT_MOST = 3
+_MAX_NAMED = 3
 
 
 class Search:
@@ -58,7 +58,7 @@ class Search:
         """How many folders were not searched, and which; `None` if there are none."""
         if not self.skipped:
             return None
-        names = [str(folder) for folder in self.skipped[:_NAMED_AT_MOST]]
+        names = [str(folder) for folder in self.skipped[:_MAX_NAMED]]
         more = len(self.skipped) - len(names)
         names += [f"{more:,} more"] if more else []
         return f"{counted(len(self.skipped), 'folder')} of installed packages not searched: {', '.join(names)}"

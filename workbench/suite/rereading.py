@@ -16,7 +16,7 @@ from workbench.suite.problems import Problem
 from workbench.suite.render import Table
 from workbench.suite.splice import SuiteText
 
-MOST_FRESH = 8
+MAX_FRESH = 8
 """With more cases than this to read, the whole file is read."""
 
 _CASE = re.compile(r"cases\[(\d+)\]")
@@ -80,7 +80,7 @@ def _reused(before: SuiteText, now: SuiteText) -> _Reused | None:
     if len(places) < len(before.blocks):
         return None
     cases = tuple(places.get(id(block)) for block in now.blocks)
-    if cases.count(None) > MOST_FRESH or len(set(cases) - {None}) + cases.count(None) < len(cases):
+    if cases.count(None) > MAX_FRESH or len(set(cases) - {None}) + cases.count(None) < len(cases):
         return None
     return _Reused(cases)
 

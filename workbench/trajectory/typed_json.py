@@ -100,7 +100,7 @@ def _reader_of(hint: Any) -> Reader:
         inner = [argument for argument in arguments if argument is not NoneType]
         # A union of several types is any JSON value; no other is used.
         return _optional(reader_of(inner[0])) if len(inner) == 1 else lambda value: value
-    return _of_type(_TYPES[origin or hint], _LARGEST.get(hint))
+    return _of_type(_TYPES[origin or hint], _MAX_NUMBER.get(hint))
 
 
 _TYPES: dict[Any, tuple[tuple[type, ...], str]] = {
@@ -110,7 +110,7 @@ _TYPES: dict[Any, tuple[tuple[type, ...], str]] = {
     bool: ((bool,), "true or false"),
     Mapping: ((dict,), "an object"),
 }
-_LARGEST: dict[Any, float] = {int: 2**63 - 1, float: sys.float_info.max}
+_MAX_NUMBER: dict[Any, float] = {int: 2**63 - 1, float: sys.float_info.max}
 """JSON has integers of any size: those of other programs have 64 bits, and a larger number than this is no float."""
 
 

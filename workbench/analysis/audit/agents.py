@@ -159,7 +159,7 @@ def _argument(check: Check, name: str, tool: ToolDefinition | None, table: ToolT
     if (found := next(allowed, None)) is not None or check.listed is not None:
         return check, samples[0] if found is None else found
     try:
-        for value in islice(candidates_of(schema, tool.parameters), _MOST_TRIED):
+        for value in islice(candidates_of(schema, tool.parameters), _MAX_TRIED):
             if check.holds(value) and table.refusal(tool, name, value) is None:
                 return check, value
     except (CheckError, UnknownSampleError):
@@ -167,7 +167,7 @@ def _argument(check: Check, name: str, tool: ToolDefinition | None, table: ToolT
     return _present(check), value_of(schema, tool.parameters)
 
 
-_MOST_TRIED = 60
+_MAX_TRIED = 60
 
 
 def _present(check: Check) -> Present:

@@ -16,7 +16,7 @@ from workbench.suite.problems import Place, quoted
 from workbench.trajectory.json_schema import Schema, is_number, listed_values, type_names
 from workbench.trajectory.messages import JsonValue, ToolDefinition
 
-_MOST_TRIED = 60
+_MAX_TRIED = 60
 
 _ANSWERS = ("", "no", "something else", "zz 7", "I cannot help with that.")
 
@@ -158,7 +158,7 @@ def _values(check: Check, schema: Schema | None, tool: ToolDefinition | None) ->
         yield from listed
         return
     yield from other_values(check, known)
-    yield from islice(candidates_of(known, root), _MOST_TRIED)
+    yield from islice(candidates_of(known, root), _MAX_TRIED)
     types = type_names(known)
     for kind, values in _OF_TYPE.items():
         if types is None or kind in types:

@@ -238,7 +238,7 @@ _IN_FULL = 1 - 1e-9
 
 KEPT: Final = "as written"
 LEAVE_OUT: Final = "leave out"
-_LARGEST = 1e15
+_MAX_NUMBER = 1e15
 """Larger numbers lose digits in files."""
 
 
@@ -289,7 +289,7 @@ def _checks_for(value: JsonValue) -> Iterator[tuple[str, object]]:
         yield "exact", {"equals": value}
     else:
         yield "exact", value
-    if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _LARGEST:
+    if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _MAX_NUMBER:
         around = max(1, round(abs(value) / 10)) if isinstance(value, int) else float(f"{abs(value) / 10 or 0.1:.2g}")
         yield "near", {"near": value, "tolerance": around}
         yield "range", {"range": [_rounded(value - around), _rounded(value + around)]}
@@ -315,7 +315,7 @@ def _checks_for_several(values: Sequence[JsonValue], enumerated: bool) -> Iterat
     if enumerated:
         yield "one of", {"one_of": different}
     elif len(numbers) == len(values):
-        if all(abs(number) < _LARGEST for number in numbers):
+        if all(abs(number) < _MAX_NUMBER for number in numbers):
             yield "range", {"range": [min(numbers), max(numbers)]}
     elif len(different) <= FEW and len(different) < len(values):
         yield "one of", {"one_of": different}

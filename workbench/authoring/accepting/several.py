@@ -20,7 +20,7 @@ from workbench.checks.patterns import CheckError
 from workbench.checks.values import json_equal
 from workbench.config.secrets import NO_SECRETS, Secrets
 from workbench.dataclasses import dataclass
-from workbench.grading.assignment import MOST_PAIRS, best_pairing
+from workbench.grading.assignment import MAX_PAIRS, best_pairing
 from workbench.grading.grade import CallPairing, GradingError
 from workbench.grading.run import grade_run
 from workbench.grading.step_rounds import rounds_of_steps
@@ -130,7 +130,7 @@ def _rows(runs: Sequence[Sequence[AcceptedCall]]) -> Iterator[tuple[int, ...]]:
 def _alike(first: Sequence[AcceptedCall], others: Sequence[AcceptedCall]) -> list[int]:
     """Return for each call the most similar one of at least as many, each once: of the same expectation, then with the
     most equal arguments, then at the nearest place."""
-    if len(first) * len(others) > MOST_PAIRS:
+    if len(first) * len(others) > MAX_PAIRS:
         return [*range(len(first))]
     unit = (len(first) + 1) * (len(others) + 1)
     gains = []

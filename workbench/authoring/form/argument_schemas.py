@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
-_LONGEST_MARK = 160
+_MAX_MARK_CHARS = 160
 _MANY = 6
 _IN_WORDS = {
     "string": "text",
@@ -298,7 +298,7 @@ def _count(number: object, what: str) -> str:
 
 
 def _line(text: str) -> str:
-    return shortened(one_line(text), _LONGEST_MARK)
+    return shortened(one_line(text), _MAX_MARK_CHARS)
 
 
 def _found(pattern: str, name: str) -> bool:

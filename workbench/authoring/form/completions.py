@@ -36,8 +36,8 @@ What = Literal[
 """What a field contains. In comma-separated lists (`tools`, `words`, a list as `value`, or a value of the check
 `one_of`) the last item is completed."""
 
-_LEAST_LIKENESS = 70.0
-_SHORTEST_RESEMBLING = 3
+_MIN_LIKENESS = 70.0
+_MIN_RESEMBLING_CHARS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,10 +173,10 @@ def _ranked(found: Iterable[Completion], typed: str) -> list[Completion]:
             ranks[index] = (0, 0)
         elif typed in label:
             ranks[index] = (1, label.index(typed))
-        elif len(typed) >= _SHORTEST_RESEMBLING:
+        elif len(typed) >= _MIN_RESEMBLING_CHARS:
             from rapidfuzz import fuzz  # imported only when needed, because it takes a while
 
-            likeness = fuzz.WRatio(typed, label, score_cutoff=_LEAST_LIKENESS)
+            likeness = fuzz.WRatio(typed, label, score_cutoff=_MIN_LIKENESS)
             if likeness:
                 ranks[index] = (2, -likeness)
             elif typed in candidate.detail.casefold():

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import yarl
 
 KEEP_ALIVE_S = 30.0
-LARGEST_BUFFERED_BYTES = 32 * 1024
+MAX_BUFFERED_BYTES = 32 * 1024
 ERROR_BODY_TIMEOUT_S = 5.0
 APART_TIMEOUT_S = 2.0
 
@@ -149,7 +149,7 @@ class Client:
         import yarl
 
         # The read timeout begins when the body is written. One that the system does not take at once may never be.
-        is_large = body is not None and len(body) > LARGEST_BUFFERED_BYTES
+        is_large = body is not None and len(body) > MAX_BUFFERED_BYTES
         async with asyncio.timeout(CONNECT_TIMEOUT_S + 2 * read_timeout_s) if is_large else nullcontext():
             return await self.session.request(
                 method,

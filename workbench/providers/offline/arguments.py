@@ -38,8 +38,8 @@ _TAKEN_FROM = re.compile(r"\b(?:subtract|take|deduct|minus)\w*\b.*\bfrom\b", re.
 _PLAIN_VALUE = re.compile(r"\s*[:=]?\s*([^\W_][\w./-]{0,63})(?<![./-])")
 _TITLES = word_set("title subject headline caption")
 _FLAG_FILLERS = word_set("is has includ include with should")
-_MOST_INSTEAD = 9
-_LONGEST_TITLE = 120
+_MAX_INSTEAD = 9
+_MAX_TITLE_CHARS = 120
 _NEGATION = word_set("no not without never")
 _WORTH_GUESSING: tuple[Role, ...] = ("moment", "url", "zone", "path")
 """Roles for which evidence of the right kind suffices, even if the parameter is optional and was not named."""
@@ -138,7 +138,7 @@ class _Filling:
         """Returns values listed together with one parameter's, if no other parameter took any of them."""
         for name, others in self.beside.items():
             if others and not any(overlaps(one, self.used) for one, _ in others):
-                return name, tuple(value for _, value in others[:_MOST_INSTEAD])
+                return name, tuple(value for _, value in others[:_MAX_INSTEAD])
         return None
 
     def _open(self, *roles: Role, required: bool | None = None) -> list[Parameter]:
@@ -376,7 +376,7 @@ class _Filling:
             if not text and result is not None:
                 text = result.line
             if not _TITLES.isdisjoint(split_name(parameter.name)):
-                text = text[:1].upper() + text[1:_LONGEST_TITLE]
+                text = text[:1].upper() + text[1:_MAX_TITLE_CHARS]
             if text and parameter.fits(text):
                 self.values[parameter.name] = text
 

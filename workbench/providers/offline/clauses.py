@@ -9,12 +9,12 @@ from functools import cached_property
 from itertools import islice
 
 from workbench.dataclasses import dataclass
-from workbench.providers.offline.evidence import MOST_CHARACTERS, Evidence, Expression, find_evidence, find_expressions
+from workbench.providers.offline.evidence import MAX_CHARS, Evidence, Expression, find_evidence, find_expressions
 from workbench.providers.offline.ranking import CALL_THRESHOLD, RankedTool, ToolIndex
 from workbench.providers.offline.words import QUESTION_WORDS, VERB_STEMS, Word, operation_of, words_of
 
-_MOST_CLAUSES = 12
-_MOST_PARTS = 40
+_MAX_CLAUSES = 12
+_MAX_PARTS = 40
 
 _BOUNDARY = re.compile(
     r"(?P<then>[\s,;]{0,4}\b(?:and\s{1,4})?(?:then|after\s+that|afterwards|finally)\b,?\s{1,4})"
@@ -120,7 +120,7 @@ def blanked(text: str, evidence: Iterable[Evidence], kinds: frozenset[str], blan
 def clauses_of(text: str, index: ToolIndex) -> list[Clause]:
     """Returns the clauses of a request, in order. A part becomes a clause of its own only if some tool fits it;
     otherwise it belongs to its neighbour. Parts that forbid something ("but don't …") are left out."""
-    text = text[:MOST_CHARACTERS]
+    text = text[:MAX_CHARS]
     whole = Clause(text, find_evidence(text))
     found: list[Clause] = []
     beginning = 0
@@ -130,7 +130,7 @@ def clauses_of(text: str, index: ToolIndex) -> list[Clause]:
             outside = tuple(one for one in whole.evidence if not start <= one.start < end)
             whole = Clause(whole.text[:start] + " " * (end - start) + whole.text[end:], outside)
         elif not found or (
-            _fits(found[-1], index) and _stands_alone(part, joint, found[-1], index) and len(found) < _MOST_CLAUSES
+            _fits(found[-1], index) and _stands_alone(part, joint, found[-1], index) and len(found) < _MAX_CLAUSES
         ):
             found.append(part)
             beginning = start
@@ -143,7 +143,7 @@ def _parts(whole: Clause) -> Iterator[tuple[int, int, str]]:
     """Yields start, end and joint of every part between two boundaries; evidence is never cut."""
     text = blanked(whole.text, whole.evidence, frozenset(one.kind for one in whole.evidence), "x")
     start, joint = 0, "sentence"
-    for match in islice(_BOUNDARY.finditer(text), _MOST_PARTS):
+    for match in islice(_BOUNDARY.finditer(text), _MAX_PARTS):
         if text[start : match.start()].strip():
             yield start, match.start(), joint
             joint = match.lastgroup or "join"

@@ -14,7 +14,7 @@ from workbench.providers.offline.words import NUMBER_WORDS, REQUEST_VERBS, STOPW
 
 Kind = Literal["quoted", "url", "email", "date", "datetime", "time", "handle", "pair", "path", "id", "number", "name"]
 
-MOST_CHARACTERS = 20_000
+MAX_CHARS = 20_000
 """The characters of a text that are searched."""
 
 _MONTHS = (
@@ -121,7 +121,7 @@ class Expression:
 
 def find_evidence(text: str) -> tuple[Evidence, ...]:
     """Returns all evidence in a text, in order, without overlaps."""
-    left = text[:MOST_CHARACTERS]
+    left = text[:MAX_CHARS]
     found: list[Evidence] = []
     for kind, pattern in _PATTERNS:
         for match in pattern.finditer(left):

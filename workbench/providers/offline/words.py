@@ -11,7 +11,7 @@ from workbench.dataclasses import dataclass
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-_LONGEST_STEMMED = 40
+_MAX_STEMMED_CHARS = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ del NUMBER_WORDS["one"]  # more often a pronoun than a number
 def stem(word: str) -> str:
     """Returns a word in lower case without its commonest endings: `policies` → `policy`, `tagged` → `tag`."""
     word = word.lower()
-    if len(word) > _LONGEST_STEMMED:
+    if len(word) > _MAX_STEMMED_CHARS:
         return word
     if len(word) > 4 and word.endswith(("ies", "ied")):
         return word[:-3] + "y"

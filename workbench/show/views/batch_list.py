@@ -7,7 +7,7 @@ from collections.abc import Container, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
-from workbench.analysis.trends import TREND_MAX, TrendKey, rate_of
+from workbench.analysis.trends import MAX_TREND, TrendKey, rate_of
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import Status
 from workbench.history.records import BatchPart, BatchRow, MergedShards, Regrade, SuiteRef
@@ -211,7 +211,7 @@ def trend_table(suites: Sequence[SuiteRef], trends: Mapping[TrendKey, Sequence[t
             suite = known[key]
             project = f"{Path(suite.project).name}/" if paths[suite.path] > 1 else ""
             name = one_line(f"{suite.name} ({project}{suite.path})")
-            rows.append(Trend(name, one_line(model), [share for _, share in rates][-TREND_MAX:]))
+            rows.append(Trend(name, one_line(model), [share for _, share in rates][-MAX_TREND:]))
     columns: list[Column[Trend]] = [
         Column("suite", lambda row: words(row.suite), least=_NAMES_LEAST),
         Column("model", lambda row: words(row.model), least=_NAMES_LEAST),

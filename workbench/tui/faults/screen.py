@@ -35,7 +35,7 @@ from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.prose import Message, behind, heading, paragraph
 
 _CELL = VERDICT_CELLS + 2
-_NAME_MAX = 20
+_MAX_NAME_CELLS = 20
 """The room for the name of a model above its column."""
 _GAP = 2
 _MORE = len(" >9")
@@ -111,7 +111,7 @@ class FaultTable(ListState[FaultRow]):
     def column_width(self) -> int:
         """The width of a column."""
         longest = max((cell_len(model_label(model)) for model in self.matrix.models), default=0)
-        return max(_CELL, min(longest, _NAME_MAX))
+        return max(_CELL, min(longest, _MAX_NAME_CELLS))
 
     def columns(self, width: int) -> range:
         """Return the columns that fit, the selected one among them."""

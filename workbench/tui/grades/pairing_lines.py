@@ -39,10 +39,10 @@ from workbench.tui.lines.json_lines import compact_json
 SIDE_BY_SIDE_CELLS = 76
 """From this width on, expected and actual calls are side by side."""
 
-LONGEST_NAME = 18
+MAX_NAME_CELLS = 18
 _PLACE_CELLS = len("any order") + 2
 
-MOST_PAIRINGS = 300
+MAX_PAIRINGS = 300
 """The number of pairings shown."""
 
 FOLDED_FROM = 4
@@ -77,7 +77,7 @@ def pairing_blocks(state: GradesState, width: int) -> list[Block]:
     columns = _columns(state, grade.pairings, width)
     folding = len(grade.pairings) >= FOLDED_FROM and not state.more
     blocks = [Block([EMPTY, _heading(columns)])]
-    for pairing, account in entries[:MOST_PAIRINGS]:
+    for pairing, account in entries[:MAX_PAIRINGS]:
         if isinstance(pairing, SilentStep):
             blocks.append(Block(silent_lines(state, pairing, width), pairing.reached))
             continue
@@ -92,8 +92,8 @@ def pairing_blocks(state: GradesState, width: int) -> list[Block]:
         else:
             lines = _expected(state, pairing, columns, width)
         blocks.append(Block([*lines, *_worth(pairing, account, width)], right))
-    if len(entries) > MOST_PAIRINGS:
-        left = len(entries) - MOST_PAIRINGS
+    if len(entries) > MAX_PAIRINGS:
+        left = len(entries) - MAX_PAIRINGS
         blocks.append(Block([(Span(f" {GLYPHS.running} {left:,} more calls and expectations", "comment"),)]))
     return blocks
 
@@ -114,12 +114,12 @@ def _is_right(pairing: CallPairing, account: Account | None) -> bool:
 
 
 def _columns(state: GradesState, pairings: Sequence[CallPairing], width: int) -> Columns:
-    shown = pairings[:MOST_PAIRINGS]
+    shown = pairings[:MAX_PAIRINGS]
     names = {verdict.argument for pairing in shown for verdict in pairing.arguments}
     for pairing in shown:
         if pairing.expected_call is not None:
             names.update(state.expected[pairing.expected_call].args or ())
-    name = min(max((cell_len(one_line(name)) for name in names), default=0), LONGEST_NAME)
+    name = min(max((cell_len(one_line(name)) for name in names), default=0), MAX_NAME_CELLS)
     room = width - INDENT - name - 2 - EARNED_CELLS
     if width >= SIDE_BY_SIDE_CELLS:
         return Columns(name, room // 2 - 2, room - room // 2)

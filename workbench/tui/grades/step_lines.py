@@ -13,10 +13,10 @@ from workbench.show.visible import one_line
 from workbench.tui.grades.state import GradesState, SilentStep
 from workbench.tui.lines.prose import signed
 
-MOST_STEPS = 200
+MAX_STEPS = 200
 """The number of steps shown."""
 
-MOST_ISSUES = 20
+MAX_ISSUES = 20
 """The number of issues shown for one step."""
 
 _WHY_INDENT = 4
@@ -38,7 +38,7 @@ def step_lines(state: GradesState, width: int) -> list[Line]:
     if not steps:
         return []
     lines: list[Line] = [EMPTY, (Span(" Steps, each on its own", "heading"),)]
-    for step in steps[:MOST_STEPS]:
+    for step in steps[:MAX_STEPS]:
         sign, role = STATUS_SIGNS[step.status] if step.status is not None else (GLYPHS.skipped, "muted")
         figures = "" if step.score is None else f"  {score_text(step.score, '')}"
         text = f"step {step.step}  {step.status or 'not reached'}{figures}"
@@ -46,13 +46,13 @@ def step_lines(state: GradesState, width: int) -> list[Line]:
         if step.why and (step.status != "passed" or state.more):
             rows = wrap(one_line(step.why), max(width - _WHY_INDENT, 10))
             lines += [(Span(" " * _WHY_INDENT), Span(row, "muted")) for row in rows]
-        for issue in step.issues[:MOST_ISSUES]:
+        for issue in step.issues[:MAX_ISSUES]:
             lines += signed(GLYPHS.warned, issue_text(issue), "warned", width, _WHY_INDENT)
-        if len(step.issues) > MOST_ISSUES:
-            more = f"{GLYPHS.running} {counted(len(step.issues) - MOST_ISSUES, 'more issue')}"
+        if len(step.issues) > MAX_ISSUES:
+            more = f"{GLYPHS.running} {counted(len(step.issues) - MAX_ISSUES, 'more issue')}"
             lines.append((Span(" " * _WHY_INDENT), Span(more, "comment")))
-    if len(steps) > MOST_STEPS:
-        lines.append((Span(f"   {GLYPHS.running} {counted(len(steps) - MOST_STEPS, 'more step')}", "comment"),))
+    if len(steps) > MAX_STEPS:
+        lines.append((Span(f"   {GLYPHS.running} {counted(len(steps) - MAX_STEPS, 'more step')}", "comment"),))
     return lines
 
 

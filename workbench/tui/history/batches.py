@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from workbench.analysis.trends import TREND_MAX, TrendKey, trends_of
+from workbench.analysis.trends import MAX_TREND, TrendKey, trends_of
 from workbench.grading.run_summary import RunSummary
 from workbench.history.records import BatchPart, BatchRow, Regrade, RunRow
 from workbench.history.run_table import RunTable
@@ -215,7 +215,7 @@ class HistoryList(MarkedState[BatchRow]):
             if self._trends is None:
                 self._trends = trends_of(reversed(self.batches))
             known = self._trends.get((part.suite.key, part.model), ())
-        return [rate for number, rate in known if number <= batch.number][-TREND_MAX:]
+        return [rate for number, rate in known if number <= batch.number][-MAX_TREND:]
 
     def wants_trends(self, batch: BatchRow) -> bool:
         """Return whether the trends of a batch have to be read by themselves, and have not been."""

@@ -50,7 +50,7 @@ _JSON = re.compile(
 _LOOKED_AHEAD = 2_000
 """Characters behind what is shown that are read too."""
 
-LONGEST_LINE = 4_000
+MAX_LINE_CHARS = 4_000
 """Longer lines of TOML, in characters, are not coloured."""
 
 LONGEST_JSON = 100_000
@@ -124,7 +124,7 @@ class TomlColours:
 def _toml_line(text: str, delimiter: str | None, depth: int) -> tuple[Line, str | None, int]:
     """Highlight one line. `delimiter` is that of the multi-line string that the line begins in, `depth` the number of
     open brackets."""
-    if len(text) > LONGEST_LINE:
+    if len(text) > MAX_LINE_CHARS:
         return (Span(text),), delimiter, depth
     spans: list[Span] = []
     position = 0

@@ -26,7 +26,7 @@ from workbench.tui.lines.words import hints_in_words, unless_read_only
 from workbench.tui.tools.shelves import Shelf, ToolRow, ToolShelves, expecting
 
 INDENT = 2
-LONGEST_DESCRIPTION = 20_000
+MAX_DESCRIPTION_CHARS = 20_000
 """The characters of a description that are shown."""
 
 _STATE_SIGNS: Mapping[str, tuple[str, Role]] = {
@@ -173,7 +173,7 @@ def _tool_lines(state: ToolShelves, row: ToolRow, tool: ToolDefinition, width: i
     server = "written out" if tool.server is None else f"on {one_line(tool.server)}"
     tokens = f"about {tokens_of([tool]):,} tokens"
     lines = [cut_line((Span(" "), Span(one_line(tool.name), "tool"), Span(f"  {server}", "muted")), width)]
-    description = visible(tool.description[:LONGEST_DESCRIPTION]).strip()
+    description = visible(tool.description[:MAX_DESCRIPTION_CHARS]).strip()
     for text in description.split("\n") if description else ["It has no description."]:
         lines += paragraph(text, width, "text" if description else "warned")
     marked = hints_in_words(tool.annotations)
@@ -216,7 +216,7 @@ def _parameter(parameter: Parameter, width: int) -> list[Line]:
     first, *rest = wrap(f"{name}  {about}", room)
     lines: list[Line] = [(Span(" " * indent), Span(first[: len(name)], "key"), Span(first[len(name) :], "literal"))]
     lines += [(Span(" " * (indent + 2)), Span(row, "literal")) for row in rest]
-    description = visible(parameter.description[:LONGEST_DESCRIPTION].replace("\t", " ").strip())
+    description = visible(parameter.description[:MAX_DESCRIPTION_CHARS].replace("\t", " ").strip())
     rows = [row for text in description.split("\n") for row in wrap(text, room)] if description else []
     return [*lines, *((Span(" " * (indent + 2)), Span(row, "muted")) for row in rows)]
 

@@ -18,7 +18,7 @@ from workbench.tui.lines.difference import difference
 from workbench.tui.lines.highlight import PlainColours
 from workbench.tui.lines.prose import with_margin
 
-_LEAST_ROWS = 4
+_MIN_ROWS = 4
 _AROUND = 11
 """The rows of the frame, the title, the explanation, the keys, and the screen around them."""
 
@@ -87,7 +87,7 @@ class VariantTextScreen(Dialog[str]):
 
     def _fit(self) -> None:
         editor = self.query_one(TextEditor)
-        rows = max(editor.line_count(), _LEAST_ROWS)
+        rows = max(editor.line_count(), _MIN_ROWS)
         editor.styles.height = max(min(rows, self.app.size.height - _AROUND), 1)
 
 
