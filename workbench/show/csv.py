@@ -16,7 +16,7 @@ from workbench.show.visible import visible
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 """How a text begins that a spreadsheet takes for a formula."""
-_CELL_MAX = 32_767
+_MAX_CELL_CHARS = 32_767
 """Characters of a cell that spreadsheets keep."""
 CUT = " … (cut)"
 
@@ -52,4 +52,4 @@ def _cell(value: Any) -> str | int | float | None:
     shown = visible(plain)
     if shown.startswith(_FORMULA):
         shown = f"'{shown}"
-    return shown if len(shown) <= _CELL_MAX else shown[: _CELL_MAX - len(CUT)] + CUT
+    return shown if len(shown) <= _MAX_CELL_CHARS else shown[: _MAX_CELL_CHARS - len(CUT)] + CUT

@@ -10,7 +10,7 @@ from workbench.history.records import BatchPart, BatchRow, SuiteRef
 from workbench.numerals import counted, duration_text
 from workbench.show.glyphs import GLYPHS, STATUS_SIGNS
 from workbench.show.signs import sparkline
-from workbench.tui.history.batches import MAX_COUNTS_CELLS
+from workbench.show.spans import (
     ELLIPSIS,
     EMPTY,
     Line,
