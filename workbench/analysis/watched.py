@@ -7,8 +7,7 @@ from itertools import repeat
 from typing import Final, Literal
 
 from workbench.analysis.intervals import Interval
-from workbench.analysis.sequential import MAX_LOOKS, Decided, fewest_that_reach
-from workbench.analysis.significance import LEVEL
+from workbench.analysis.significance import LEVEL, MAX_LOOKS, Decided, fewest_that_reach
 from workbench.dataclasses import dataclass
 from workbench.numerals import counted, decimals, p_text
 from workbench.trajectory.messages import JsonValue

@@ -6,12 +6,12 @@ import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from workbench.cli.door import ask
-from workbench.cli.history_command import HistoryCommand
+from workbench.cli.history import HistoryCommand
+from workbench.cli.redaction import ask
 from workbench.dataclasses import dataclass
 from workbench.evaluation.exit_codes import OK, USAGE
 from workbench.history.database import bytes_on_disk
-from workbench.history.editing import remove_batches
+from workbench.history.edits import remove_batches
 from workbench.history.history import History
 from workbench.history.records import BatchRow
 from workbench.numerals import bytes_text, counted

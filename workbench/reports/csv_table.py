@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from workbench.grading.argument_counts import valid_arguments_of
 from workbench.grading.grade import RunResult
+from workbench.grading.run_summary import valid_arguments_of
 from workbench.reports.comparison_json import ComparisonReport
 from workbench.reports.grade_text import issue_text
 from workbench.reports.history_json import DiffReport
@@ -14,7 +14,7 @@ from workbench.reports.json_base import bounded
 from workbench.reports.record_lines import cells_of
 from workbench.reports.runs_report import RunsReport
 from workbench.show.csv import csv_rows
-from workbench.suite.disk import from_here
+from workbench.suite.files import from_here
 from workbench.trajectory.typed_json import compact_json
 
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
-from workbench.analysis.aggregates import AggregateGate, AggregateResult
-from workbench.analysis.quality import GateResult
+from workbench.analysis.gates import AggregateGate, AggregateResult, GateResult
 from workbench.numerals import (
     NOTHING,
     cost_text,

@@ -10,7 +10,7 @@ from workbench.reports.run_words import cut, issue_lines
 from workbench.reports.runs_report import RunsReport, ShownCase
 from workbench.reports.workflow_commands import command
 from workbench.show.visible import one_line
-from workbench.suite.disk import from_repository
+from workbench.suite.files import from_repository
 
 ANNOTATIONS_MAX = 9
 """GitHub shows ten errors of a step and none of the others, without a word; the tenth says how many there are."""

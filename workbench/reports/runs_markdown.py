@@ -25,7 +25,7 @@ from workbench.show.markdown import block, code, table, text
 from workbench.show.signs import STATUS_SIGNS
 from workbench.show.text import Paint
 from workbench.show.visible import one_line
-from workbench.suite.disk import from_repository
+from workbench.suite.files import from_repository
 
 COMMENT_MAX = 65_536
 """Characters that GitHub takes in a comment or a description. What is counted here are bytes, which are no fewer."""

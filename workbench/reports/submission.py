@@ -14,7 +14,7 @@ from workbench.reports.runs_report import RunsReport, ShownCase
 from workbench.show.csv import csv_rows
 from workbench.show.markdown import code, table, text
 from workbench.show.signs import STATUS_SIGNS
-from workbench.suite.disk import from_here
+from workbench.suite.files import from_here
 from workbench.suite.model import Case
 from workbench.trajectory.typed_json import json_text
 from workbench.version import __version__

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from workbench.numerals import counted
 from workbench.settings_name import SETTINGS_NAME
-from workbench.suite.disk import absolute
+from workbench.suite.files import absolute
 
 _CHUNK_BYTES = 1 << 16
 _OVERLAP_BYTES = 256

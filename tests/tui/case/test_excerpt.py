@@ -6,7 +6,7 @@ from pathlib import Path
 
 from workbench.authoring.open_suite import OpenSuite
 from workbench.show.spans import cells, plain
-from workbench.suite.loading import parse_suite
+from workbench.suite.suite_file import parse_suite
 from workbench.tui.case.excerpt_view import case_excerpt, excerpt_lines, file_excerpt
 
 TEXT = """format = 1

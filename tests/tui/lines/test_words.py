@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from workbench.batches.events import BatchStarted, StartUp
+from workbench.engine.events import BatchStarted, StartUp
 from workbench.numerals import clock, counted, duration_text, score_text
 from workbench.show.spans import cells, plain
 from workbench.tui.run_book.book import Progress, RunBook

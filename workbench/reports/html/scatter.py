@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from html import escape
 
 from workbench.analysis.comparison import ModelTotals
-from workbench.analysis.front import Point, front, points_by_cost, points_by_latency
+from workbench.analysis.side_by_side import Point, front, points_by_cost, points_by_latency
 from workbench.numerals import cost_text, counted, duration_text, figure, score_text
 from workbench.show.visible import one_line, shortened
 

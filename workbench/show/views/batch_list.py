@@ -7,7 +7,7 @@ from collections.abc import Container, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
-from workbench.analysis.trends import MAX_TREND, TrendKey, rate_of
+from workbench.analysis.over_time import MAX_TREND, TrendKey, rate_of
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import Status
 from workbench.history.records import BatchPart, BatchRow, MergedShards, Regrade, SuiteRef

@@ -8,8 +8,8 @@ from rich.cells import cell_len
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
-from workbench.authoring.accepting.calls import AcceptedArgument
-from workbench.authoring.accepting.proposal import Proposal
+from workbench.authoring.expected_calls import AcceptedArgument
+from workbench.authoring.proposal import Proposal
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import Line, Span, cut, cut_line, padded
 from workbench.show.visible import one_line

@@ -12,8 +12,8 @@ from workbench.numerals import counted
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Span, cut_line, plain, wrap
 from workbench.show.visible import one_line
-from workbench.suite.loading import SuiteFile
 from workbench.suite.problems import written
+from workbench.suite.suite_file import SuiteFile
 
 Target = tuple[Path, str | None]
 """The target of a row: a suite, and the id of a case or `None` for its settings."""

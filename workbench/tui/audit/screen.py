@@ -16,7 +16,7 @@ from workbench.analysis.audit.audit import audit_suite, unsaid
 from workbench.numerals import counted
 from workbench.show.spans import Line, Span
 from workbench.show.visible import one_line
-from workbench.suite.loading import SuiteFile
+from workbench.suite.suite_file import SuiteFile
 from workbench.tools.listings import Listings
 from workbench.tui.audit.actions import FEATURE
 from workbench.tui.audit.lines import AuditedSuite, AuditRow, Target, audit_rows, audit_text, finding_count

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from workbench.engine.breakpoint_text import breakpoint_line
-from workbench.engine.breakpoints import Breakpoint
+from workbench.engine.breakpoints import Breakpoint, breakpoint_line
 from workbench.show.glyphs import GLYPHS
 from workbench.tui.breakpoints.lines import NOTHING_IN_FORM, NOTHING_IN_RUN, breakpoint_in_form
 from workbench.tui.breakpoints.project import ProjectBreakpoints

@@ -12,7 +12,7 @@ from textual.containers import Vertical
 from textual.widgets import Input
 
 from workbench.authoring.form.completions import Completion
-from workbench.engine.breakpoint_text import BreakpointError, breakpoint_line, breakpoint_of
+from workbench.engine.breakpoints import BreakpointError, breakpoint_line, breakpoint_of
 from workbench.numerals import counted
 from workbench.show.spans import Line, Span
 from workbench.tui.breakpoints.actions import FEATURE, TYPING, BreakpointsNow

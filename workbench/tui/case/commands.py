@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 from workbench.authoring.open_suite import OpenSuite
-from workbench.authoring.open_suites import OpenSuites, SuiteChange, redo, undo
+from workbench.authoring.workspace import OpenSuites, SuiteChange, redo, undo
 from workbench.show.glyphs import GLYPHS
 from workbench.suite.splice import SpliceError
 from workbench.tui.case.form.view import FormView

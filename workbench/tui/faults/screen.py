@@ -10,7 +10,7 @@ from typing import ClassVar, NamedTuple
 from rich.cells import cell_len
 from textual.binding import BindingType
 
-from workbench.analysis.faults import (
+from workbench.lab.faults import (
     OK_VERDICTS,
     VERDICT_CELLS,
     VERDICT_WORDS,
@@ -21,8 +21,8 @@ from workbench.analysis.faults import (
     Verdict,
     worst,
 )
+from workbench.lab.faults_report import cell_words, ok_words, text_of_faults
 from workbench.numerals import counted
-from workbench.reports.faults import cell_words, ok_words, text_of_faults
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Role, Span, cells, cut_line, cut_middle, padded, wrap_line
 from workbench.show.text import Paint

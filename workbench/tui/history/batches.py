@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from workbench.analysis.trends import MAX_TREND, TrendKey, trends_of
+from workbench.analysis.over_time import MAX_TREND, TrendKey, trends_of
 from workbench.grading.run_summary import RunSummary
 from workbench.history.records import BatchPart, BatchRow, Regrade, RunRow
 from workbench.history.run_table import RunTable

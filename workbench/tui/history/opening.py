@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.config.history_file import history_option
+from workbench.config.folders import history_option
 from workbench.history.records import HistoryError
 from workbench.show.glyphs import GLYPHS
 from workbench.show.views.batch_list import called
@@ -136,12 +136,12 @@ class HistoryCommands:
 
     def _watched(self, number: int) -> WatchedBatch | None:
         """Look on at a batch that goes on without a terminal, `None` if it does not. Blocks. Raises HistoryError."""
-        from workbench.attaching.records import AttachError, is_running, record_of
+        from workbench.remote.attached.records import AttachError, is_running, record_of
 
         known = record_of(self._folders, self._file, number)
         if known is None or not is_running(self._folders, known):
             return None
-        from workbench.attaching.viewing import GoneError, Viewing
+        from workbench.remote.attached.viewer import GoneError, Viewing
         from workbench.tui.comparing.watched import WatchedBatch
 
         def again() -> Viewing | None:

@@ -15,8 +15,8 @@ from workbench.dataclasses import dataclass
 from workbench.providers.built_in import OFFLINE, built_in_models, is_built_in
 from workbench.show.glyphs import GLYPHS
 from workbench.show.visible import one_line
-from workbench.suite.loading import SuiteFile
 from workbench.suite.settings import models_named_by
+from workbench.suite.suite_file import SuiteFile
 
 MAX_SUITES_NAMED = 2
 

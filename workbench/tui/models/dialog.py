@@ -12,7 +12,7 @@ from textual.binding import Binding, BindingType
 from textual.widgets import Input
 
 from workbench.dataclasses import dataclass
-from workbench.evaluation.reachable import KnownEndpoint
+from workbench.evaluation.model_list import KnownEndpoint
 from workbench.providers.built_in import is_built_in
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Role, Span, cells, cut_line, cut_middle, padded

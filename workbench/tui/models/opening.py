@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from workbench.authoring.open_suite import OpenSuite
-from workbench.config import presets
+from workbench.config import models
 from workbench.config.models import ConfigError, ModelSpec
 from workbench.config.program import Program
-from workbench.evaluation.adding import named_model
 from workbench.evaluation.approval import Trust
-from workbench.evaluation.reachable import KnownEndpoint, known_endpoints, with_models
+from workbench.evaluation.model_edit import named_model
+from workbench.evaluation.model_list import KnownEndpoint, known_endpoints, with_models
 from workbench.show.glyphs import GLYPHS
 from workbench.show.visible import model_label, one_line
 from workbench.suite.settings import models_of
@@ -52,7 +52,7 @@ class ModelsOpening:
         self._program = program
         self._trust = trust
         self._is_bundled = is_bundled
-        self._endpoints, self._problems = known_endpoints(program, self._folders, presets.PRESETS)
+        self._endpoints, self._problems = known_endpoints(program, self._folders, models.PRESETS)
 
     def screen(self) -> ModelsScreen:
         """Return the dialog. Files are read; endpoints are asked once it is shown."""

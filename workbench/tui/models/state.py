@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from workbench.dataclasses import dataclass
-from workbench.evaluation.reachable import KnownEndpoint, names_to_run
+from workbench.evaluation.model_list import KnownEndpoint, names_to_run
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import Role
 from workbench.show.visible import model_label, one_line

@@ -7,8 +7,8 @@ from typing import Literal, NamedTuple
 from textual.app import ComposeResult
 from textual.widgets import Input
 
+from workbench.exchange.observed.proxy import ListenError, listen_at, upstream_at
 from workbench.numerals import counted
-from workbench.observing.proxy import ListenError, listen_at, upstream_at
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Span
 from workbench.show.visible import one_line

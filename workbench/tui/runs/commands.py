@@ -13,7 +13,7 @@ from workbench.tui.tree.selection import Selection
 from workbench.tui.tree.state import Row
 
 if TYPE_CHECKING:
-    from workbench.engine.stepping import Until
+    from workbench.engine.stepper import Until
     from workbench.tui.runs.starting import Cases
 
 

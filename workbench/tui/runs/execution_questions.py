@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from workbench.batches.events import CostLimitReached
 from workbench.config.secrets import Secrets
+from workbench.engine.events import CostLimitReached
 from workbench.numerals import cost_text, counted
 from workbench.show.glyphs import GLYPHS
 from workbench.show.visible import one_line

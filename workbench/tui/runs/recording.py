@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from workbench.authoring.workspace import recordings_folder
-from workbench.batches.recordings import save_recording
 from workbench.config.secrets import Secrets
+from workbench.engine.recordings import save_recording
 from workbench.show.glyphs import GLYPHS
 from workbench.trajectory.recording import RecordingError
 from workbench.tui.kit.stage import Announce, Stage

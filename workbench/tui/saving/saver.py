@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING
 
 from workbench.authoring.case_list import free_path
 from workbench.authoring.document import Document
-from workbench.authoring.merging import Conflict, Key, Merged, Side, merge, news
+from workbench.authoring.merge import Conflict, Key, Merged, Side, merge, news
 from workbench.authoring.open_suite import OpenSuite
-from workbench.authoring.open_suites import OpenSuites
+from workbench.authoring.workspace import OpenSuites
 from workbench.numerals import counted
 from workbench.show.glyphs import GLYPHS
-from workbench.suite.disk import absolute, why_not_written
-from workbench.suite.loading import SuiteFile, load_suite, parse_suite
-from workbench.suite.saving import ChangedOnDiskError, FileState, SavingError, save
+from workbench.suite.files import ChangedOnDiskError, FileState, SavingError, absolute, save, why_not_written
 from workbench.suite.splice import SpliceError, SuiteText
+from workbench.suite.suite_file import SuiteFile, load_suite, parse_suite
 from workbench.tui.kit.actions import key_for
 from workbench.tui.kit.stage import Stage
 from workbench.tui.saving.drafting import Drafting

@@ -14,7 +14,7 @@ from textual.timer import Timer
 
 from workbench.authoring.case_list import CaseKey
 from workbench.authoring.known_tools import KnownTools
-from workbench.authoring.open_suites import SuitesChanged
+from workbench.authoring.workspace import SuitesChanged
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import Role
 from workbench.tui.case.pane import CasePane

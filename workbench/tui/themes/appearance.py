@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from textual.screen import Screen
 from textual.theme import Theme
 
-from workbench.config.resources import bundled
+from workbench.config.folders import bundled
 from workbench.tui.kit.line_view import LineView
 from workbench.tui.kit.memory import Memory
 from workbench.tui.terminal.colour_depth import fitted_to_256

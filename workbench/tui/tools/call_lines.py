@@ -19,7 +19,7 @@ from workbench.show.spans import EMPTY, Line, Role, Span, cells, cut, cut_line, 
 from workbench.show.visible import one_line
 from workbench.tools.by_hand import Executed
 from workbench.trajectory.events import ServerOutput
-from workbench.trajectory.json_types import allowed_values, type_words, types_of, with_definitions
+from workbench.trajectory.json_schema import allowed_values, type_words, types_of, with_definitions
 from workbench.trajectory.messages import JsonValue, ToolDefinition
 from workbench.tui.lines.json_lines import JsonLines
 from workbench.tui.lines.laid_out import DISPLAY_LIMIT, safe_lines

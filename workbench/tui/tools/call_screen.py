@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.app import ComposeResult
 from textual.binding import BindingType
 
-from workbench.authoring.accepting.redaction import table_without_secrets
 from workbench.authoring.from_calls import case_expecting, case_with_mock
-from workbench.batches.serving import ServerOf
+from workbench.authoring.proposal import table_without_secrets
 from workbench.config.secrets import Secrets
+from workbench.engine.server_calls import ServerOf
 from workbench.numerals import counted
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import Line, Role, Span
@@ -38,7 +38,7 @@ from workbench.tui.tools.call_lines import CallForm, CallOutcome, CallPicture, c
 from workbench.tui.tools.call_view import CallView
 
 if TYPE_CHECKING:
-    from workbench.tools.grant import Grant
+    from workbench.tools.pool import Grant
 
 
 class NotInCaseError(Exception):

@@ -13,9 +13,9 @@ from workbench.tui.tree.selection import Selection
 
 if TYPE_CHECKING:
     from workbench.evaluation.approval import Approval
-    from workbench.suite.loading import SuiteFile
     from workbench.suite.model import Server
     from workbench.suite.render import Table
+    from workbench.suite.suite_file import SuiteFile
     from workbench.trajectory.messages import ToolDefinition
     from workbench.tui.tools.call_lines import CallForm
     from workbench.tui.tools.drafting import ToolDrafter
@@ -80,7 +80,7 @@ class ToolsCommands:
             )
             announce(f"The log of {one_line(server.name)} is {where}", "warned", GLYPHS.warned)
             return
-        from workbench.tools.server_log import log_file_of
+        from workbench.tools.server_process import log_file_of
         from workbench.tui.tools.log_screen import LogScreen
 
         self._stage.show(LogScreen(self._stage, server.name, log_file_of(self._logs, suite_file, server)))

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Protocol
 from textual.binding import BindingType
 
 from workbench.analysis.tool_lint import LintFinding, lint_suite
-from workbench.batches.serving import ServerOf
+from workbench.engine.server_calls import ServerOf
 from workbench.numerals import counted
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Span
 from workbench.show.visible import one_line
-from workbench.suite.loading import SuiteFile
 from workbench.suite.model import Server
 from workbench.suite.render import Table
+from workbench.suite.suite_file import SuiteFile
 from workbench.tools.connection import ServerStatus
 from workbench.tui.kit.actions import bindings_for, key_for
 from workbench.tui.kit.list_screen import ListScreen
@@ -36,7 +36,7 @@ from workbench.tui.tools.shelves import Shelf, ShelfKey, ToolShelves
 
 if TYPE_CHECKING:
     from workbench.evaluation.approval import Approval
-    from workbench.tools.grant import Grant
+    from workbench.tools.pool import Grant
     from workbench.trajectory.messages import ToolDefinition
 
 

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
-from workbench.batches.serving import ServerOf, Serving
 from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
+from workbench.engine.server_calls import ServerOf, Serving
 from workbench.tools.connection import ServerStatus
 from workbench.tools.listings import Listings
 from workbench.tui.run_book.book import RunBook
@@ -19,7 +19,7 @@ from workbench.tui.runs.runner import Runner
 from workbench.tui.tools.shelves import Shelf, ShelfKey
 
 if TYPE_CHECKING:
-    from workbench.tools.grant import Grant
+    from workbench.tools.pool import Grant
 
 
 @dataclass(frozen=True)

@@ -23,10 +23,10 @@ from workbench.authoring.case_list import (
     without,
 )
 from workbench.authoring.document import HEAD, CaseOutline
-from workbench.authoring.form.templates import new_case
+from workbench.authoring.form.row_changes import new_case
 from workbench.authoring.known_tools import KnownTools
 from workbench.authoring.open_suite import OpenSuite
-from workbench.authoring.open_suites import tie
+from workbench.authoring.workspace import tie
 from workbench.numerals import counted
 from workbench.show.glyphs import GLYPHS
 from workbench.show.visible import one_line

@@ -13,14 +13,13 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import Input
 
-from workbench.evaluation.asking_servers import ServersToAsk
-from workbench.evaluation.client_configs import ConfiguredServer
-from workbench.evaluation.client_servers import ClientConfigError, FoundServers, server_of_text
+from workbench.evaluation.client_servers import ClientConfigError, ConfiguredServer, FoundServers, server_of_text
+from workbench.evaluation.first_suite import ServersToAsk
 from workbench.numerals import counted
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, cut_line
 from workbench.show.visible import one_line
-from workbench.suite.loading import SuiteFile
+from workbench.suite.suite_file import SuiteFile
 from workbench.tools.answer import ServerError, UntrustedError
 from workbench.trajectory.messages import ToolDefinition
 from workbench.tui.kit.asking import _ROWS_AROUND, _Naming

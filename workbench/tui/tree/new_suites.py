@@ -9,19 +9,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.authoring.case_list import named_path, suite_name
-from workbench.authoring.form.templates import new_suite
+from workbench.authoring.form.row_changes import new_suite
 from workbench.authoring.open_suite import OpenSuite
-from workbench.batches.serving import ServerOf
 from workbench.config.models import ConfigError
 from workbench.config.program import Program
-from workbench.evaluation.asking_servers import ServersToAsk, servers_to_ask
-from workbench.evaluation.client_configs import servers_on_machine
-from workbench.evaluation.client_servers import ClientConfigError
-from workbench.evaluation.starter import SCHEMA_NAME
+from workbench.engine.server_calls import ServerOf
+from workbench.evaluation.client_servers import ClientConfigError, servers_on_machine
+from workbench.evaluation.first_suite import SCHEMA_NAME, ServersToAsk, servers_to_ask
 from workbench.show.glyphs import GLYPHS
 from workbench.show.visible import one_line
-from workbench.suite.disk import resolved
-from workbench.suite.loading import SuiteFile
+from workbench.suite.files import resolved
+from workbench.suite.suite_file import SuiteFile
 from workbench.tui.kit.actions import key_for
 from workbench.tui.kit.preview import PreviewScreen
 from workbench.tui.kit.stage import Panes, Stage
@@ -30,7 +28,7 @@ from workbench.tui.tree.from_server import Listed, ListingScreen, ServerScreen, 
 from workbench.tui.tree.selection import Selection
 
 if TYPE_CHECKING:
-    from workbench.batches.serving import Serving
+    from workbench.engine.server_calls import Serving
     from workbench.evaluation.approval import Approval
 
 

@@ -11,11 +11,11 @@ from workbench.authoring.document import HEAD, Document
 from workbench.authoring.open_suite import OpenSuite
 from workbench.show.glyphs import GLYPHS
 from workbench.show.visible import one_line
-from workbench.suite.loading import parse_suite
 from workbench.suite.problems import tables
 from workbench.suite.render import Table
 from workbench.suite.settings import settings_of
 from workbench.suite.splice import SpliceError
+from workbench.suite.suite_file import parse_suite
 from workbench.suite.variants import SEPARATOR, Variants
 from workbench.tui.kit.actions import key_for
 from workbench.tui.kit.asking import NameScreen
