@@ -140,7 +140,7 @@ def test_runs_that_wait_to_ask_again_are_said() -> None:
     progress.take(RequestPutOff(runs[2].run_id, 8.0), 0.0)
     progress.take(RunEvent(Event(runs[2].run_id, 1, 0.0, RequestStarted(1))), 0.0)
     ProgressBar(progress, terminal, {"NO_COLOR": "1"}).draw()
-    assert " · 3 running, 2 of them waiting · " in terminal.getvalue()
+    assert "3 running, 2 of them waiting · " in terminal.getvalue()
 
 
 def test_what_starts_up_is_named_until_it_has_started() -> None:
