@@ -84,7 +84,8 @@ def _batch(row: BatchFacts) -> Value:
 
 
 def _models(row: BatchFacts) -> Value:
-    return names(list(map(model_label, row.batch.models)), "muted")
+    shown = names(list(map(model_label, row.batch.models)), "muted")
+    return Value(shown.spans, ", ".join(row.batch.models))
 
 
 def _suites(batch: BatchRow) -> list[str]:

@@ -7,12 +7,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from workbench.analysis.paired import all_paired, paired
 from workbench.analysis.side_by_side import WhenLeft, compared
 from workbench.history.records import HistoryError
 from workbench.show.glyphs import GLYPHS
 from workbench.trajectory.recording import RecordingError
 from workbench.tui.comparing.lines import names_of
-from workbench.tui.comparing.sources import ComparedCase, LiveRuns
+from workbench.tui.comparing.sources import ComparedCase, LiveRuns, StoredRuns
 from workbench.tui.comparing.state import CompareState
 from workbench.tui.kit.stage import Announce, Stage, in_background
 from workbench.tui.runs.runner import Runner
@@ -73,8 +74,6 @@ class CompareCommands:
         return CompareScreen(self._stage, state, place, self._selection.book, self, totals)
 
     def _open(self) -> None:
-        from workbench.tui.comparing.sources import LiveRuns
-        from workbench.tui.comparing.state import CompareState
         from workbench.tui.comparing.table import ComparedTotals
 
         selection = self._selection
@@ -167,9 +166,7 @@ class CompareCommands:
         names = dict(zip(state.models, names_of(state.models), strict=True))
 
         async def show() -> None:
-            from workbench.analysis.paired import all_paired, paired
             from workbench.tui.comparing.paired import PairedScreen, PairedState
-            from workbench.tui.comparing.sources import StoredRuns
 
             def tested() -> PairedState | str:
                 watched = state.source.watched() if isinstance(state.source, StoredRuns) else ()

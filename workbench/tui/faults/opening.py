@@ -16,6 +16,7 @@ from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
 from workbench.engine.plan import PlannedRun, plan_runs, same_question
 from workbench.evaluation.plan import Plan
+from workbench.lab.faults import FAULTS, LASTS
 from workbench.numerals import counted
 from workbench.providers.built_in import is_built_in
 from workbench.reports.values import estimate_text
@@ -83,7 +84,7 @@ class FaultsCommands:
         self._stage.work(self._break(), group="start")
 
     async def _break(self) -> None:
-        from workbench.lab.faults import FAULTS, LASTS, FaultOptions
+        from workbench.lab.faults import FaultOptions
         from workbench.tui.faults.dialog import SHOW_LAST, FaultsDialog
 
         cases, place = self._selection.runnable_below(self._selection.row), one_line(self._selection.title)

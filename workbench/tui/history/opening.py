@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 
 from workbench.config.folders import history_option
 from workbench.history.records import HistoryError
+from workbench.remote.attached.records import AttachError, is_running, record_of
 from workbench.show.glyphs import GLYPHS
 from workbench.show.views.batch_list import called
 from workbench.trajectory.recording import RecordingError
 from workbench.tui.kit.stage import Stage, in_background
 from workbench.tui.lines.words import why_not_graded
+from workbench.tui.run_book.stored import read_case, read_cases, read_going, read_two
 from workbench.tui.tree.selection import Selection
 
 if TYPE_CHECKING:
@@ -105,8 +107,6 @@ class HistoryCommands:
         """Show a batch of the history while its runs are made."""
 
         async def made() -> ComparedBatchScreen:
-            from workbench.tui.run_book.stored import read_going
-
             (batch,), _ = await in_background(partial(read_going, self._file, (number,)))
             return await self._opened_batch(batch, None, f"batch {called(batch)}")
 
@@ -116,7 +116,6 @@ class HistoryCommands:
         from workbench.tui.comparing.batch_screen import ComparedBatchScreen
         from workbench.tui.comparing.sources import StoredRuns, of_batch
         from workbench.tui.comparing.state import CompareState
-        from workbench.tui.run_book.stored import read_cases
 
         file = self._file
         watched = await in_background(partial(self._watched, batch.number)) if batch.ended_at is None else None
@@ -136,8 +135,6 @@ class HistoryCommands:
 
     def _watched(self, number: int) -> WatchedBatch | None:
         """Look on at a batch that goes on without a terminal, `None` if it does not. Blocks. Raises HistoryError."""
-        from workbench.remote.attached.records import AttachError, is_running, record_of
-
         known = record_of(self._folders, self._file, number)
         if known is None or not is_running(self._folders, known):
             return None
@@ -164,7 +161,6 @@ class HistoryCommands:
         async def made() -> BatchDiffScreen:
             from workbench.tui.history.changes import DiffList
             from workbench.tui.history.changes_screen import BatchDiffScreen
-            from workbench.tui.run_book.stored import read_two
 
             state = await in_background(lambda: DiffList(*read_two(self._file, *wanted), history_option(self._file)))
             return BatchDiffScreen(self._stage, state, self)
@@ -304,7 +300,6 @@ class HistoryCommands:
     async def _timeline(self, suite: str, case_id: str, case_name: str) -> TimelineScreen:
         from workbench.tui.history.timeline import Timeline
         from workbench.tui.history.timeline_screen import TimelineScreen
-        from workbench.tui.run_book.stored import read_case
 
         file = self._history
         if file is None:

@@ -11,6 +11,7 @@ from textual.screen import Screen
 from textual.worker import Worker
 
 from workbench.show.spans import Role
+from workbench.tools.python_code import in_thread
 from workbench.tui.kit.actions import Action, Pane
 
 Answer = TypeVar("Answer")
@@ -144,6 +145,4 @@ Result = TypeVar("Result")
 async def in_background(work: Callable[[], Result]) -> Result:
     """Run a function in a thread and return its result. The app does not wait for it when it ends, so anything that
     writes belongs elsewhere."""
-    from workbench.tools.python_code import in_thread
-
     return await in_thread(work, name="worked out")

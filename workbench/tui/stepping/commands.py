@@ -8,15 +8,21 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
+from workbench.authoring.case_list import read_now
 from workbench.config.secrets import Secrets
+from workbench.engine.checkpoint import Regenerate, SkipCall
+from workbench.reports.by_hand import hold_text
 from workbench.show.glyphs import GLYPHS
 from workbench.show.visible import one_line
+from workbench.suite.sameness import same
+from workbench.suite.settings import settings_of
 from workbench.suite.splice import SpliceError
 from workbench.tui.kit.actions import key_for
 from workbench.tui.kit.outside_editing import OutsideEditing
 from workbench.tui.kit.stage import Panes, Stage
 from workbench.tui.runs.commands import RunCases
 from workbench.tui.runs.runner import Runner
+from workbench.tui.stepping.held_text import in_words, text_for
 from workbench.tui.tree.selection import Selection, go_to_run
 
 if TYPE_CHECKING:
@@ -166,7 +172,6 @@ class SteppingCommands:
             self._stage.work(self._go_back(run), group="start")
 
     async def _go_back(self, run: RunRecord) -> None:
-        from workbench.reports.by_hand import hold_text
         from workbench.tui.runs.fork_draft import StepBack
 
         unsent = self._pane.has_unsent(run)
@@ -189,15 +194,11 @@ class SteppingCommands:
     # Editing
 
     def _skip(self) -> None:
-        from workbench.engine.checkpoint import SkipCall
-
         run = self._selection.run
         tool = run.view.tool_of(run.paused.call_id) if run is not None and run.paused is not None else None
         self._do(SkipCall(), f"{one_line(tool or 'The call')} is skipped, and the model is informed")
 
     def _ask_again(self) -> None:
-        from workbench.engine.checkpoint import Regenerate
-
         self._do(Regenerate(), "The answer is superseded, and the same request is sent again")
 
     def _do(self, command: Command, done: str) -> None:
@@ -233,11 +234,8 @@ class SteppingCommands:
 
     def _taken(self, *, mock: bool) -> tuple[Addition | None, str]:
         """Change the case. Returns what was added and the case's name. Raises ValueError, SpliceError or IndexError."""
-        from workbench.authoring.case_list import read_now
         from workbench.authoring.from_calls import expectation_of_call, index_of_call, mock_of_call
         from workbench.authoring.proposal import table_without_secrets
-        from workbench.suite.sameness import same
-        from workbench.suite.settings import settings_of
 
         suite, run, row = self._selection.suite, self._selection.run, self._selection.row
         call_id = self._pane.call_meant
@@ -270,8 +268,6 @@ class SteppingCommands:
 
     def _type_in(self, kind: HeldKind) -> None:
         """Open the editor for the displayed run, where it is held."""
-        from workbench.tui.stepping.held_text import text_for
-
         run = self._selection.run
         if run is None:
             return
@@ -295,8 +291,6 @@ class SteppingCommands:
 
     async def _keep_typed(self, editor: HeldEditor) -> None:
         """Apply the text to the run. If that fails, announce why; the text stays."""
-        from workbench.tui.stepping.held_text import in_words
-
         if editor.is_sending:
             return
         held, text, is_error = editor.held, editor.text, editor.is_error
