@@ -10,7 +10,7 @@ from workbench.analysis.intervals import Interval
 from workbench.analysis.significance import LEVEL, MAX_LOOKS, Decided, fewest_that_reach
 from workbench.dataclasses import dataclass
 from workbench.numerals import counted, decimals, p_text
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.events import JsonValue
 
 Rule = Literal["e-value", "looks", "gate"]
 

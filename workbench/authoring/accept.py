@@ -35,9 +35,8 @@ from workbench.checks.values import json_equal
 from workbench.config.secrets import NO_SECRETS, Secrets
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import CallPairing, GradingError, RunResult
-from workbench.grading.pairing import MAX_PAIRS, best_pairing
+from workbench.grading.pairing import MAX_PAIRS, best_pairing, rounds_of_steps
 from workbench.grading.run import grade_run
-from workbench.grading.step_rounds import rounds_of_steps
 from workbench.grading.traits import TRAITS
 from workbench.numerals import counted
 from workbench.reports.capture import CapturedCase, CapturedSuite

@@ -25,8 +25,8 @@ from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
 from workbench.grading.critics import by_casting
 from workbench.grading.grade import ArgumentVerdict, CallPairing
+from workbench.grading.pairing import StepRound, rounds_of_steps
 from workbench.grading.scoring import judge_arguments
-from workbench.grading.step_rounds import StepRound, rounds_of_steps
 from workbench.numerals import counted
 from workbench.suite.model import ANY_TOOL, Case, Step, derived_id, tool_text
 from workbench.suite.problems import Place

@@ -39,9 +39,7 @@ from workbench.checks.check import (
 )
 from workbench.checks.patterns import CheckError
 from workbench.checks.references import file_name_fault, is_function_reference
-from workbench.checks.values import (
-    describe_value,
-)
+from workbench.checks.values import describe_value
 from workbench.numerals import score_text
 from workbench.trajectory.json_schema import Schema
 

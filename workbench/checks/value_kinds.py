@@ -37,13 +37,7 @@ from workbench.checks.check import (
     range_text,
     with_texts,
 )
-from workbench.checks.values import (
-    canonical,
-    canonical_text,
-    json_equal,
-    json_number,
-    published_number,
-)
+from workbench.checks.values import canonical, canonical_text, json_equal, json_number, published_number
 from workbench.numerals import score_text
 from workbench.trajectory.json_schema import Schema, is_number
 

@@ -24,7 +24,7 @@ from workbench.cli.tools import until_signalled
 from workbench.config.folders import SETTINGS_NAME, bundled, project_file
 from workbench.config.models import ConfigError
 from workbench.config.program import Program
-from workbench.dataclasses import dataclass
+from workbench.dataclasses import dataclass, json_text
 from workbench.evaluation.approval import Approval, Needs
 from workbench.evaluation.case_drafts import (
     Draft,
@@ -65,8 +65,7 @@ from workbench.suite.render import Table
 from workbench.suite.splice import SpliceError
 from workbench.suite.suite_file import SuiteFile, load_suite, parse_suite
 from workbench.tools.pool import ServerPool
-from workbench.trajectory.messages import ToolDefinition
-from workbench.trajectory.typed_json import json_text
+from workbench.trajectory.events import ToolDefinition
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -155,8 +155,8 @@ def _unjudged(files: Iterable[SuiteFile], program: Program) -> tuple[str, ...]:
 def _unfreed(files: Iterable[SuiteFile]) -> Iterator[str]:
     """Yield which suites leave surplus calls to the rule of their grader, a line for each such rule."""
     from workbench.numerals import counted
+    from workbench.suite.model import NEW_SUITES_FREE
     from workbench.suite.settings import settings_of, surplus_calls_cost, surplus_rule
-    from workbench.suite.tables import NEW_SUITES_FREE
 
     suites: dict[tuple[str, str], dict[str, int]] = {}
     for file in files:

@@ -35,7 +35,7 @@ from workbench.reports.history_batch import later_runs
 from workbench.show.visible import one_line
 from workbench.suite.model import Case, Suite
 from workbench.suite.suite_file import SuiteFile, parse_suite
-from workbench.trajectory.messages import ToolDefinition
+from workbench.trajectory.events import ToolDefinition
 from workbench.trajectory.recording import RecordingError
 
 # What changed in suites since a baseline, as a reason beside the verdict.

@@ -17,7 +17,7 @@ from workbench.analysis.estimate import Estimate, estimate_of_texts
 from workbench.analysis.prefilled import as_check, refused_parts
 from workbench.config.program import Program
 from workbench.config.secrets import Secrets
-from workbench.dataclasses import dataclass
+from workbench.dataclasses import dataclass, json_text
 from workbench.engine.cost import FREE
 from workbench.engine.judge import json_alone
 from workbench.evaluation.options import RunOptions
@@ -29,13 +29,11 @@ from workbench.numerals import counted
 from workbench.reports.grade_text import issue_text
 from workbench.reports.values import estimate_text
 from workbench.show.visible import one_line, shortened
-from workbench.suite.model import ANY_TOOL, GraderName, Suite
+from workbench.suite.model import ANY_TOOL, NEW_SUITES_FREE, GraderName, Suite
 from workbench.suite.problems import did_you_mean
 from workbench.suite.render import Table, suite_text
 from workbench.suite.suite_file import SuiteFile, parse_suite
-from workbench.suite.tables import NEW_SUITES_FREE
-from workbench.trajectory.messages import JsonValue, ToolDefinition
-from workbench.trajectory.typed_json import json_text
+from workbench.trajectory.events import JsonValue, ToolDefinition
 
 TAG = "draft"
 

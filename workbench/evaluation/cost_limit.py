@@ -12,7 +12,7 @@ from workbench.checks.combined_kinds import Judged
 from workbench.config.folders import path_in, project_folder
 from workbench.config.models import ConfigError, Price
 from workbench.config.program import Program
-from workbench.dataclasses import dataclass
+from workbench.dataclasses import dataclass, json_text
 from workbench.engine.cost import FREE
 from workbench.engine.events import BatchDone, BatchEvent, RunDone
 from workbench.engine.model_specs import Specs
@@ -25,7 +25,6 @@ from workbench.numerals import cost_text, counted
 from workbench.suite.settings import judged_checks
 from workbench.suite.variants import model_of
 from workbench.tools.listings import Listings, definitions_for
-from workbench.trajectory.typed_json import json_text
 
 Cell = tuple[str, str, str]
 """The path of a suite, the id of a case, and a model."""

@@ -15,8 +15,8 @@ from workbench.engine.plan import PlannedRun, plan_runs
 from workbench.engine.planned_run import RunContext, make_run
 from workbench.engine.retries import RetryPolicy
 from workbench.evaluation.model_list import ListedModel, ProbeResult
-from workbench.grading.findings import describe_call
 from workbench.grading.grade import FIRST_KINDS, IssueKind, RunResult
+from workbench.grading.pairing import describe_call
 from workbench.numerals import counted
 from workbench.providers.http.endpoints import Endpoints
 from workbench.reports.deviations import deviation_lines

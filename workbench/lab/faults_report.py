@@ -14,7 +14,7 @@ from workbench.reports.html.page import begin_page, line, part
 from workbench.show.text import Paint, Tone
 from workbench.show.visible import one_line, shortened, visible
 from workbench.suite.files import from_here
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.events import JsonValue
 from workbench.trajectory.trajectory import CallRecord
 from workbench.version import __version__
 

@@ -8,7 +8,7 @@ from workbench.lab.mutation import MutantResult, MutationReport
 from workbench.numerals import counted, rate_text
 from workbench.show.text import Paint
 from workbench.show.visible import one_line
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.events import JsonValue
 
 _MAX_NAMED = 5
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from workbench.dataclasses import compact_json
 from workbench.grading.grade import RunResult
 from workbench.grading.run_summary import valid_arguments_of
 from workbench.reports.comparison_json import ComparisonReport
@@ -15,7 +16,6 @@ from workbench.reports.record_lines import cells_of
 from workbench.reports.runs_report import RunsReport
 from workbench.show.csv import csv_rows
 from workbench.suite.files import from_here
-from workbench.trajectory.typed_json import compact_json
 
 
 def rows_of_runs(report: RunsReport) -> Iterator[str]:

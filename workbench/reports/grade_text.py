@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from workbench.grading.grade import Issue, IssueKind, Metric, RunResult, StepGrade
-from workbench.grading.judgements import Judgement, JudgeUse
+from workbench.grading.grade import Issue, IssueKind, Judgement, JudgeUse, Metric, RunResult, StepGrade
 from workbench.grading.traits import TRAITS
 from workbench.numerals import cost_text, counted, score_text
 from workbench.reports.values import usage_text

@@ -15,6 +15,7 @@ from workbench.analysis.early_stop import stored_watch
 from workbench.analysis.gates import GateFold, GateResult, as_watched, gates_of
 from workbench.analysis.totals import Latency
 from workbench.analysis.watched import Until
+from workbench.dataclasses import json_text
 from workbench.history.records import BatchRow, Regrade, RunRow, SuiteRef
 from workbench.numerals import (
     cost_text,
@@ -38,8 +39,7 @@ from workbench.show.views.batch_list import called, merge_hint, missing_text, sh
 from workbench.show.visible import fit, one_line, shortened
 from workbench.show.when import epoch_ms, local_time, took_s
 from workbench.suite.model import Gate
-from workbench.trajectory.messages import JsonValue
-from workbench.trajectory.typed_json import json_text
+from workbench.trajectory.events import JsonValue
 
 _TITLE_MIN = 12
 _MODEL_MAX = 24

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import Literal
 
-from workbench.dataclasses import dataclass
+from workbench.dataclasses import dataclass, json_text
 from workbench.numerals import counted
 from workbench.reports.run_words import cut, made_lines
 from workbench.reports.runs_report import RunsReport, ShownCase
@@ -16,7 +16,6 @@ from workbench.show.markdown import code, table, text
 from workbench.show.signs import STATUS_SIGNS
 from workbench.suite.files import from_here
 from workbench.suite.model import Case
-from workbench.trajectory.typed_json import json_text
 from workbench.version import __version__
 
 Kind = Literal["must call", "must not call", "other"]

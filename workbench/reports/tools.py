@@ -13,9 +13,8 @@ from workbench.numerals import counted
 from workbench.reports.server_output import output_lines
 from workbench.show.text import Paint
 from workbench.show.visible import one_line, shortened
-from workbench.trajectory.events import ServerOutput
+from workbench.trajectory.events import ServerOutput, ToolDefinition
 from workbench.trajectory.json_schema import properties_of, required_names, type_text
-from workbench.trajectory.messages import ToolDefinition
 
 VERSION = 1
 

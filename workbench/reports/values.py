@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from workbench.numerals import cost_text, counted, duration_text, figure, tokens_text
 from workbench.show.visible import one_line
-from workbench.trajectory.events import ExecutionProgress
-from workbench.trajectory.messages import JsonValue, Usage
+from workbench.trajectory.events import ExecutionProgress, JsonValue, Usage
 
 if TYPE_CHECKING:
     from workbench.analysis.estimate import Estimate

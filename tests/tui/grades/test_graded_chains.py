@@ -16,6 +16,7 @@ from workbench.show.spans import plain
 from workbench.suite.model import Case, Suite
 from workbench.trajectory.events import (
     EventPayload,
+    Message,
     Paused,
     Regenerated,
     RequestFailed,
@@ -27,7 +28,6 @@ from workbench.trajectory.events import (
     StepStarted,
     TextDelta,
 )
-from workbench.trajectory.messages import Message
 from workbench.trajectory.trajectory import fold
 from workbench.tui.grades.lines import grade_page
 from workbench.tui.grades.state import GradesState

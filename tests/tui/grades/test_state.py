@@ -18,8 +18,7 @@ from workbench.grading.run import grade_run
 from workbench.show.spans import cells, plain
 from workbench.suite.model import Case, Suite
 from workbench.suite.settings import settings_of
-from workbench.trajectory.events import RunFinished
-from workbench.trajectory.messages import JsonValue, ToolDefinition
+from workbench.trajectory.events import JsonValue, RunFinished, ToolDefinition
 from workbench.tui.grades.lines import ROWS, copied_grade, disagreement_text, grade_page, list_line
 from workbench.tui.grades.pairing_lines import SIDE_BY_SIDE_CELLS
 from workbench.tui.grades.state import GradesState

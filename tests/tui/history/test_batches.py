@@ -17,7 +17,7 @@ from workbench.grading.grade import Status
 from workbench.history.records import COUNTED, BatchPart, BatchRow, MergedShards, Regrade, SuiteRef
 from workbench.show.markdown import document_table
 from workbench.show.spans import Line, cells, plain
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.events import JsonValue
 from workbench.tui.history import batch_lines as history_lines
 from workbench.tui.history import batches as history_list
 from workbench.tui.history.batches import HistoryList

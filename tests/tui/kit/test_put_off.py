@@ -5,8 +5,15 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from workbench.show.spans import plain
-from workbench.trajectory.events import Event, RequestFailed, RequestStarted, RetryScheduled, RunFinished, RunStarted
-from workbench.trajectory.messages import Message
+from workbench.trajectory.events import (
+    Event,
+    Message,
+    RequestFailed,
+    RequestStarted,
+    RetryScheduled,
+    RunFinished,
+    RunStarted,
+)
 from workbench.tui.run_book.shown.view import RunView
 from workbench.tui.trajectory.run_lines import RunLines
 

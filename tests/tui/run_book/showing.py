@@ -10,12 +10,14 @@ from workbench.trajectory.events import (
     CallFinished,
     CallStarted,
     EventPayload,
+    JsonValue,
+    Message,
     RequestStarted,
     ResponseFinished,
     ResultReceived,
     RunStarted,
+    ToolDefinition,
 )
-from workbench.trajectory.messages import JsonValue, Message, ToolDefinition
 from workbench.tui.run_book.shown.view import RunView
 from workbench.tui.trajectory.run_lines import RunLines
 

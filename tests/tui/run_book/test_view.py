@@ -21,6 +21,7 @@ from workbench.trajectory.events import (
     Event,
     ExecutionProgress,
     ExecutionStarted,
+    Message,
     Paused,
     RequestFailed,
     RequestStarted,
@@ -32,8 +33,8 @@ from workbench.trajectory.events import (
     RunStarted,
     TextDelta,
     TextWasReasoning,
+    Usage,
 )
-from workbench.trajectory.messages import Message, Usage
 from workbench.trajectory.trajectory import fold
 from workbench.tui.run_book.shown.grade import PlacedCall
 from workbench.tui.run_book.shown.items import CallItem, MissingItem, OutcomeItem, ResultItem, RoundItem, TextItem

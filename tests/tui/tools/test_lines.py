@@ -19,7 +19,7 @@ from workbench.tools.answer import ToolAnswer
 from workbench.tools.by_hand import Executed
 from workbench.tools.connection import ServerStatus
 from workbench.tools.listings import Listing
-from workbench.trajectory.messages import JsonValue, ToolDefinition
+from workbench.trajectory.events import JsonValue, ToolDefinition
 from workbench.tui.tools.call_lines import CallForm, CallOutcome, call_picture
 from workbench.tui.tools.lines import detail_lines, parameter_lines, row_line
 from workbench.tui.tools.shelves import ToolShelves, expecting

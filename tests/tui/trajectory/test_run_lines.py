@@ -18,12 +18,13 @@ from workbench.trajectory.events import (
     CallStarted,
     Event,
     EventPayload,
+    JsonValue,
+    Message,
     RequestStarted,
     ResultReceived,
     RunStarted,
     TextDelta,
 )
-from workbench.trajectory.messages import JsonValue, Message
 from workbench.tui.lines.json_lines import JsonLines, texts_of
 from workbench.tui.run_book.shown.view import RunView
 from workbench.tui.trajectory.run_lines import RunLines

@@ -36,8 +36,8 @@ from workbench.suite.rules import NAMED_MEASURE
 from workbench.suite.settings import CaseSettings, settings_of
 from workbench.suite.suite_file import SuiteFile
 from workbench.tools.listings import Listing
+from workbench.trajectory.events import JsonValue, ToolDefinition
 from workbench.trajectory.json_schema import properties_of, resolved
-from workbench.trajectory.messages import JsonValue, ToolDefinition
 from workbench.trajectory.trajectory import Trajectory
 
 # Measures which tools, parameters and enum values the cases of a suite cover.

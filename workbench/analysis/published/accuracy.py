@@ -13,7 +13,7 @@ from workbench.grading.accuracy import EXACT, EXTRA, NAME_ONLY
 from workbench.grading.grade import Grade, RunResult
 from workbench.numerals import counted
 from workbench.suite.model import Case, ExpectedCall
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.events import JsonValue
 from workbench.trajectory.trajectory import CallRecord
 
 

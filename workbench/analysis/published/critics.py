@@ -14,7 +14,7 @@ from workbench.grading.repeats import joined, runs_by_case
 from workbench.grading.scoring import verdict_of
 from workbench.numerals import counted
 from workbench.suite.settings import Grading
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.events import JsonValue
 
 TIE = "Tie"
 """Shown as the best model of a case where several reached the highest score."""

@@ -9,7 +9,7 @@ from workbench.analysis.published.system import Summary, System
 from workbench.grading.grade import RunResult
 from workbench.grading.scoring import mean
 from workbench.numerals import decimals
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.events import JsonValue
 
 
 def _summary(runs: Sequence[RunResult]) -> Summary:

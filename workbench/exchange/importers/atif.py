@@ -9,7 +9,7 @@ from workbench.exchange.importers.conversations import Format, Imported, Importe
 from workbench.exchange.importers.messages import call_written, conversation_of, number_of, result_written
 from workbench.exchange.importers.source_files import Node, Source
 from workbench.numerals import counted
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.events import JsonValue
 
 _VERSION = re.compile(r"ATIF-v1\.([0-9]{1,3})(?:\.[0-9]{1,3})?")
 _NEWEST = 7

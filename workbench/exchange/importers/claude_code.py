@@ -10,7 +10,7 @@ from workbench.exchange.importers.conversations import Format, Imported, Importe
 from workbench.exchange.importers.messages import conversation_of
 from workbench.exchange.importers.source_files import Node, RefusedError, Source
 from workbench.numerals import counted
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.events import JsonValue
 
 
 def _is_line(node: Node) -> bool:

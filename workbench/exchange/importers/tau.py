@@ -24,8 +24,7 @@ from workbench.exchange.importers.source_files import Node, RefusedError, Source
 from workbench.numerals import counted
 from workbench.suite.render import Table
 from workbench.suite.sameness import same
-from workbench.trajectory.events import SourceScore
-from workbench.trajectory.messages import JsonValue, ToolCall
+from workbench.trajectory.events import JsonValue, SourceScore, ToolCall
 
 _ROUNDING = 1e-6
 """How far a reward may be below 1 and count as success, as in both systems."""

@@ -14,8 +14,8 @@ from rich.cells import cell_len
 
 from workbench.checks.check import describe
 from workbench.grading.explanation import Account, Amount, in_numbers
-from workbench.grading.findings import describe_call, describe_expected
 from workbench.grading.grade import ArgumentVerdict, CallPairing
+from workbench.grading.pairing import describe_call, describe_expected
 from workbench.grading.scoring import ROUNDING_SLACK
 from workbench.numerals import figure
 from workbench.show.glyphs import GLYPHS

@@ -26,7 +26,7 @@ from workbench.show.spans import (
 from workbench.show.views.batch_list import called, merge_hint, pass_rate_text, why_missing
 from workbench.show.visible import model_label, one_line
 from workbench.show.when import local_time, took_s
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.events import JsonValue
 from workbench.tui.history.batches import HistoryList
 from workbench.tui.lines.prose import Message, paragraph
 from workbench.tui.lines.words import unless_read_only

@@ -11,7 +11,7 @@ from typing import overload
 
 from workbench.show.spans import Line, Role, Span, plain, row_ends
 from workbench.show.visible import one_line, visible
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.events import JsonValue
 
 _NARROWEST = 8
 _KEY = re.compile(r' *(?:"(?:[^"\\]|\\.)*": )?')

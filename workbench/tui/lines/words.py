@@ -11,7 +11,7 @@ from workbench.numerals import counted
 from workbench.show.glyphs import GLYPHS
 from workbench.show.visible import one_line
 from workbench.suite.problems import Problem
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.events import JsonValue
 
 
 def unless_read_only(hint: str) -> str:

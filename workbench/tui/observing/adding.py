@@ -26,7 +26,7 @@ from workbench.show.spans import EMPTY, Line
 from workbench.show.visible import one_line
 from workbench.suite.splice import SpliceError
 from workbench.suite.suite_file import parse_suite
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.events import JsonValue
 from workbench.tui.kit.actions import key_for
 from workbench.tui.kit.asking import NameScreen
 from workbench.tui.kit.dialogs import Option

@@ -20,7 +20,7 @@ from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Role, Span, wrap, wrap_line
 from workbench.show.visible import model_label, one_line, visible
 from workbench.suite.trust import SuiteNeeds
-from workbench.trajectory.messages import JsonValue, ToolDefinition
+from workbench.trajectory.events import JsonValue, ToolDefinition
 from workbench.tui.kit.asking import AskScreen
 from workbench.tui.kit.dialogs import Dialog, Option, keys_line
 from workbench.tui.kit.fields import SafeInput

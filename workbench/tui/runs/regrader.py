@@ -13,7 +13,7 @@ from workbench.authoring.case_list import CaseKey
 from workbench.authoring.workspace import SuitesChanged
 from workbench.checks.patterns import CheckError
 from workbench.config.program import Program
-from workbench.grading.judgements import unjudged
+from workbench.grading.grade import unjudged
 from workbench.numerals import counted
 from workbench.suite.suite_file import SuiteFile
 from workbench.tui.kit.stage import Stage
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from workbench.engine.judges import JudgementCache, RunJudge
     from workbench.grading.grade import RunResult
     from workbench.tools.python_code import FoundCode, PythonFunctions
-    from workbench.trajectory.messages import JsonValue
+    from workbench.trajectory.events import JsonValue
 
 
 REST_S = 0.15

@@ -24,7 +24,7 @@ from workbench.suite.render import Table
 from workbench.suite.splice import SpliceError
 from workbench.tools.answer import ServerError, ToolsError
 from workbench.tools.by_hand import Executed
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.events import JsonValue
 from workbench.tui.kit.actions import Action, bindings_for, key_for
 from workbench.tui.kit.bars import KeyBar
 from workbench.tui.kit.line_search import SearchedScreen

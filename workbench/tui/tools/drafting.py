@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from workbench.evaluation.case_drafts import Drafts
     from workbench.evaluation.plan import Plan
     from workbench.grading.grade import RunResult
-    from workbench.trajectory.messages import ToolDefinition
+    from workbench.trajectory.events import ToolDefinition
 
 Approve = Callable[["Plan"], Coroutine[Any, Any, "Approval | str"]]
 """Returns what the runs of a plan may use, after asking, or why they may not be made."""

@@ -17,8 +17,8 @@ from workbench.show.spans import EMPTY, Line, Role, Span, cut_line, spread, wrap
 from workbench.show.visible import one_line, visible
 from workbench.show.when import ago, local_time
 from workbench.suite.model import Server
+from workbench.trajectory.events import JsonValue, ToolDefinition
 from workbench.trajectory.json_schema import Schema, type_text
-from workbench.trajectory.messages import JsonValue, ToolDefinition
 from workbench.tui.lines.json_lines import JoinedLines, JsonLines
 from workbench.tui.lines.prose import Message, heading, paragraph, signed
 from workbench.tui.lines.server_output import last_said, server_output_lines

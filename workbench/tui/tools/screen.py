@@ -37,7 +37,7 @@ from workbench.tui.tools.shelves import Shelf, ShelfKey, ToolShelves
 if TYPE_CHECKING:
     from workbench.evaluation.approval import Approval
     from workbench.tools.pool import Grant
-    from workbench.trajectory.messages import ToolDefinition
+    from workbench.trajectory.events import ToolDefinition
 
 
 class ToolsWays(Protocol):

@@ -12,7 +12,7 @@ from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Role, Span, cells, cut, cut_line, padded, wrap
 from workbench.show.visible import one_line
 from workbench.suite.sameness import same
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.events import JsonValue
 from workbench.tui.lines.highlight import cut_json
 from workbench.tui.lines.json_lines import JsonLines, compact_json
 from workbench.tui.lines.prose import indented, signed

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from workbench.reports.grade_text import issue_text
 from workbench.show.spans import plain
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.events import JsonValue
 from workbench.tui.lines.json_lines import TOO_DEEP
 from workbench.tui.run_book.shown.items import (
     CallItem,

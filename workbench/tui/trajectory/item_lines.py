@@ -13,8 +13,7 @@ from workbench.reports.values import usage_text, waited_text
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Role, Span, cut, cut_line, padded, wrap
 from workbench.show.visible import one_line
-from workbench.trajectory.events import ResponseFinished
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.events import JsonValue, ResponseFinished
 from workbench.tui.lines.json_lines import JoinedLines, LazyLines, compact_json
 from workbench.tui.lines.laid_out import DISPLAY_LIMIT
 from workbench.tui.lines.prose import NARROWEST, signed

@@ -21,7 +21,7 @@ from workbench.show.spans import EMPTY, Line, cut_line
 from workbench.show.visible import one_line
 from workbench.suite.suite_file import SuiteFile
 from workbench.tools.answer import ServerError, UntrustedError
-from workbench.trajectory.messages import ToolDefinition
+from workbench.trajectory.events import ToolDefinition
 from workbench.tui.kit.asking import _ROWS_AROUND, _Naming
 from workbench.tui.kit.dialogs import ChooseLines, Dialog, Option, ReadLines, keys_line
 from workbench.tui.kit.stage import in_background

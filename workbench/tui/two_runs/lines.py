@@ -13,7 +13,7 @@ from workbench.numerals import duration_text, short_tokens_text
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Role, Span, cells, cut, cut_line, padded, plain, wrap_line
 from workbench.show.visible import one_line
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.events import JsonValue
 from workbench.trajectory.trajectory import CallRecord, Round
 from workbench.tui.lines.highlight import cut_json, json_line
 from workbench.tui.lines.json_lines import JoinedLines, JsonLines, LazyLines, compact_json, parsed_json

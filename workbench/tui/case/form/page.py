@@ -19,7 +19,7 @@ from workbench.show.spans import EMPTY, Line
 from workbench.suite.problems import Place, Problem
 from workbench.suite.render import Table
 from workbench.suite.rules import NO_CASES
-from workbench.trajectory.messages import ToolDefinition
+from workbench.trajectory.events import ToolDefinition
 from workbench.tui.case.form.lines import Opened, RowLines, Spot, lay_out
 from workbench.tui.lines.prose import Message
 from workbench.tui.lines.words import at_line, unless_read_only
