@@ -13,11 +13,11 @@ NAMES = {status.value for status in Status}
 
 OTHER_WORDS = {
     "grading/status.py": "the statuses themselves",
-    "reports/paint.py": "roles, and the colours of a terminal",
-    "tui/lines/spans.py": "roles",
+    "show/spans.py": "roles",
+    "show/text.py": "roles, and the colours of a terminal",
     "tui/terminal/theming.py": "roles, and the colours of a theme",
-    "pytest_plugin/batch.py": "the outcomes of pytest",
-    "pytest_plugin/collecting.py": "the outcomes of pytest",
+    "trajectory/events.py": "reasons why runs end, and sources of results",
+    "integrations/pytest_plugin/tests.py": "the outcomes of pytest",
 }
 """Modules with words that are no statuses, though some are spelled alike."""
 

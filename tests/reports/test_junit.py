@@ -17,7 +17,7 @@ from tests.results import result
 from workbench.grading.grade import RunResult
 from workbench.grading.status import Status
 from workbench.reports.junit import junit_pieces
-from workbench.reports.visible import visible
+from workbench.show.visible import visible
 from workbench.suite.settings import Grading
 
 

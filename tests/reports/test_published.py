@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from tests.results import result
 from workbench.grading.status import Status
-from workbench.reports.paint import Paint
 from workbench.reports.published import published_lines, published_summaries
+from workbench.show.text import Paint
 
 RUNS = [result(Status.PASSED, 1.0), result(Status.FAILED, 0.5, case="other")]
 

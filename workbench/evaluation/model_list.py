@@ -15,7 +15,7 @@ from workbench.dataclasses import dataclass, json_text
 from workbench.evaluation.approval import Needs, Trust, needs_asking
 from workbench.evaluation.plan import trust_store
 from workbench.grading.status import Status
-from workbench.numbers import counted
+from workbench.numerals import counted
 from workbench.providers.built_in import is_built_in
 from workbench.providers.http.check import CheckResult
 from workbench.providers.http.endpoints import Endpoints

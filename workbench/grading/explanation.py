@@ -17,7 +17,7 @@ from workbench.grading.grade import CallPairing, Grade, Issue, disagree
 from workbench.grading.scoring import PASS_SCORE, ROUNDING_SLACK
 from workbench.grading.status import NOT_APPLICABLE, WORST_FIRST, Status
 from workbench.grading.traits import TRAITS
-from workbench.numbers import figure
+from workbench.numerals import figure
 from workbench.suite.settings import Grading
 
 # Formulas as terms: evaluated, written in words, and written with the numbers of one run.

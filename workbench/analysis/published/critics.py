@@ -13,7 +13,7 @@ from workbench.grading.grade import RunResult
 from workbench.grading.repeats import joined, runs_by_case
 from workbench.grading.scoring import verdict_of
 from workbench.grading.status import Status
-from workbench.numbers import counted
+from workbench.numerals import counted
 from workbench.suite.settings import Grading
 from workbench.trajectory.events import JsonValue
 

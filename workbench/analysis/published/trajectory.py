@@ -9,7 +9,7 @@ from workbench.analysis.published.system import Summary, System
 from workbench.grading.grade import RunResult
 from workbench.grading.scoring import mean
 from workbench.grading.status import Status
-from workbench.numbers import decimals
+from workbench.numerals import decimals
 from workbench.trajectory.events import JsonValue
 
 

@@ -9,9 +9,9 @@ from workbench.grading.grade import CallPairing, Grade, Issue, RunResult
 from workbench.grading.pairing import rounds_of_steps
 from workbench.grading.status import NOT_APPLICABLE, Status
 from workbench.grading.traits import TRAITS, GraderTraits
-from workbench.reports.visible import one_line
+from workbench.show.glyphs import GLYPHS
+from workbench.show.visible import one_line
 from workbench.suite.model import AnyOrder, Case
-from workbench.tui.lines.glyphs import GLYPHS
 
 _ORDER = tuple(TRAITS)
 
