@@ -28,9 +28,6 @@ def _decimals(number: str, digits: int, full: float) -> str:
     return str(exact.quantize(unit, ROUND_DOWN) if exact < full <= rounded else rounded)
 
 
-# Numbers as text for a person: counted nouns and figures.
-
-
 def counted(number: int, noun: str) -> str:
     """Returns a number with its noun: `0 runs`, `1 run`, `2,000 runs`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
@@ -42,3 +39,22 @@ def figure(value: float) -> str:
         return str(value)
     shown = f"{value:.3f}".rstrip("0").rstrip(".") if value == 0 or abs(value) >= 0.001 else f"{value:.3g}"
     return shown.replace("-", "−", 1) if shown.startswith("-") else shown
+
+
+def whole(number: float) -> float:
+    """Return a number without a decimal point where it has no fraction."""
+    return int(number) if isinstance(number, float) and number.is_integer() and abs(number) < 1e15 else number
+
+
+def number_text(number: float) -> str:
+    return repr(whole(number))
+
+
+def range_text(low: float, high: float) -> str:
+    if low == -math.inf and high == math.inf:
+        return "any number"
+    if low == -math.inf:
+        return f"at most {number_text(high)}"
+    if high == math.inf:
+        return f"at least {number_text(low)}"
+    return f"{number_text(low)}..{number_text(high)}"
