@@ -38,7 +38,7 @@ from workbench.checks.check import (
     check_name,
 )
 from workbench.dataclasses import dataclass
-from workbench.numbers import whole
+from workbench.numerals import whole
 from workbench.suite.problems import did_you_mean
 from workbench.suite.render import Table
 from workbench.trajectory.json_schema import Schema, allowed_values, is_number, keyword, sample_value
