@@ -40,7 +40,7 @@ NOT_FOR_SHOWING = {
     "tools/audit.py": "microseconds in the audit log",
     "tools/by_hand.py": "microseconds in the audit log",
     "trajectory/trajectory.py": "microseconds in JSON",
-    "trajectory/typed_json.py": "a bound of numbers in files",
+    "dataclasses.py": "a bound of numbers in files",
     "tui/kit/line_view.py": "a row of a scroll bar",
     "tui/kit/list_screen.py": "cells of a pane",
     "tui/shell/borders.py": "cells of a pane",
