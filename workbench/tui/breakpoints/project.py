@@ -24,7 +24,7 @@ from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.glyphs import GLYPHS
 
 if TYPE_CHECKING:
-    from workbench.trajectory.messages import ToolDefinition
+    from workbench.trajectory.events import ToolDefinition
 
 
 _log = logging.getLogger(__name__)

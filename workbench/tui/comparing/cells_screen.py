@@ -10,10 +10,10 @@ from textual.app import ComposeResult
 
 from workbench.analysis.comparison import Cell
 from workbench.analysis.estimate import Estimate, estimate
+from workbench.numbers import counted
 from workbench.providers.built_in import is_built_in
 from workbench.reports.values import estimate_text
 from workbench.reports.visible import one_line
-from workbench.suite.numerals import counted
 from workbench.tui.comparing.again import AgainScreen
 from workbench.tui.comparing.sources import to_look_at
 from workbench.tui.comparing.state import CompareState

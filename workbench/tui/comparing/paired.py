@@ -12,9 +12,9 @@ from textual.binding import BindingType
 from workbench.analysis.comparison import repeat_rules_of
 from workbench.analysis.paired import Pair, Paired
 from workbench.analysis.significance import p_text
+from workbench.numbers import counted
 from workbench.reports.compared_words import rules_text
 from workbench.reports.visible import one_line
-from workbench.suite.numerals import counted
 from workbench.tui.comparing.actions import FEATURE
 from workbench.tui.kit.actions import ListNow, bindings_for
 from workbench.tui.kit.bars import KeyBar

@@ -13,8 +13,8 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.timer import Timer
 
+from workbench.numbers import counted
 from workbench.reports.visible import one_line
-from workbench.suite.numerals import counted
 from workbench.tui.comparing.actions import FEATURE
 from workbench.tui.comparing.cells_screen import CellsScreen, CompareWays
 from workbench.tui.comparing.lines import Columns, cell_text

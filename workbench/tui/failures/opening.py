@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from workbench.numbers import counted
 from workbench.reports.visible import one_line
-from workbench.suite.numerals import counted
 from workbench.tui.kit.stage import Panes, Stage, in_background
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.tree.selection import Selection, go_to_run

@@ -22,9 +22,9 @@ from workbench.lab.faults import (
     worst,
 )
 from workbench.lab.faults_report import cell_words, ok_words, text_of_faults
+from workbench.numbers import counted
 from workbench.reports.paint import Paint
 from workbench.reports.visible import one_line
-from workbench.suite.numerals import counted
 from workbench.tui.faults.actions import FEATURE
 from workbench.tui.kit.actions import bindings_for
 from workbench.tui.kit.list_screen import ListScreen

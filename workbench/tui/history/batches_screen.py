@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 from textual.binding import BindingType
 
 from workbench.history.records import BatchRow, DamagedError, HistoryError
-from workbench.suite.numerals import counted
+from workbench.numbers import counted
 from workbench.tui.history.actions import FEATURE
 from workbench.tui.history.batch_lines import detail_lines, history_text, list_message, row_line
 from workbench.tui.history.batches import HistoryList

@@ -8,7 +8,7 @@ from typing import ClassVar, Protocol
 from textual.binding import BindingType
 
 from workbench.analysis.batch_diff import CaseChange
-from workbench.suite.numerals import counted
+from workbench.numbers import counted
 from workbench.tui.history.actions import FEATURE
 from workbench.tui.history.changes import DiffList, detail_lines, head_lines, list_message, row_line
 from workbench.tui.kit.actions import bindings_for

@@ -8,8 +8,8 @@ from typing import ClassVar
 from textual.binding import BindingType
 
 from workbench.history.records import RunRow
+from workbench.numbers import counted
 from workbench.reports.visible import one_line
-from workbench.suite.numerals import counted
 from workbench.tui.history.actions import FEATURE
 from workbench.tui.history.timeline import Timeline, detail_lines, head_lines, list_message, row_line, timeline_text
 from workbench.tui.kit.actions import bindings_for

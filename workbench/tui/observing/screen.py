@@ -8,8 +8,8 @@ from typing import ClassVar
 from textual.binding import BindingType
 
 from workbench.config.secrets import Secrets
+from workbench.numbers import counted
 from workbench.reports.visible import one_line
-from workbench.suite.numerals import counted
 from workbench.tui.kit.actions import bindings_for
 from workbench.tui.kit.list_screen import ListScreen
 from workbench.tui.kit.stage import Announce, Stage

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from workbench.config.logs import LOG_NAME
 from workbench.config.program import Program
-from workbench.suite.numerals import counted
+from workbench.numbers import counted
 from workbench.tui.kit.actions import PANE_TITLES, PANES
 from workbench.tui.kit.help import HelpScreen
 from workbench.tui.kit.painting import PaintedApp

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from workbench.suite.model import Server
     from workbench.suite.render import Table
     from workbench.suite.suite_file import SuiteFile
-    from workbench.trajectory.messages import ToolDefinition
+    from workbench.trajectory.events import ToolDefinition
     from workbench.tui.tools.call_lines import CallForm
     from workbench.tui.tools.drafting import ToolDrafter
     from workbench.tui.tools.servers import Known

@@ -14,9 +14,9 @@ from textual.binding import BindingType
 
 from workbench.analysis.tool_lint import LintFinding, lint_suite
 from workbench.engine.server_calls import ServerOf
+from workbench.numbers import counted
 from workbench.reports.visible import one_line
 from workbench.suite.model import Server
-from workbench.suite.numerals import counted
 from workbench.suite.render import Table
 from workbench.suite.suite_file import SuiteFile
 from workbench.tools.connection import ServerStatus
@@ -37,7 +37,7 @@ from workbench.tui.tools.shelves import Shelf, ShelfKey, ToolShelves
 if TYPE_CHECKING:
     from workbench.evaluation.approval import Approval
     from workbench.tools.pool import Grant
-    from workbench.trajectory.messages import ToolDefinition
+    from workbench.trajectory.events import ToolDefinition
 
 
 class ToolsWays(Protocol):

@@ -13,8 +13,8 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from workbench.authoring.case_list import CaseKey
+from workbench.numbers import counted
 from workbench.reports.visible import one_line
-from workbench.suite.numerals import counted
 from workbench.tui.kit.actions import bindings_for
 from workbench.tui.kit.bars import KeyBar
 from workbench.tui.kit.line_search import SearchedScreen

@@ -24,7 +24,7 @@ from workbench.tui.tree.selection import Selection
 from workbench.tui.variants.dialogs import VariantScreen, VariantTextScreen
 
 if TYPE_CHECKING:
-    from workbench.trajectory.messages import ToolDefinition
+    from workbench.trajectory.events import ToolDefinition
 
 Cases = Sequence[tuple[OpenSuite, tuple[str, ...]]]
 """Keys of cases by suite."""
