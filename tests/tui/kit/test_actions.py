@@ -12,11 +12,11 @@ from textual.binding import Binding
 
 import workbench.tui
 from tests.tui.apps import opened
+from workbench.show.spans import cells, plain
 from workbench.tui.kit.actions import PANES, MainSituation, key_for
 from workbench.tui.kit.bars import key_line
 from workbench.tui.kit.dialogs import Dialog
 from workbench.tui.kit.keymap import DEFAULT_KEYS, key_name
-from workbench.tui.lines.spans import cells, plain
 from workbench.tui.shell.letters import MEANINGS, is_character
 from workbench.tui.shell.registry import ACTIONS, BY_ID, PLACES, SCREEN_TITLES, shown_keys
 

@@ -14,14 +14,14 @@ from workbench.checks.patterns import CheckError
 from workbench.config.secrets import Secrets
 from workbench.grading.critics import grade_critics
 from workbench.grading.grade import CallPairing, GradingError, RunResult
-from workbench.numbers import counted
+from workbench.numerals import counted
+from workbench.show.glyphs import GLYPHS
 from workbench.suite.model import Case, Suite
 from workbench.suite.settings import settings_of
 from workbench.suite.splice import SpliceError
 from workbench.tui.accepting.dialog import AcceptScreen
 from workbench.tui.kit.actions import key_for
 from workbench.tui.kit.stage import Panes, Stage
-from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.run_book.record import RunRecord
 from workbench.tui.run_book.shown.items import CallItem, Item, MissingItem, ResultItem, StepItem
 from workbench.tui.tree.selection import Selection

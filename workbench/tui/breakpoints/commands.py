@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from workbench.engine.breakpoints import Breakpoint, breakpoint_line
+from workbench.show.glyphs import GLYPHS
 from workbench.tui.breakpoints.lines import NOTHING_IN_FORM, NOTHING_IN_RUN, breakpoint_in_form
 from workbench.tui.breakpoints.project import ProjectBreakpoints
 from workbench.tui.case.pane import CasePane
 from workbench.tui.kit.stage import Announce, Panes, Stage
-from workbench.tui.lines.glyphs import GLYPHS
 
 
 class BreakpointCommands:

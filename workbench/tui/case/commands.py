@@ -7,13 +7,13 @@ from functools import partial
 
 from workbench.authoring.open_suite import OpenSuite
 from workbench.authoring.workspace import OpenSuites, SuiteChange, redo, undo
+from workbench.show.glyphs import GLYPHS
 from workbench.suite.splice import SpliceError
 from workbench.tui.case.form.view import FormView
 from workbench.tui.case.pane import CasePane
 from workbench.tui.case.toml.part import TomlPart, part_of
 from workbench.tui.kit.outside_editing import OutsideEditing
 from workbench.tui.kit.stage import Announce, Panes, Stage
-from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.tree.selection import Selection
 from workbench.tui.tree.state import Row
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, TypeAlias
 from workbench.analysis.paired import all_paired, paired
 from workbench.analysis.side_by_side import WhenLeft, compared
 from workbench.history.records import HistoryError
+from workbench.show.glyphs import GLYPHS
 from workbench.trajectory.recording import RecordingError
 from workbench.tui.comparing.lines import names_of
 from workbench.tui.comparing.sources import ComparedCase, LiveRuns, StoredRuns
 from workbench.tui.comparing.state import CompareState
 from workbench.tui.kit.stage import Announce, Stage, in_background
-from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.runs.runner import Runner
 from workbench.tui.tree.selection import Selection
 

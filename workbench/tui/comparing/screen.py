@@ -13,8 +13,10 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.timer import Timer
 
-from workbench.numbers import counted
-from workbench.reports.visible import one_line
+from workbench.numerals import counted
+from workbench.show.glyphs import GLYPHS
+from workbench.show.spans import EMPTY, Line, Span
+from workbench.show.visible import one_line
 from workbench.tui.comparing.actions import FEATURE
 from workbench.tui.comparing.cells_screen import CellsScreen, CompareWays
 from workbench.tui.comparing.lines import Columns, cell_text
@@ -26,9 +28,7 @@ from workbench.tui.kit.bars import KeyBar
 from workbench.tui.kit.fields import FilterField
 from workbench.tui.kit.painting import Bar
 from workbench.tui.kit.stage import Stage, in_background
-from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.prose import title_line
-from workbench.tui.lines.spans import EMPTY, Line, Span
 from workbench.tui.lines.words import unless_read_only
 from workbench.tui.run_book.book import RunBook
 from workbench.tui.runs.status_line import progress_ends

@@ -9,8 +9,9 @@ from textual import events, on
 from textual.binding import BindingType
 from textual.message import Message as TextualMessage
 
-from workbench.numbers import counted
-from workbench.reports.visible import one_line
+from workbench.numerals import counted
+from workbench.show.spans import EMPTY, Line, Span
+from workbench.show.visible import one_line
 from workbench.tui.failures.actions import FEATURE
 from workbench.tui.failures.lines import ConfusionTable, detail_lines, list_message, row_line
 from workbench.tui.failures.state import FailureList
@@ -19,7 +20,6 @@ from workbench.tui.kit.list_screen import ListScreen
 from workbench.tui.kit.rows import Detail
 from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.prose import Message
-from workbench.tui.lines.spans import EMPTY, Line, Span
 from workbench.tui.run_book.record import RunRecord
 
 

@@ -12,6 +12,8 @@ from textual.containers import Horizontal, Vertical
 from textual.message import Message
 
 from workbench.grading.grade import disagree
+from workbench.show.glyphs import GLYPHS
+from workbench.show.spans import EMPTY, Line, Span
 from workbench.tui.grades.actions import FEATURE, GradesNow
 from workbench.tui.grades.lines import ROWS, copied_grade, grade_page, list_line
 from workbench.tui.grades.state import GradesState
@@ -23,9 +25,7 @@ from workbench.tui.kit.painting import Bar
 from workbench.tui.kit.rows import Detail
 from workbench.tui.kit.side_screen import ColumnsScreen
 from workbench.tui.kit.stage import Stage
-from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.prose import title_line
-from workbench.tui.lines.spans import EMPTY, Line, Span
 
 
 class GradeList(LineView):

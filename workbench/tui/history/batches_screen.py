@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 from textual.binding import BindingType
 
 from workbench.history.records import BatchRow, DamagedError, HistoryError
-from workbench.numbers import counted
+from workbench.numerals import counted
+from workbench.show.glyphs import GLYPHS
+from workbench.show.markdown import document_table
+from workbench.show.spans import Line, Span
 from workbench.tui.history.actions import FEATURE
-from workbench.tui.history.batch_lines import detail_lines, history_text, list_message, row_line
+from workbench.tui.history.batch_lines import detail_lines, list_message
 from workbench.tui.history.batches import HistoryList
 from workbench.tui.kit.actions import bindings_for
 from workbench.tui.kit.list_screen import MarkingScreen
 from workbench.tui.kit.stage import Stage
-from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.prose import Message
-from workbench.tui.lines.spans import Line, Span
 from workbench.tui.run_book.book import RunBook
 from workbench.tui.run_book.stored import read_batches, read_going, read_gradings, read_trends
 from workbench.tui.runs.runner import Runner
@@ -203,7 +204,10 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
     # Content
 
     def _row_line(self, index: int, width: int) -> Line:
-        return row_line(self.state, self.state.rows[index], width)
+        return self.state.laid.line(self.state.facts(self.state.rows[index]), width)
+
+    def _row_cells(self, index: int, width: int) -> int:
+        return self.state.laid.natural(width)
 
     def _message(self) -> Message:
         return list_message(self.state, str(self._file) if self._file is not None else None)
@@ -273,7 +277,7 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
 
     def do_copy(self) -> None:
         """Copy the displayed batches as Markdown."""
-        self.stage.copy(history_text(self.state), "the batches shown", self.announce)
+        self.stage.copy(document_table(self.state.table), "the batches shown", self.announce)
 
     def do_grading(self) -> None:
         """Select the next grading of the batch."""

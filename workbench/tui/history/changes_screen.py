@@ -8,15 +8,15 @@ from typing import ClassVar, Protocol
 from textual.binding import BindingType
 
 from workbench.analysis.batch_diff import CaseChange
-from workbench.numbers import counted
+from workbench.numerals import counted
+from workbench.show.glyphs import GLYPHS
+from workbench.show.spans import EMPTY, Line, Span
 from workbench.tui.history.actions import FEATURE
 from workbench.tui.history.changes import DiffList, detail_lines, head_lines, list_message, row_line
 from workbench.tui.kit.actions import bindings_for
 from workbench.tui.kit.list_screen import ListScreen
 from workbench.tui.kit.stage import Stage, in_background
-from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.prose import Message
-from workbench.tui.lines.spans import EMPTY, Line, Span
 
 
 class ChangesWays(Protocol):

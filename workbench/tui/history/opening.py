@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from workbench.config.folders import history_option
 from workbench.history.records import HistoryError
 from workbench.remote.attached.records import AttachError, is_running, record_of
-from workbench.reports.history_list import called
+from workbench.show.glyphs import GLYPHS
+from workbench.show.views.batch_list import called
 from workbench.trajectory.recording import RecordingError
 from workbench.tui.kit.stage import Stage, in_background
-from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.words import why_not_graded
 from workbench.tui.run_book.stored import read_case, read_cases, read_going, read_two
 from workbench.tui.tree.selection import Selection

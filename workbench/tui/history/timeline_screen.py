@@ -8,15 +8,15 @@ from typing import ClassVar
 from textual.binding import BindingType
 
 from workbench.history.records import RunRow
-from workbench.numbers import counted
-from workbench.reports.visible import one_line
+from workbench.numerals import counted
+from workbench.show.spans import EMPTY, Line, Span
+from workbench.show.visible import one_line
 from workbench.tui.history.actions import FEATURE
 from workbench.tui.history.timeline import Timeline, detail_lines, head_lines, list_message, row_line, timeline_text
 from workbench.tui.kit.actions import bindings_for
 from workbench.tui.kit.list_screen import MarkingScreen
 from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.prose import Message
-from workbench.tui.lines.spans import EMPTY, Line, Span
 
 ShowRuns = Callable[["TimelineScreen", Sequence[RunRow]], None]
 """Shows one run of the history, or two side by side."""

@@ -19,11 +19,11 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
+from workbench.show.glyphs import GLYPHS
+from workbench.show.spans import EMPTY, Line, Role, Span
 from workbench.tui.kit.actions import MOVING, bindings_for
 from workbench.tui.kit.painting import palette_of, segments_of
-from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.matching import Found, found_in, marked
-from workbench.tui.lines.spans import EMPTY, Line, Role, Span
 from workbench.tui.terminal.theming import Ground
 
 Motion = Literal["up", "down", "page_up", "page_down", "half_up", "half_down", "home", "end"]

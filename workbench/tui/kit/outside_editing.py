@@ -6,9 +6,9 @@ from pathlib import Path
 
 from textual.app import SuspendNotSupported
 
+from workbench.show.glyphs import GLYPHS
 from workbench.tui.kit.actions import NO_EDITOR
 from workbench.tui.kit.stage import Stage
-from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.terminal.outside_editor import EditorError, edit_outside, run_editor
 
 _NO_TERMINAL = "This terminal cannot be handed over to an editor"

@@ -15,9 +15,9 @@ from textual.screen import Screen
 from textual.strip import Strip
 from textual.widget import Widget
 
-from workbench.reports.visible import one_line
+from workbench.show.spans import EMPTY, Line, Span, cells, cut_line, with_blanks_joined
+from workbench.show.visible import one_line
 from workbench.tui.kit.keymap import Keymap
-from workbench.tui.lines.spans import EMPTY, Line, Span, cells, cut_line, with_blanks_joined
 from workbench.tui.terminal.composing import Update
 from workbench.tui.terminal.driver import StagedDriver
 from workbench.tui.terminal.key_queue import KeyQueueApp

@@ -10,9 +10,9 @@ from textual.await_complete import AwaitComplete
 from textual.screen import Screen
 from textual.worker import Worker
 
+from workbench.show.spans import Role
 from workbench.tools.python_code import in_thread
 from workbench.tui.kit.actions import Action, Pane
-from workbench.tui.lines.spans import Role
 
 Answer = TypeVar("Answer")
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from workbench.numbers import counted
+from workbench.numerals import counted
+from workbench.show.glyphs import GLYPHS
 from workbench.tui.kit.stage import Stage
-from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.runs.dialogs import RepeatsScreen
 from workbench.tui.tree.selection import Selection
 from workbench.tui.tree.state import Row

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from workbench.show.glyphs import GLYPHS
 from workbench.tui.kit.stage import Stage
-from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.saving.reading import Reader
 from workbench.tui.saving.saver import Saver
 from workbench.tui.tree.selection import Selection

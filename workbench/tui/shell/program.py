@@ -9,12 +9,12 @@ from pathlib import Path
 
 from workbench.config.logs import LOG_NAME
 from workbench.config.program import Program
-from workbench.numbers import counted
+from workbench.numerals import counted
+from workbench.show.glyphs import GLYPHS
 from workbench.tui.kit.actions import PANE_TITLES, PANES
 from workbench.tui.kit.help import HelpScreen
 from workbench.tui.kit.painting import PaintedApp
 from workbench.tui.kit.stage import Stage
-from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.shell.main_screen import MainScreen
 from workbench.tui.shell.registry import help_sections, keys_elsewhere
 from workbench.tui.shell.situation import situation_of

@@ -12,14 +12,14 @@ from workbench.authoring.case_list import read_now
 from workbench.config.secrets import Secrets
 from workbench.engine.checkpoint import Regenerate, SkipCall
 from workbench.reports.by_hand import hold_text
-from workbench.reports.visible import one_line
+from workbench.show.glyphs import GLYPHS
+from workbench.show.visible import one_line
 from workbench.suite.sameness import same
 from workbench.suite.settings import settings_of
 from workbench.suite.splice import SpliceError
 from workbench.tui.kit.actions import key_for
 from workbench.tui.kit.outside_editing import OutsideEditing
 from workbench.tui.kit.stage import Panes, Stage
-from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.runs.commands import RunCases
 from workbench.tui.runs.runner import Runner
 from workbench.tui.stepping.held_text import in_words, text_for

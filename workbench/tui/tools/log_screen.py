@@ -9,7 +9,8 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import BindingType
 
-from workbench.reports.visible import one_line
+from workbench.show.spans import Line, Span, wrap
+from workbench.show.visible import one_line
 from workbench.tui.kit.actions import Situation, bindings_for
 from workbench.tui.kit.bars import KeyBar
 from workbench.tui.kit.line_search import SearchedScreen
@@ -17,7 +18,6 @@ from workbench.tui.kit.line_view import LineView
 from workbench.tui.kit.painting import Bar
 from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.prose import title_line
-from workbench.tui.lines.spans import Line, Span, wrap
 from workbench.tui.tools.actions import FEATURE
 
 LOOK_EVERY_S = 0.5

@@ -6,9 +6,9 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from workbench.reports.visible import one_line
+from workbench.show.glyphs import GLYPHS
+from workbench.show.visible import one_line
 from workbench.tui.kit.stage import Announce, Stage
-from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.tree.selection import Selection
 
 if TYPE_CHECKING:

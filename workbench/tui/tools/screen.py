@@ -14,8 +14,10 @@ from textual.binding import BindingType
 
 from workbench.analysis.tool_lint import LintFinding, lint_suite
 from workbench.engine.server_calls import ServerOf
-from workbench.numbers import counted
-from workbench.reports.visible import one_line
+from workbench.numerals import counted
+from workbench.show.glyphs import GLYPHS
+from workbench.show.spans import EMPTY, Line, Span
+from workbench.show.visible import one_line
 from workbench.suite.model import Server
 from workbench.suite.render import Table
 from workbench.suite.suite_file import SuiteFile
@@ -23,10 +25,8 @@ from workbench.tools.connection import ServerStatus
 from workbench.tui.kit.actions import bindings_for, key_for
 from workbench.tui.kit.list_screen import ListScreen
 from workbench.tui.kit.stage import Announce, Stage
-from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.prose import Message, message_lines
 from workbench.tui.lines.server_output import failure_text
-from workbench.tui.lines.spans import EMPTY, Line, Span
 from workbench.tui.tools.actions import FEATURE, ToolsNow
 from workbench.tui.tools.call_lines import CallForm
 from workbench.tui.tools.call_screen import CallScreen
