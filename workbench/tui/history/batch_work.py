@@ -19,7 +19,6 @@ from workbench.reports.history_list import called
 from workbench.reports.move_kinds import Move, moves_text
 from workbench.suite.numerals import counted
 from workbench.trajectory.recording import RecordingError
-from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.spans import Role
 from workbench.tui.run_book.stored import opened
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from workbench.suite.model import Case
     from workbench.tui.history.batches_screen import HistoryScreen
     from workbench.tui.runs.runner import Runner
+    from workbench.tui.shell.workbench import Workbench
 
 
 Result = TypeVar("Result")
@@ -47,7 +47,7 @@ class BatchWork:
 
     def __init__(
         self,
-        stage: Stage,
+        stage: Workbench,
         file: Path | None,
         program: Program,
         selection: Selection,

@@ -74,7 +74,7 @@ class LineView(Widget, can_focus=True):
     """Lines with a cursor or, without one, a scrolling window. Subclasses supply the lines."""
 
     DEFAULT_CSS = "LineView { height: 1fr; }"
-    BINDINGS: ClassVar[list[BindingType]] = bindings_for(MOVING.actions)
+    BINDINGS: ClassVar[list[BindingType]] = bindings_for(MOVING)
     ALLOW_SELECT = False
     GROUND: ClassVar[Ground] = "background"
     CURSOR_GROUND: ClassVar[Ground] = "cursor"

@@ -13,7 +13,6 @@ from workbench.config.secrets import Secrets
 from workbench.reports.values import cost_text
 from workbench.reports.visible import one_line
 from workbench.suite.numerals import counted
-from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.run_book.book import RunBook
 from workbench.tui.run_book.record import Question
@@ -21,6 +20,7 @@ from workbench.tui.runs.runner import Runner
 
 if TYPE_CHECKING:
     from workbench.tui.runs.dialogs import CostLimitAnswer, ExecutionAnswer
+    from workbench.tui.shell.workbench import Workbench
 
 
 _Tool: TypeAlias = tuple[str, Path, str | None, str]
@@ -37,7 +37,7 @@ class Questions:
     cannot answer it."""
 
     def __init__(
-        self, stage: Stage, book: RunBook, runner: Runner, secrets: Secrets, may_ask: Callable[[], bool]
+        self, stage: Workbench, book: RunBook, runner: Runner, secrets: Secrets, may_ask: Callable[[], bool]
     ) -> None:
         self._stage = stage
         self._book = book

@@ -14,7 +14,6 @@ from workbench.authoring.open_suites import SuitesChanged
 from workbench.config.program import Program
 from workbench.suite.loading import SuiteFile
 from workbench.suite.numerals import counted
-from workbench.tui.kit.stage import Stage
 from workbench.tui.run_book.regrading import AT_ONCE_RUNS, Due, Regrading
 from workbench.tui.tree.selection import Selection
 
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from workbench.tools.code_files import FoundCode
     from workbench.tools.python_reference import PythonFunctions
     from workbench.trajectory.messages import JsonValue
+    from workbench.tui.shell.workbench import Workbench
 
 
 REST_S = 0.15
@@ -62,7 +62,7 @@ class Regrader:
 
     def __init__(
         self,
-        stage: Stage,
+        stage: Workbench,
         selection: Selection,
         program: Program,
         trusted_code: Callable[[SuiteFile], FoundCode | None],

@@ -24,7 +24,7 @@ from workbench.suite.loading import SuiteFile
 from workbench.suite.numerals import counted
 from workbench.suite.trust import needs_trust
 from workbench.suite.variants import Variants, has_variant_of, model_of, variant_name_of
-from workbench.tui.kit.stage import Announce, Panes, Stage
+from workbench.tui.kit.stage import Announce
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.words import model_label
 from workbench.tui.runs.runner import Runner
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from workbench.tools.code_files import FoundCode
     from workbench.tui.run_book.record import RunRecord
     from workbench.tui.runs.fork_draft import StepBack, WantedFork
+    from workbench.tui.shell.main_screen import MainScreen
+    from workbench.tui.shell.workbench import Workbench
 
 
 Cases = Sequence[tuple[OpenSuite, tuple[str, ...]]]
@@ -52,9 +54,9 @@ class Starter:
 
     def __init__(
         self,
-        stage: Stage,
+        stage: Workbench,
         selection: Selection,
-        panes: Panes,
+        panes: MainScreen,
         runner: Runner,
         program: Program,
         trust: Trust,

@@ -19,13 +19,13 @@ from workbench.suite.numerals import counted
 from workbench.suite.saving import ChangedOnDiskError, FileState, SavingError, save
 from workbench.suite.splice import SpliceError, SuiteText
 from workbench.tui.kit.actions import key_for
-from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.saving.drafting import Drafting
 from workbench.tui.tree.selection import Selection
 
 if TYPE_CHECKING:
     from workbench.tui.saving.dialogs import ChangedAnswer
+    from workbench.tui.shell.workbench import Workbench
 
 
 class Saver:
@@ -33,7 +33,7 @@ class Saver:
 
     def __init__(
         self,
-        stage: Stage,
+        stage: Workbench,
         open_suites: OpenSuites,
         selection: Selection,
         drafting: Drafting,

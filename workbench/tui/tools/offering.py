@@ -14,7 +14,6 @@ from workbench.reports.visible import one_line
 from workbench.suite.loading import SuiteFile
 from workbench.suite.numerals import counted
 from workbench.tui.kit.actions import key_for
-from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.server_output import failure_text
 
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from workbench.evaluation.approval import Approval
     from workbench.suite.model import Server
     from workbench.tui.runs.runner import Runner
+    from workbench.tui.shell.workbench import Workbench
 
 
 class ServerOffers:
@@ -30,7 +30,7 @@ class ServerOffers:
 
     def __init__(
         self,
-        stage: Stage,
+        stage: Workbench,
         open_suites: OpenSuites,
         runner: Runner,
         approve: Callable[[SuiteFile], Coroutine[Any, Any, Approval | str]],

@@ -10,26 +10,12 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
 from workbench.batches.serving import ServerOf, Serving
-from workbench.config.secrets import Secrets
-from workbench.dataclasses import dataclass
 from workbench.tools.connection import ServerStatus
-from workbench.tools.listings import Listings
-from workbench.tui.run_book.book import RunBook
 from workbench.tui.runs.runner import Runner
 from workbench.tui.tools.shelves import Shelf, ShelfKey
 
 if TYPE_CHECKING:
     from workbench.tools.grant import Grant
-
-
-@dataclass(frozen=True)
-class Known:
-    """The services that the screen of tools reads from."""
-
-    runner: Runner
-    listings: Listings
-    book: RunBook
-    secrets: Secrets
 
 
 class ToolServers:

@@ -13,7 +13,7 @@ from workbench.authoring.open_suite import OpenSuite
 from workbench.authoring.open_suites import SuitesChanged
 from workbench.history.records import HistoryError, RunRow
 from workbench.suite.loading import SuiteFile
-from workbench.tui.kit.stage import Stage, in_background
+from workbench.tui.kit.stage import in_background
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.run_book.book import RunBook
 from workbench.tui.run_book.record import RUN_AGAIN, RunRecord
@@ -22,6 +22,7 @@ from workbench.tui.run_book.summaries import CaseSummary, CaseTally, worst_grade
 if TYPE_CHECKING:
     from workbench.analysis.causes import Cause
     from workbench.analysis.last_results import LastResult, LastResults
+    from workbench.tui.shell.workbench import Workbench
 
 
 AT_ONCE = 200
@@ -104,7 +105,7 @@ class HistoryReader:
 
     def __init__(
         self,
-        stage: Stage,
+        stage: Workbench,
         results: RememberedResults,
         file: Path | None,
         redacted: Callable[[str], str],

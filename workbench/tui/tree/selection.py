@@ -12,7 +12,6 @@ from workbench.authoring.open_suite import OpenSuite
 from workbench.authoring.open_suites import OpenSuites
 from workbench.reports.visible import one_line
 from workbench.suite.variants import NO_VARIANTS, Variants
-from workbench.tui.kit.stage import Panes, Stage
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.run_book.book import RunBook
 from workbench.tui.run_book.record import RunRecord
@@ -21,6 +20,8 @@ from workbench.tui.tree.state import Row, TreeState
 
 if TYPE_CHECKING:
     from workbench.analysis.last_results import LastResult
+    from workbench.tui.shell.main_screen import MainScreen
+    from workbench.tui.shell.workbench import Workbench
 
 
 def runnable_below(tree: TreeState, row: Row, book: RunBook) -> list[tuple[OpenSuite, tuple[str, ...]]]:
@@ -191,7 +192,7 @@ class Selection:
             follower(news)
 
 
-def go_to_run(selection: Selection, panes: Panes, stage: Stage, run: RunRecord) -> None:
+def go_to_run(selection: Selection, panes: MainScreen, stage: Workbench, run: RunRecord) -> None:
     """Select a run and go to the run pane. If its case is gone, announce that."""
     if selection.find_run(run):
         panes.go_to("run")
