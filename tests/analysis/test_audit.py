@@ -15,8 +15,8 @@ from workbench.analysis.audit.audit import audit_suite
 from workbench.analysis.audit.finding import AuditFinding
 from workbench.analysis.audit.samples import NeverHoldsError, UnknownSampleError, samples_of
 from workbench.checks.evaluate import evaluate
+from workbench.checks.kinds import Check, DateTime, Equals, EqualsText, Near, OneOf, asks, with_parts
 from workbench.grading.graders import GRADERS
-from workbench.suite.checks import Check, DateTime, Equals, EqualsText, Near, OneOf, asks, with_parts
 from workbench.suite.model import Suite
 from workbench.suite.problems import written
 from workbench.suite.settings import settings_of

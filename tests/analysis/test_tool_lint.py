@@ -10,12 +10,12 @@ from workbench.analysis.schemas import DEEPEST, parameters_of, type_text
 from workbench.analysis.tool_lint import (
     LARGE_OFFER_TOKENS,
     LARGE_TOOL_TOKENS,
-    MOST_TOOLS,
     LintFinding,
     ToolName,
     lint_tools,
     offered_at_once,
 )
+from workbench.limits import MAX_OFFERED_TOOLS
 from workbench.suite.loading import parse_suite
 from workbench.trajectory.messages import JsonValue, ToolDefinition
 
@@ -132,7 +132,7 @@ def test_tools_are_near_identical_unless_a_word_of_their_names_tells_them_apart(
 def test_too_many_tools_count_as_a_case_offers_them() -> None:
     many = [
         tool(f"tool_{number}", f"Does what number {number} is for, and {'x' * number}.", {f"p{number}": CITY["city"]})
-        for number in range(MOST_TOOLS + 1)
+        for number in range(MAX_OFFERED_TOOLS + 1)
     ]
     assert {finding.rule for finding in lint_tools(many)} >= {"too many tools"}
     assert {finding.rule for finding in lint_tools(many, at_once=2)} <= {"near-identical"}

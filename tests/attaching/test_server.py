@@ -24,10 +24,11 @@ from workbench.attaching.records import (
     tidy,
     write_record,
 )
-from workbench.attaching.server import MOST_BEHIND_BYTES, Server
+from workbench.attaching.server import Server
 from workbench.attaching.viewing import Connection, GoneError
 from workbench.attaching.wire import packed
 from workbench.config.folders import Folders
+from workbench.limits import MAX_VIEWER_BACKLOG_BYTES
 from workbench.version import __version__
 
 LINE = packed(said="x" * 100_000)
@@ -90,11 +91,11 @@ def test_only_its_user_can_open_it_and_a_viewer_hears_what_was_and_what_comes(tm
 def test_a_viewer_that_does_not_read_is_told_that_it_was_dropped_and_holds_up_nobody(tmp_path: Path) -> None:
     with serving(tmp_path) as (server, known):
         stuck, reading = watching(server, known), watching(server, known)
-        for number in range(3 * MOST_BEHIND_BYTES // len(LINE)):
+        for number in range(3 * MAX_VIEWER_BACKLOG_BYTES // len(LINE)):
             server.tell(packed(number=number, said="x" * 100_000))
             assert reading.receive()["number"] == number
         waiting = max(viewer.behind for viewer in server._viewers)
-        assert waiting <= MOST_BEHIND_BYTES + len(LINE)
+        assert waiting <= MAX_VIEWER_BACKLOG_BYTES + len(LINE)
         numbers: list[int] = []
         with pytest.raises(GoneError, match="read too slowly"):
             while True:
@@ -128,17 +129,17 @@ def test_a_report_goes_no_faster_than_it_is_read_and_one_who_does_not_read_is_le
 
         def pieces() -> Iterator[bytes]:
             nonlocal most
-            for _ in range(3 * MOST_BEHIND_BYTES // len(LINE)):
+            for _ in range(3 * MAX_VIEWER_BACKLOG_BYTES // len(LINE)):
                 most = max(most, asking.behind)
                 yield LINE
 
         server.send(asking, pieces(), patience_s=0.05)
-        assert MOST_BEHIND_BYTES // 4 < most < MOST_BEHIND_BYTES
+        assert MAX_VIEWER_BACKLOG_BYTES // 4 < most < MAX_VIEWER_BACKLOG_BYTES
         viewer.close()
 
 
 def test_neither_side_takes_without_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(viewing, "MOST_LINE_BYTES", 1 << 16)
+    monkeypatch.setattr(viewing, "MAX_PIPED_BYTES", 1 << 16)
     with serving(tmp_path, (LINE,)) as (server, known):
         with pytest.raises(AttachError, match="a line of more than"):
             watching(server, known).receive()
@@ -155,7 +156,7 @@ def test_a_path_that_is_too_long_is_replaced_by_a_short_one(short: Path, monkeyp
     folders = folders_in(short / ("long" * 30))
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(short / "r"))
     assert address(folders, short / "h", 1).parent == short / "r" / "toolcall-workbench"
-    monkeypatch.setattr(records, "_MOST_ADDRESS_BYTES", 1)
+    monkeypatch.setattr(records, "MAX_SOCKET_PATH_BYTES", 1)
     with pytest.raises(AttachError, match=r"no safe place for the socket of a batch: .*its path is too long"):
         address(folders, short / "h", 1)
 

@@ -36,6 +36,7 @@ from workbench.batches.recorded import case_of_recording, result_of_recording, s
 from workbench.batches.recordings import RecordingLines, Recordings
 from workbench.batches.specs import Specs
 from workbench.checks.describe import CheckError
+from workbench.checks.kinds import Judged
 from workbench.config.program import Program
 from workbench.config.secrets import NO_SECRETS
 from workbench.engine.retries import RetryPolicy
@@ -45,7 +46,6 @@ from workbench.evaluation.regrade import RegradingJudges, RunToGrade, regrade
 from workbench.evaluation.runtime import Runtime
 from workbench.grading.grade import RunResult
 from workbench.grading.judgements import Judgement, JudgeUse
-from workbench.suite.checks import Judged
 from workbench.suite.loading import load_suite
 from workbench.trajectory.messages import Usage
 from workbench.trajectory.recording import read_recording, recordings_in

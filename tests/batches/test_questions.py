@@ -19,12 +19,12 @@ from workbench.batches.plan import PlannedRun
 from workbench.batches.single import graded
 from workbench.checks.describe import CheckError
 from workbench.checks.evaluate import CheckContext, evaluate
+from workbench.checks.kinds import Judged
 from workbench.config.models import ModelSpec
 from workbench.config.secrets import NO_SECRETS
 from workbench.grading.judgements import Judgement, JudgementNeededError, judged_value
 from workbench.providers.http.endpoints import Endpoints
 from workbench.providers.model import Model, ModelError
-from workbench.suite.checks import Judged
 from workbench.suite.loading import SuiteFile
 from workbench.suite.model import Suite
 from workbench.trajectory.messages import JsonValue

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.strategies import CHECK, checks, json_values
 from workbench.checks.describe import SHOWN_CELLS, cut, describe, describe_value
-from workbench.suite.checks import Check
+from workbench.checks.kinds import Check
 from workbench.trajectory.messages import JsonValue
 
 

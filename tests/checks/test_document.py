@@ -11,7 +11,7 @@ import pytest
 
 from tests.strategies import CHECK
 from workbench.checks.evaluate import evaluate
-from workbench.suite.checks import CHECK_CLASSES, Check
+from workbench.checks.kinds import CHECK_CLASSES, Check
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "checks.md"
 ROW = re.compile(r"^\| `(.+)` \| `(.+)` \| (yes|no) \| ([\d.]+) \|$", re.MULTILINE)

@@ -7,7 +7,7 @@ from hypothesis import given
 
 from tests.strategies import CHECK, is_finite, json_values
 from workbench.checks.equality import json_equal
-from workbench.suite.checks import Equals
+from workbench.checks.kinds import Equals
 from workbench.trajectory.messages import JsonValue
 
 

@@ -11,8 +11,8 @@ from tests.strategies import CHECK, checks, json_values
 from workbench.checks.describe import CheckError
 from workbench.checks.equality import EqualsRule, by_json, by_python, json_equal
 from workbench.checks.evaluate import CheckContext, CheckVerdict, all_hold, evaluate, why
+from workbench.checks.kinds import JSON_TYPES, AllOf, AnyOf, Check, Equals, PythonCheck
 from workbench.grading.casting import by_arcade_casting, by_casting
-from workbench.suite.checks import JSON_TYPES, AllOf, AnyOf, Check, Equals, PythonCheck
 from workbench.trajectory.messages import JsonValue
 
 integers = st.builds(

@@ -80,7 +80,11 @@ async def test_other_threads_go_on_meanwhile() -> None:
 
 @pytest.mark.parametrize(
     ("pattern", "why"),
-    [("x{4294967294}", "repeats too much"), ("(((a?){200}){200}){200}", "repeats too much"), ("(", "missing )")],
+    [
+        ("x{4294967294}", "repeats its parts more than 100,000 times"),
+        ("(((a?){200}){200}){200}", "repeats its parts more than 100,000 times"),
+        ("(", "missing )"),
+    ],
 )
 def test_a_pattern_that_cannot_be_searched_for_says_why(pattern: str, why: str) -> None:
     with pytest.raises(SearchError, match=re.escape(why)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from workbench.checks.closeness import seconds_between, timestamp_credit
-from workbench.suite.timestamps import read_timestamp
+from workbench.checks.timestamps import read_timestamp
 
 NAIVE_TEN = datetime(2024, 1, 1, 10)
 

@@ -12,9 +12,9 @@ from tests.conformance.evalite import run_summary
 from tests.conformance.vectors_of import vectors_of
 from tests.trajectories import trajectory_of
 from workbench.analysis.published.accuracy import flexible_details, score_metadata
+from workbench.checks.kinds import Check
 from workbench.grading.accuracy import grade_accuracy
 from workbench.grading.criteria import bound_to
-from workbench.suite.checks import Check
 from workbench.suite.model import Case, GradingTable, Suite
 from workbench.suite.settings import Grading, settings_of
 from workbench.trajectory.messages import ToolCall

@@ -13,6 +13,7 @@ from tests.conformance.vectors_of import vectors_of
 from tests.results import result
 from tests.trajectories import trajectory_of
 from workbench.analysis.published.summary import published_reports
+from workbench.checks.kinds import NAMED_WEIGHTS, Check
 from workbench.grading.criteria import bound_to
 from workbench.grading.critic_pairing import judge
 from workbench.grading.critics import grade_critics
@@ -20,7 +21,6 @@ from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, RunResu
 from workbench.grading.repeats import ArgumentStatistics, case_result
 from workbench.grading.scoring import resolve_weights
 from workbench.grading.tool_names import same_tool
-from workbench.suite.checks import NAMED_WEIGHTS, Check
 from workbench.suite.model import Case, GradingTable
 from workbench.suite.settings import CriticsOptions, Grading
 from workbench.trajectory.messages import ToolDefinition

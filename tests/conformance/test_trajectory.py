@@ -15,9 +15,9 @@ from tests.trajectories import trajectory_of
 from workbench.analysis.aggregates import gate_holds, statistic
 from workbench.checks.describe import CheckError
 from workbench.checks.evaluate import CheckContext, CheckVerdict, Judge
+from workbench.checks.kinds import Judged
 from workbench.grading.grade import Grade, GradingError
 from workbench.grading.trajectory import grade_trajectory
-from workbench.suite.checks import Judged
 from workbench.suite.model import AnyOrder, Case, Statistic
 from workbench.suite.settings import Grading
 from workbench.trajectory.messages import JsonValue

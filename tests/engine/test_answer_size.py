@@ -7,7 +7,8 @@ from collections.abc import Iterable
 import pytest
 
 from workbench.engine.answer_size import AnswerSize
-from workbench.providers.model import MOST_CALLS, MOST_CHARACTERS, TooMuchError
+from workbench.limits import MAX_ANSWER_CALLS, MAX_ANSWER_CHARS
+from workbench.providers.model import TooMuchError
 from workbench.trajectory.events import (
     CallArgumentsDelta,
     CallFinished,
@@ -17,7 +18,7 @@ from workbench.trajectory.events import (
     TextDelta,
 )
 
-LONG = "x" * (MOST_CHARACTERS // 4)
+LONG = "x" * (MAX_ANSWER_CHARS // 4)
 
 
 def finished(arguments: dict[str, object]) -> CallFinished:
@@ -32,7 +33,7 @@ def finished(arguments: dict[str, object]) -> CallFinished:
             TextDelta(1, "x"),
             "2,097,152 characters",
         ),
-        ([CallStarted(1, "c", "save")] * MOST_CALLS, CallStarted(1, "c", "save"), "1,000 calls"),
+        ([CallStarted(1, "c", "save")] * MAX_ANSWER_CALLS, CallStarted(1, "c", "save"), "1,000 calls"),
         (
             [finished({f"a{n}": n for n in range(1_000)})] * 2,
             finished({f"a{n}": n for n in range(1_001)}),

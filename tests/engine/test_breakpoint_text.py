@@ -10,9 +10,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests.strategies import CHECK, checks
+from workbench.checks.kinds import Checks, Range
 from workbench.engine.breakpoint_text import KINDS, BreakpointError, breakpoint_line, breakpoint_of
 from workbench.engine.breakpoints import BreakOn, Breakpoint
-from workbench.suite.checks import Checks, Range
 from workbench.suite.loading import parse_suite
 from workbench.suite.model import Mock
 from workbench.suite.render import suite_text

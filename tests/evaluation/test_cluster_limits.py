@@ -14,8 +14,8 @@ from tests.providers.http.test_rate_limiter import World
 from workbench.evaluation.cluster.limits import LOST_S, EndpointLimits
 from workbench.evaluation.cluster.messages import SILENCE_S
 from workbench.evaluation.cluster_worker import Asked
+from workbench.limits import MAX_HOLD_SECONDS
 from workbench.providers.http.leases import LeasedLimiter
-from workbench.providers.http.rate_limiter import LONGEST_HOLD_S
 
 
 class Work(NamedTuple):
@@ -99,7 +99,7 @@ def test_parts_are_fair_and_what_a_lost_worker_had_rests_before_it_is_lent_again
     limits.take_back(one, (7.0,) * 200)
     again = limits.lend(2)
     limits.hold(9000.0)  # no longer than any worker waits for it
-    assert limits.held_s == pytest.approx(LONGEST_HOLD_S)
+    assert limits.held_s == pytest.approx(MAX_HOLD_SECONDS)
     assert again.at_once == 3 and again.waits_s is not None and min(again.waits_s) == 7.0
 
 

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from tests.strategies import checks
 from tests.suite.test_suite_format_page import EXAMPLES
+from workbench.checks.kinds import Check
 from workbench.evaluation.file_schemas import file_schema
-from workbench.suite.checks import Check
 from workbench.suite.model import ExpectedCall
 from workbench.suite.shape import ARRAYS_OF_TABLES, TABLES
 from workbench.suite.toml_data import to_toml_data

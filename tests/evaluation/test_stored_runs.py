@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from tests.grading.test_packed import ASKED_OF_ALL
 from tests.history.batches import SUITE, run_kept
+from tests.limits import lower
 from tests.results import result
 from workbench.analysis.batch_diff import batch_diff
 from workbench.cli.main import main
@@ -178,7 +179,7 @@ def test_a_regrade_that_breaks_off_leaves_nothing(kept: Path, monkeypatch: pytes
 
 
 def test_what_is_one_document_has_room_for_so_many_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(forms, "RUNS_MAX", 10)
+    lower(monkeypatch, forms, "MAX_DOCUMENT_RUNS", 10)
     refused = [form for form in FORMS if forms.why_too_many(form, 11) is not None]
     assert refused == ["json", "html"] and forms.why_too_many("json", 10) is None
 
@@ -186,7 +187,7 @@ def test_what_is_one_document_has_room_for_so_many_runs(monkeypatch: pytest.Monk
 def test_a_report_without_room_is_refused_before_the_first_run(
     kept: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(forms, "RUNS_MAX", 1)
+    lower(monkeypatch, forms, "MAX_DOCUMENT_RUNS", 1)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     suite, made = tmp_path / "weather.toml", tmp_path / "made.sqlite3"
     suite.write_text(SUITE)

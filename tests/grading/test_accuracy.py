@@ -13,9 +13,9 @@ from tests.grading.cases import call, case_of
 from tests.strategies import checks, json_objects, json_values
 from tests.trajectories import CallSpec, trajectory_of
 from workbench.checks.evaluate import CheckContext, CheckVerdict
+from workbench.checks.kinds import Judged
 from workbench.grading.accuracy import grade_accuracy
 from workbench.grading.grade import Grade, GradingError
-from workbench.suite.checks import Judged
 from workbench.suite.model import Case, ExpectedCall
 from workbench.suite.settings import AccuracyOptions, Grading
 from workbench.trajectory.messages import JsonValue, ToolCall

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from tests.strategies import json_values
 from workbench.checks.equality import EqualsRule, by_json, by_python
 from workbench.checks.evaluate import evaluate
+from workbench.checks.kinds import Equals
 from workbench.grading.casting import by_arcade_casting, by_casting
-from workbench.suite.checks import Equals
 from workbench.trajectory.messages import JsonValue
 
 # Expected, actual, and whether they match by our rule and by the peer's.

@@ -14,13 +14,13 @@ from tests.strategies import checks, json_values
 from tests.trajectories import CallSpec
 from workbench.checks.describe import CheckError
 from workbench.checks.evaluate import EMPTY_CONTEXT, CheckContext
+from workbench.checks.kinds import Judged
 from workbench.grading.grade import StepGrade, reason_of
 from workbench.grading.graders import GRADERS, graded_whole
 from workbench.grading.judgements import JudgementNeededError
 from workbench.grading.run import grade_run_and_steps, graded_by
 from workbench.grading.steps import grade_step
 from workbench.grading.steps import grade_steps as grade_steps_by
-from workbench.suite.checks import Judged
 from workbench.suite.model import Case, GraderName, Suite
 from workbench.suite.settings import settings_of
 from workbench.trajectory.events import FinishReason, RunFinished, RunStarted, StepStarted

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from workbench.checks.kinds import NAMED_WEIGHTS, Weight
 from workbench.grading.scoring import resolve_weights
-from workbench.suite.checks import NAMED_WEIGHTS, Weight
 
 NAMES: list[Weight] = ["minimal", "very_low", "low", "medium", "high", "very_high", "critical"]
 

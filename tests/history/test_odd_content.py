@@ -17,6 +17,7 @@ import pytest
 from tests.cli.program import Program
 from tests.history.batches import SUITE, run_kept
 from tests.junk import recording_lines, with_junk
+from tests.limits import lower
 from workbench.batches.recorded import result_of_recording
 from workbench.grading.result_json import outcome_from_json
 from workbench.history import packing
@@ -145,17 +146,17 @@ def test_what_no_packed_value_can_be_is_damage_and_nothing_else(history: Path, t
 def test_what_would_fill_the_memory_is_not_unpacked(
     history: Path, column: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(packing, "LARGEST_BYTES", 1 << 20)
+    lower(monkeypatch, packing, "MAX_STORED_TEXT_BYTES", 1 << 20)
     written(history, f"UPDATE details SET {column} = ?", zlib.compress(b" " * ((1 << 20) + 1)))
-    with History(history) as kept, pytest.raises(HistoryError, match="longer than 1 MB"):
+    with History(history) as kept, pytest.raises(HistoryError, match="longer than 1 MiB"):
         kept.recording(kept.runs(1)[0])
 
 
 def test_texts_up_to_the_longest_are_packed_and_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packing, "LARGEST_BYTES", 1 << 20)
+    lower(monkeypatch, packing, "MAX_STORED_TEXT_BYTES", 1 << 20)
     longest = "x" * (1 << 20)
     assert packing.unpacked(packing.packed(longest)) == longest
-    with pytest.raises(ValueError, match="longer than 1 MB"):
+    with pytest.raises(ValueError, match="longer than 1 MiB"):
         packing.packed(f"{longest}x")
     with pytest.raises(ValueError, match="incomplete"):
         packing.unpacked(packing.packed("some text")[:-2])

@@ -11,13 +11,13 @@ import pytest
 
 from tests.cli.program import Program
 from tests.importing.samples import ARCADE, as_json
+from workbench.checks.kinds import CheckBase, Equals, Near
 from workbench.config.secrets import Secrets
 from workbench.importing.arcade import executed
 from workbench.importing.bounds import RefusedError
 from workbench.importing.forms import format_of
 from workbench.importing.reading import source_of
 from workbench.importing.suite_making import made_suite
-from workbench.suite.checks import CheckBase, Equals, Near
 
 PACKAGE = """
 import enum, functools

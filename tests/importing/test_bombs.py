@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.limits import lower
 from workbench.importing import bounds, inspect_archives, reading
 from workbench.importing.bounds import RefusedError
 from workbench.importing.reading import read_source
@@ -39,16 +40,16 @@ def refusal(file: Path) -> str:
 
 
 def test_an_archive_that_unpacks_to_too_much_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inspect_archives, "FILE_BYTES_MAX", MB)
+    lower(monkeypatch, inspect_archives, "MAX_FILE_BYTES", MB)
     file = archive(tmp_path, sample=b" " * (MB + 1))
     assert file.stat().st_size < 5_000
-    assert refusal(file) == f"{file} unpacks to more than 1 MB: import fewer samples"
+    assert refusal(file) == f"{file}, unpacked, is larger than 1 MiB: split it"
 
 
 def test_an_archive_that_says_less_than_it_unpacks_to_is_unpacked_so_far(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(inspect_archives, "FILE_BYTES_MAX", MB)
+    lower(monkeypatch, inspect_archives, "MAX_FILE_BYTES", MB)
     file = archive(tmp_path, sample=b" " * (40 * MB + 7), said=70_001)
     tracemalloc.start()
     assert "is an archive that cannot be unpacked" in refusal(file)
@@ -69,10 +70,10 @@ def test_an_archive_that_is_packed_as_no_log_is_is_not_unpacked(tmp_path: Path, 
 def test_an_archive_of_too_many_values_is_not_parsed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sample: bytes
 ) -> None:
-    monkeypatch.setattr(bounds, "MOST_VALUES", 1_000)
+    lower(monkeypatch, bounds, "MAX_FILE_VALUES", 1_000)
     monkeypatch.setattr(bounds, "parsed_json", lambda text: pytest.fail("was parsed") if len(text) > 1_000 else {})
     file = archive(tmp_path, sample=sample)
-    assert refusal(file) == f"{file} holds more than 1,000 values: import a part of it"
+    assert refusal(file) == f"{file} holds more than 1,000 values: split it"
 
 
 YAML_BOMB = "a0: &a0 [x, x]\n" + "".join(
@@ -95,21 +96,21 @@ WIDE = ",".join("abcdefghij") + "\n" + "1,2,3,4,5,6,7,8,9,0\n" * 200
         ("x.yaml", f"a: 0x{'f' * 50_000}", "a number has more than 1,000 characters"),
         ("x.yaml", "a: !!timestamp x", "is not YAML"),
         ("x.yaml", "a: !!bool x", "is not YAML"),
-        ("x.yaml", "#" * (4 * MB + 1), "is YAML of more than 4 MB: write it as JSON"),
-        ("x.csv", WIDE, "holds more than 1,000 values: import a part of it"),
+        ("x.yaml", "#" * (4 * MB + 1), "is YAML of more than 4 MiB: write it as JSON"),
+        ("x.csv", WIDE, "holds more than 1,000 values: split it"),
         ("x.csv", '"' + "a" * 200_000 + '"', "field larger than field limit"),
-        ("x.json", "[" + "{}," * 4_000 + "{}]", "x.json holds more than 1,000 values: import a part of it"),
+        ("x.json", "[" + "{}," * 4_000 + "{}]", "x.json holds more than 1,000 values: split it"),
         ("x.json", "[" * 900 + "]" * 900, "is nested more than 100 levels deep"),
         ("x.json", "1" * 5_000, "4300 digits"),
         ("x.json", '"' + '\\"' * 9_000, "is not JSON"),
-        ("x.jsonl", '{"a":[1,2,3]}\n' * 900, "x.jsonl holds more than 1,000 values: import a part of it"),
+        ("x.jsonl", '{"a":[1,2,3]}\n' * 900, "x.jsonl holds more than 1,000 values: split it"),
     ],
 )
 def test_a_text_that_stands_for_too_much_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, text: str, why: str
 ) -> None:
     for module in (bounds, reading):
-        monkeypatch.setattr(module, "MOST_VALUES", 1_000)
+        lower(monkeypatch, module, "MAX_FILE_VALUES", 1_000)
     file = tmp_path / name
     file.write_text(text, encoding="utf-8")
     assert why in refusal(file)
@@ -122,7 +123,7 @@ def test_merged_keys_are_merged_once(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_too_large_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "FILE_BYTES_MAX", MB)
+    lower(monkeypatch, reading, "MAX_FILE_BYTES", MB)
     file = tmp_path / "x.json"
     file.write_bytes(b" " * (MB + 1))
-    assert refusal(file) == f"{file} is larger than 1 MB: import a part of it"
+    assert refusal(file) == f"{file} is larger than 1 MiB: split it"

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.importing.samples import FIELDS, PROMPTFOO, PROMPTFOO_RESULTS, TABLE, as_json
+from workbench.checks.kinds import Equals
 from workbench.config.secrets import Secrets
 from workbench.importing.bounds import RefusedError
 from workbench.importing.forms import format_of
@@ -16,7 +17,6 @@ from workbench.importing.reading import source_of
 from workbench.importing.run_making import run_of
 from workbench.importing.suite_making import MadeSuite, made_suite
 from workbench.importing.tables import fields_of
-from workbench.suite.checks import Equals
 from workbench.suite.model import Suite
 from workbench.trajectory.messages import Usage
 

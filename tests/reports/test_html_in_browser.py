@@ -13,10 +13,10 @@ import pytest
 import workbench
 from tests.reports.browser import CHROMIUM, Browser
 from tests.reports.html_page import HOSTILE, evaluated
+from workbench.decimals import decimals
 from workbench.evaluation.plan import FinishedRun
 from workbench.reports.values import cost_text, milliseconds, reached_text
 from workbench.reports.visible import one_line
-from workbench.suite.numerals import decimals
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine to open the report in")
 

@@ -7,8 +7,8 @@ import weakref
 from dataclasses import dataclass
 
 from tests.suite.examples import CASE, HEAD, suite_of
+from workbench.by_identity import MOST_KNOWN, ByIdentity
 from workbench.grading.findings import describe_call
-from workbench.suite.by_identity import MOST_KNOWN, ByIdentity
 from workbench.suite.settings import settings_of
 from workbench.trajectory.messages import ToolCall
 from workbench.trajectory.trajectory import CallRecord

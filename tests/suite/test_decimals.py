@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.suite.numerals import decimals
+from workbench.decimals import decimals
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.suite.examples import CASE, HEAD, WHOLE, parsed, suite_of
-from workbench.suite.checks import Contains, Equals, Near, Range, Similar
+from workbench.checks.kinds import Contains, Equals, Near, Range, Similar
 from workbench.suite.loading import load_suite, parse_suite
 from workbench.suite.model import AnyOrder, ExpectedCall
 from workbench.suite.problems import written

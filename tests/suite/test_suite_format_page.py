@@ -11,7 +11,7 @@ import pytest
 from pydantic import BaseModel
 
 from tests.suite.examples import HEAD, parsed
-from workbench.suite.checks import CHECK_CLASSES, NAMED_WEIGHTS
+from workbench.checks.kinds import CHECK_CLASSES, NAMED_WEIGHTS
 from workbench.suite.model import (
     Aggregate,
     Annotations,

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from workbench.checks.references import environment_names
 from workbench.config.secrets import Secrets
 from workbench.suite.model import Server
-from workbench.suite.references import environment_names
 from workbench.tools.environment import MissingVariableError, filled, learn_written
 
 ENVIRONMENT = {"HOME_TOKEN": "abc-123", "HOST": "example.test"}

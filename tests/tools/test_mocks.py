@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.programs import functions_in
 from workbench.checks.evaluate import CheckVerdict
-from workbench.suite.checks import Judged
+from workbench.checks.kinds import Judged
 from workbench.suite.model import Mock
 from workbench.tools.answer import PythonReferenceError, ToolAnswer, ToolsError, UntrustedError
 from workbench.tools.mocks import Mocks, default_answer, mock_answer

@@ -204,7 +204,7 @@ async def test_each_start_loads_the_module_anew(pool: ServerPool, folder: Path) 
 async def test_half_characters_are_replaced_and_what_is_too_long_is_refused(pool: ServerPool, folder: Path) -> None:
     server = await start(pool, folder, "awkward")
     assert await server.call("half", {}) == ToolAnswer("a\ufffdb")
-    with pytest.raises(ServerError, match="answered a call of flood with more than 32 MiB of text"):
+    with pytest.raises(ServerError, match="sent more than 32 MiB as an answer to a call of flood"):
         await server.call("flood", {})
 
 

@@ -31,11 +31,11 @@ from workbench.analysis.comparison import Cell, CellKey, cell_of, placed_cells, 
 from workbench.analysis.deciders import CasesByDeciders, DecidedBy
 from workbench.analysis.paired import Paired, paired, together
 from workbench.dataclasses import dataclass
+from workbench.decimals import decimals
 from workbench.grading.grade import Status
 from workbench.grading.run_summary import RunSummary, is_not_needed
 from workbench.grading.scoring import counted_score, counts_zero
 from workbench.history.records import SameSuites
-from workbench.suite.numerals import decimals
 from workbench.suite.settings import Grading
 
 ChangeKind = Literal["broke", "fixed", "moved", "new", "gone", "missing", "slower", "errored"]

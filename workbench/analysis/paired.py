@@ -25,9 +25,10 @@ from workbench.analysis.intervals import (
 )
 from workbench.analysis.significance import LEVEL, bonferroni, mcnemar, p_text, permutation
 from workbench.dataclasses import dataclass
+from workbench.decimals import decimals
 from workbench.grading.scoring import mean
 from workbench.suite.model import ComparedBy
-from workbench.suite.numerals import counted, decimals
+from workbench.suite.numerals import counted
 
 if TYPE_CHECKING:
     from workbench.analysis.watched import PairWatched

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from workbench.checks.kinds import OPTION_NAMES, SWALLOWED, check_names_in
 from workbench.checks.patterns import SearchError
 from workbench.checks.plain_values import plainly_accepts
 from workbench.checks.schemas import validator_of
-from workbench.suite.checks import OPTION_NAMES, SWALLOWED, check_names_in
 from workbench.suite.render import Table, one_line
 from workbench.trajectory.json_schema import Schema, is_number, properties_of, required_names
 from workbench.trajectory.json_types import keyword, suggested_values, types_of, with_definitions

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from itertools import chain, islice
 
 from workbench.dataclasses import dataclass
+from workbench.limits import MAX_SCHEMA_PARAMETERS
 from workbench.trajectory.json_schema import (
     ALTERNATIVES,
     Schema,
@@ -21,9 +22,6 @@ from workbench.trajectory.messages import JsonValue
 
 DEEPEST = 8
 """Levels of nesting that are read: no model fills in more, and a schema may refer to itself endlessly."""
-
-MOST_PARAMETERS = 2_000
-"""Parameters of one tool that are read: references can make a short schema endlessly wide."""
 
 _SAYS_TYPE = ("type", "enum", "const", "not", "if", *ALTERNATIVES)
 
@@ -53,9 +51,9 @@ class Parameter:
 
 
 def parameters_of(schema: Schema) -> tuple[Parameter, ...]:
-    """Returns the parameters of a tool, each followed by those inside it, at most `MOST_PARAMETERS` of them."""
+    """Returns the parameters of a tool, each followed by those inside it, at most `MAX_SCHEMA_PARAMETERS` of them."""
     found: dict[str, Parameter] = {}
-    for parameter in islice(_inside(schema, schema, "", 0, DEEPEST), MOST_PARAMETERS):
+    for parameter in islice(_inside(schema, schema, "", 0, DEEPEST), MAX_SCHEMA_PARAMETERS):
         found.setdefault(parameter.path, parameter)  # alternatives may each have one of the same name
     return tuple(found.values())
 

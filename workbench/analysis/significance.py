@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from functools import reduce
 
-from workbench.suite.numerals import decimals
+from workbench.decimals import decimals
 
 LEVEL = 0.05
 """The largest p that counts as a difference."""

@@ -16,6 +16,7 @@ from rapidfuzz import fuzz
 from workbench.analysis.schemas import Parameter, parameters_of, type_text
 from workbench.checks.argument_schema import BrokenSchemaError, argument_problems
 from workbench.dataclasses import dataclass
+from workbench.limits import MAX_OFFERED_TOOLS
 from workbench.suite.model import Suite
 from workbench.suite.problems import Severity
 from workbench.tools.listings import definition_of
@@ -41,9 +42,6 @@ def tokens_of(tools: Iterable[ToolDefinition]) -> int:
     """Returns about how many tokens the definitions of tools take together."""
     return tokens_in(sum(map(definition_size, tools)))
 
-
-MOST_TOOLS = 128
-"""OpenAI refuses a request with more."""
 
 LARGE_TOOL_TOKENS = 1_000
 """A usual definition takes one to three hundred tokens; one of this size costs as much as five others in every
@@ -156,9 +154,9 @@ def _name(tool: ToolDefinition) -> ToolName:
 
 
 def _offer_findings(tools: Sequence[ToolDefinition], at_once: int) -> Iterator[LintFinding]:
-    fewer = 'let cases offer fewer: offer = ["…"]'
-    if at_once > MOST_TOOLS:
-        message = f"{at_once} tools are offered at once; OpenAI refuses more than {MOST_TOOLS}"
+    fewer = MAX_OFFERED_TOOLS.way_out
+    if at_once > MAX_OFFERED_TOOLS:
+        message = MAX_OFFERED_TOOLS.exceeded(offered=at_once)
         yield LintFinding("too many tools", "error", message, fewer)
     tokens = tokens_of(tools)
     if tokens > LARGE_OFFER_TOKENS and at_once == len(tools):

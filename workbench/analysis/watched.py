@@ -10,7 +10,8 @@ from workbench.analysis.intervals import Interval
 from workbench.analysis.sequential import MOST_LOOKS, Decided, fewest_that_reach
 from workbench.analysis.significance import p_text
 from workbench.dataclasses import dataclass
-from workbench.suite.numerals import counted, decimals
+from workbench.decimals import decimals
+from workbench.suite.numerals import counted
 from workbench.trajectory.messages import JsonValue
 
 Rule = Literal["e-value", "looks", "gate"]

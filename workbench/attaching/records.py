@@ -17,14 +17,12 @@ from workbench.config.folders import Folders
 from workbench.dataclasses import dataclass
 from workbench.history.claims import claim_if_free, claimed
 from workbench.history.records import ResumedBy
+from workbench.limits import MAX_SOCKET_PATH_BYTES
 from workbench.suite.trust import write_atomically
 from workbench.trajectory.typed_json import compact_json, parsed_json, reader_of
 
 PROTOCOL = 1
 """The version of what is said over the sockets."""
-
-_MOST_ADDRESS_BYTES = 100
-"""How long the path of a socket may be: 104 bytes on macOS and the BSDs, 108 on Linux, with the zero at its end."""
 
 _PROCESSES = "process"
 """The file beside which processes claim their batches. They hold that longer than the claim on the batch itself, until
@@ -128,7 +126,7 @@ def socket_folder(folders: Folders) -> Path:
     Raises AttachError."""
     problems = []
     for place in dict.fromkeys(socket_places(folders)):
-        if len(os.fsencode(place)) + len("/0123456789ab.sock") > _MOST_ADDRESS_BYTES:
+        if len(os.fsencode(place)) + len("/0123456789ab.sock") > MAX_SOCKET_PATH_BYTES:
             problems.append(f"{place}: its path is too long for a socket")
             continue
         try:

@@ -19,17 +19,12 @@ from pathlib import Path
 from typing import Any
 
 from workbench.attaching.records import PROTOCOL
-from workbench.attaching.wire import MOST_REQUEST_BYTES, WireError, packed, unpacked
+from workbench.attaching.wire import WireError, packed, unpacked
 from workbench.dataclasses import dataclass
+from workbench.limits import MAX_VIEWER_BACKLOG_BYTES, MAX_VIEWER_LINE_BYTES, MAX_VIEWERS
 from workbench.version import __version__
 
 _logger = logging.getLogger(__name__)
-
-MOST_BEHIND_BYTES = 4 << 20
-"""How far a viewer may fall behind before it is dropped; a single line may be longer."""
-
-MOST_VIEWERS = 100
-"""How many may look on at the same time."""
 
 SILENT_S = 10.0
 """How long a viewer may take to greet, to read its report, and to read that it was dropped."""
@@ -48,7 +43,7 @@ class Viewer:
     received: bytearray = field(default_factory=bytearray)
     waiting: deque[bytes] = field(default_factory=deque)
     behind: int = 0
-    most: int = MOST_BEHIND_BYTES
+    most: int = MAX_VIEWER_BACKLOG_BYTES
     watches: bool = False
     greeted: bool = False
     asked: bool = False
@@ -83,7 +78,7 @@ class Server:
         address.unlink(missing_ok=True)  # of a process that was killed: this one has claimed the batch
         self._listening.bind(str(address))
         address.chmod(0o600)  # its folder lets nobody else in meanwhile
-        self._listening.listen(MOST_VIEWERS)
+        self._listening.listen(MAX_VIEWERS)
         self._listening.setblocking(False)
         self._waking, self._woken = socket.socketpair()
         self._waking.setblocking(False)
@@ -114,7 +109,7 @@ class Server:
         for piece in pieces:
             with self._progress:
                 deadline = time.monotonic() + patience_s
-                while viewer.behind > MOST_BEHIND_BYTES // 2 and not viewer.gone:
+                while viewer.behind > MAX_VIEWER_BACKLOG_BYTES // 2 and not viewer.gone:
                     before = viewer.behind
                     self._progress.wait(_LOOK_S)
                     if viewer.behind < before:
@@ -187,8 +182,8 @@ class Server:
         viewer = Viewer(connection, time.monotonic())
         with self.lock:
             line = self._hello
-            if len(self._viewers) >= MOST_VIEWERS:
-                line, viewer.leaves = packed(refused=f"{MOST_VIEWERS} viewers look on already: close one"), True
+            if len(self._viewers) >= MAX_VIEWERS:
+                line, viewer.leaves = packed(refused=MAX_VIEWERS.reached()), True
             self._viewers.add(viewer)
             self._give_first(viewer, line)
         self._selector.register(connection, selectors.EVENT_READ, viewer)
@@ -236,7 +231,7 @@ class Server:
                 self._take(viewer, unpacked(line))
             except WireError as error:
                 self._refuse(viewer, f"what the viewer said was not understood: {error}")
-        if len(viewer.received) > MOST_REQUEST_BYTES:
+        if len(viewer.received) > MAX_VIEWER_LINE_BYTES:
             self._let_go(viewer)
 
     def _take(self, viewer: Viewer, message: Mapping[str, Any]) -> None:

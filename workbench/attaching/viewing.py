@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from workbench.attaching.records import PROTOCOL, AttachError, Detached
-from workbench.attaching.wire import MOST_LINE_BYTES, WireError, greeting, news_of, packed, unpacked
+from workbench.attaching.wire import WireError, greeting, news_of, packed, unpacked
 from workbench.batches.events import BatchEvent, RunDone, RunEvent
 from workbench.batches.plan import PlannedRun, grader_named
 from workbench.batches.recorded import result_of_recording
@@ -26,6 +26,7 @@ from workbench.grading.grade import RunResult
 from workbench.history.history import History
 from workbench.history.packing import grading_from
 from workbench.history.records import BatchRow, RunRow, SuiteRef
+from workbench.limits import MAX_PIPED_BYTES
 from workbench.suite.loading import SuiteFile, parse_suite
 from workbench.suite.model import Case, Suite
 from workbench.suite.variants import UnknownVariantError, model_of, variant_of
@@ -84,10 +85,10 @@ class Connection:
 
     def receive(self) -> Mapping[str, Any]:
         """The next message; waits for it. Raises GoneError at the end, AttachError where the process refuses."""
-        line = self._lines.readline(MOST_LINE_BYTES)
-        if len(line) == MOST_LINE_BYTES:
+        line = self._lines.readline(MAX_PIPED_BYTES)
+        if len(line) == MAX_PIPED_BYTES:
             self.close()
-            raise AttachError(f"what the batch says was not understood: a line of more than {MOST_LINE_BYTES >> 20} MB")
+            raise AttachError(f"the batch sent a line of more than {MAX_PIPED_BYTES >> 20} MiB")
         if not line.endswith(b"\n"):
             raise GoneError("its process has closed the connection")
         try:

@@ -13,12 +13,6 @@ from workbench.trajectory.events import RetryScheduled
 from workbench.trajectory.typed_json import compact_json, parsed_json, reader_of
 from workbench.version import __version__
 
-MOST_REQUEST_BYTES = 1 << 16
-"""How long a line of a viewer may be."""
-
-MOST_LINE_BYTES = 1 << 26
-"""How long a line of a batch may be."""
-
 
 class WireError(ValueError):
     """A line that nobody of this protocol says; the message says why, without quoting the line."""

@@ -13,10 +13,10 @@ from dataclasses import replace
 from workbench.authoring.accepting.run import accept_call
 from workbench.authoring.form.tables import items_at, value_at, with_item, with_value
 from workbench.checks.describe import CheckError
+from workbench.checks.kinds import OPTION_NAMES, check_names_in
 from workbench.dataclasses import dataclass
 from workbench.grading.critics import grade_critics
 from workbench.grading.grade import CallPairing, GradingError
-from workbench.suite.checks import OPTION_NAMES, check_names_in
 from workbench.suite.model import Case
 from workbench.suite.problems import Place
 from workbench.suite.render import Table

@@ -16,6 +16,7 @@ from workbench.config.models import ConfigError
 from workbench.config.resources import bundled
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import RunResult
+from workbench.limits import MAX_RECORDING_HEAD_BYTES
 from workbench.providers.built_in import OFFLINE
 from workbench.suite.disk import shown_name
 from workbench.suite.loading import SuiteFile, load_suite
@@ -26,8 +27,6 @@ from workbench.trajectory.recording import SUFFIX, Recording, RecordingError, re
 
 RECORDINGS_FOLDER = "recordings"
 """The name of the folder where runs are saved."""
-
-_LONGEST_HEADER_BYTES = 1 << 24
 
 LONG_CHARACTERS = 200_000
 """Longer suites are parsed for editing when they are read, so that the screen does not wait for it."""
@@ -168,7 +167,7 @@ def is_recording(path: Path) -> bool:
         if path.name.endswith(".toml") or not path.is_file():
             return False
         with path.open("rb") as file:
-            first = file.readline(_LONGEST_HEADER_BYTES)
+            first = file.readline(MAX_RECORDING_HEAD_BYTES)
     except OSError:
         return False
     return first.lstrip().startswith(b"{") and b'"recording"' in first

@@ -13,6 +13,7 @@ from workbench.batches.cost import cost_of
 from workbench.batches.judgement_cache import JudgementCache
 from workbench.checks.describe import CheckError
 from workbench.checks.evaluate import CheckVerdict, Judge
+from workbench.checks.kinds import Judged
 from workbench.config.models import ConfigError, ModelSpec
 from workbench.dataclasses import dataclass
 from workbench.engine.judging import JUDGE_TIMEOUT_S, JudgeError, Scale, ask_judge
@@ -28,7 +29,6 @@ from workbench.grading.judgements import (
     unjudged,
 )
 from workbench.providers.model import Model, ModelError
-from workbench.suite.checks import Judged
 from workbench.trajectory.events import Event, RetryScheduled
 from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.trajectory import Trajectory

@@ -9,13 +9,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from workbench.checks.references import environment_names
 from workbench.config.models import ConfigError
 from workbench.config.program import Program
 from workbench.config.secrets import Secrets
 from workbench.late_patterns import late_pattern
 from workbench.suite.model import started_by
 from workbench.suite.problems import Place, written
-from workbench.suite.references import environment_names
 from workbench.suite.settings import judged_checks
 from workbench.tools.environment import learn_written
 

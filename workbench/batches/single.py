@@ -14,8 +14,10 @@ from workbench.batches.cost import cost_of
 from workbench.batches.events import BatchListener, RunDone, RunEvent
 from workbench.batches.judging import RunJudge, judged
 from workbench.batches.plan import AS_CASES_SAY, NOT_STEPPED, Execution, PlannedRun
+from workbench.by_identity import ByIdentity
 from workbench.checks.describe import CheckError
 from workbench.checks.evaluate import CallPython, CheckContext, Judge, VerdictCache
+from workbench.checks.kinds import Judged, Pattern, PythonCheck, Similar
 from workbench.checks.patterns import SpentTime
 from workbench.config.models import ConfigError, Price
 from workbench.dataclasses import dataclass
@@ -30,8 +32,6 @@ from workbench.grading.grade import WHY_NOT_GRADED, Grade, GradingError, RunResu
 from workbench.grading.run import GradedRun, graded_run
 from workbench.grading.steps import grade_step
 from workbench.providers.model import Model, ModelError
-from workbench.suite.by_identity import ByIdentity
-from workbench.suite.checks import Judged, Pattern, PythonCheck, Similar
 from workbench.suite.loading import SuiteFile
 from workbench.suite.model import Case, Subject
 from workbench.suite.variants import changed_tools

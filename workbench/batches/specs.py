@@ -12,11 +12,11 @@ from typing import Generic, TypeVar
 
 from workbench.batches.cost import FREE
 from workbench.batches.plan import PlannedRun
+from workbench.checks.kinds import Judged
 from workbench.config.environment import Environment
 from workbench.config.model_book import ModelBook
 from workbench.config.models import ConfigError, JudgeChoice, ModelSpec, Price, checked_judge
 from workbench.providers.built_in import is_built_in
-from workbench.suite.checks import Judged
 from workbench.suite.settings import judged_checks
 from workbench.suite.variants import model_of
 

@@ -10,13 +10,13 @@ from workbench.batches.plan import PlannedRun
 from workbench.batches.single import GRADING_TIMEOUT_S, RunGrading
 from workbench.checks.describe import CheckError
 from workbench.checks.evaluate import CheckVerdict
+from workbench.checks.kinds import Checks, Judged
 from workbench.engine.breakpoint_match import ConditionError, why_break
 from workbench.engine.breakpoints import Breakpoint
 from workbench.engine.checkpoint import Command, HoldPoint
 from workbench.engine.stepping import Stepper, Until
 from workbench.grading.so_far import fault_of_call
 from workbench.providers.model import ModelError
-from workbench.suite.checks import Checks, Judged
 from workbench.suite.trust import needs_trust
 from workbench.tools.answer import ToolsError
 from workbench.tools.mocks import condition_holds

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from pydantic import JsonValue
 
 from workbench.checks.patterns import SearchError
+from workbench.checks.plain_schemas import is_plainly_valid
 from workbench.checks.plain_values import accepts, plainly_accepts
 from workbench.checks.schemas import validator_of
-from workbench.suite.plain_schemas import is_plainly_valid
 
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from workbench.suite.checks import AllOf, AnyOf, Check, Contains, Equals, OneOf, Pattern, Prefix, Suffix, asks
+from workbench.checks.kinds import AllOf, AnyOf, Check, Contains, Equals, OneOf, Pattern, Prefix, Suffix, asks
 
 
 def canonical_text(text: str) -> str:

@@ -9,8 +9,8 @@ from fractions import Fraction
 
 from pydantic import JsonValue
 
+from workbench.checks.kinds import Near
 from workbench.late_patterns import late_pattern
-from workbench.suite.checks import Near
 
 _SPACE = " \t\n\r"
 _NUMBER = late_pattern(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")

@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 from pydantic import JsonValue
 
-from workbench.suite.by_identity import ByIdentity
-from workbench.suite.checks import (
+from workbench.by_identity import ByIdentity
+from workbench.checks.kinds import (
     AllOf,
     AnyOf,
     Check,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from pydantic import JsonValue
 
-from workbench.suite.checks import Equals
+from workbench.checks.kinds import Equals
 
 EqualsRule = Callable[[Equals, JsonValue], bool]
 """Compares an `equals` check (or a plain value) with a value. May raise what the comparison raises."""

@@ -12,10 +12,7 @@ from workbench.checks.canonical import canonical_text, loose
 from workbench.checks.closeness import closeness, is_close, json_number, seconds_between, timestamp_credit
 from workbench.checks.describe import CheckError, FunctionRaisedError, describe, describe_value
 from workbench.checks.equality import EqualsRule, by_json, json_equal
-from workbench.checks.patterns import SpentTime, found
-from workbench.checks.similarity import as_text, similarity
-from workbench.dataclasses import dataclass
-from workbench.suite.checks import (
+from workbench.checks.kinds import (
     AllOf,
     AnyOf,
     Check,
@@ -39,8 +36,11 @@ from workbench.suite.checks import (
     asks,
     duration_seconds,
 )
-from workbench.suite.numerals import decimals
-from workbench.suite.timestamps import read_timestamp
+from workbench.checks.patterns import SpentTime, found
+from workbench.checks.similarity import as_text, similarity
+from workbench.checks.timestamps import read_timestamp
+from workbench.dataclasses import dataclass
+from workbench.decimals import decimals
 
 CallPython = Callable[[str, JsonValue], object]
 """Calls the function behind a reference such as `"checks:is_even"` with a value. It should return a bool."""

@@ -13,18 +13,15 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from workbench.checks.describe import CheckError
+from workbench.checks.pattern_shape import prepared_size
 from workbench.late_patterns import late_pattern
-from workbench.suite.pattern_shape import prepared_size
+from workbench.limits import MAX_PATTERN_ITEMS
 
 if TYPE_CHECKING:
     import regex
 
 SEARCH_LIMIT_S = 0.5
 """Processor time for all searches of one check in a run."""
-
-LARGEST_PATTERN = 100_000
-"""The largest number of elements in a pattern with its fixed repetitions expanded: `regex` needs some 700 bytes for
-each."""
 
 _QUICK_S = 0.02
 """Most searches end within it. Until then the interpreter lock is held, because releasing it costs more than the
@@ -92,8 +89,8 @@ def _prepared(pattern: str) -> regex.Pattern[str]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)
-            if prepared_size(pattern) > LARGEST_PATTERN:
-                raise SearchError(f"the pattern {_shown(pattern)} cannot be searched for: it repeats too much")
+            if prepared_size(pattern) > MAX_PATTERN_ITEMS:
+                raise SearchError(MAX_PATTERN_ITEMS.reached(pattern=_shown(pattern)))
             return regex.compile(for_regex(pattern), flags=regex.VERSION0, cache_pattern=False)
     except (re.error, regex.error, OverflowError, RecursionError) as error:
         raise SearchError(f"the pattern {_shown(pattern)} cannot be searched for: {error}") from None

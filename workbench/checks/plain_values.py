@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from workbench.suite.plain_schemas import is_plainly_valid
+from workbench.checks.plain_schemas import is_plainly_valid
 
 
 def plainly_accepts(schema: Mapping[str, Any], value: object) -> bool:

@@ -9,8 +9,8 @@ from functools import lru_cache
 
 from pydantic import JsonValue
 
+from workbench.checks.kinds import SimilarityMetric
 from workbench.late_patterns import late_pattern
-from workbench.suite.checks import SimilarityMetric
 
 _TOKEN = late_pattern(r"\w\w+")
 _ONE_SIDED_IDF = math.log(3 / 2) + 1

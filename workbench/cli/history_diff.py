@@ -65,8 +65,9 @@ def execute(options: Options, command: HistoryCommand) -> int:
         after = _side(history, after_batch, options.grading, options.by, missing)
     command.warn_of_damage(missing)
     forms = [each.form for each in (options.output, *options.output.beside)]
-    if "html" in forms and (why := why_too_many("html", len(before.runs) + len(after.runs))) is not None:
-        command.warn(f"{why}: give another --format")
+    count = len(before.runs) + len(after.runs)
+    if "html" in forms and (why := why_too_many("html", count, "give another --format")) is not None:
+        command.warn(why)
         return USAGE
     command.learn_secrets(before.batch, after.batch)
     same = same_suites(before.batch.suites, after.batch.suites)

@@ -81,9 +81,10 @@ def execute(options: Options, command: HistoryCommand) -> int:
             return OK if done and not damaged else USAGE
         if not can_record_in(folder):
             return USAGE
-        if options.format == "json" and (why := why_too_many("json", len(over))) is not None:
-            shows = f"'workbench history show {batch.number} --format records{history_option(history.file)}'"
-            command.warn(f"nothing was exported: {why}: {shows} has a line of JSON for each")
+        shows = f"'workbench history show {batch.number} --format records{history_option(history.file)}'"
+        instead = f"{shows} has a line of JSON for each"
+        if options.format == "json" and (why := why_too_many("json", len(over), instead)) is not None:
+            command.warn(f"nothing was exported: {why}")
             return USAGE
         if options.format == "json":
             return _report(history, batch, runs, grading, folder, command)

@@ -55,9 +55,9 @@ def execute(options: Options, command: HistoryCommand) -> int:
             command.warn("nothing was graded")
             return USAGE
         count = sum(len(plan.runs) for plan in plans)
-        if options.format == "json" and (too_many := why_too_many("json", count)) is not None:
-            shows = "leave --format out, and 'workbench history show BATCH --format records' has a line for each run"
-            command.warn(f"nothing was graded: {too_many}: {shows}")
+        shows = "leave --format out, and 'workbench history show BATCH --format records' has a line for each run"
+        if options.format == "json" and (too_many := why_too_many("json", count, shows)) is not None:
+            command.warn(f"nothing was graded: {too_many}")
             return USAGE
         if not judge_is_known(options.judge, (file for file, _ in wanted), command.program):
             return USAGE

@@ -16,7 +16,6 @@ from workbench.cli.door import warn, write_json_text, write_redacted
 from workbench.dataclasses import dataclass
 from workbench.reports.forms import (
     PLAIN_WIDTH,
-    RUN_BY_RUN,
     Command,
     any_form_of_file,
     endings_of,
@@ -87,7 +86,7 @@ class Output:
         not."""
         for each in (self, *self.beside):
             if (why := why_too_many(each.form, runs)) is not None:
-                warn(f"{why}: {RUN_BY_RUN}")
+                warn(why)
                 return False
             obstacle = why_not_writable(each.file) if each.file is not None else None
             if obstacle is not None:

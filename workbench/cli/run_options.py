@@ -357,10 +357,10 @@ def _added_variants(arguments: argparse.Namespace) -> tuple[AddedVariants, ...]:
 
 def repeats_of(text: str) -> int:
     """A number of repeats, as the type of an option."""
-    from workbench.suite.model import MOST_REPEATS  # on use: `--help` loads no pydantic
+    from workbench.limits import MAX_REPEATS
 
-    if not text.isdecimal() or not 1 <= int(text) <= MOST_REPEATS:
-        raise argparse.ArgumentTypeError(f"must be a whole number from 1 to {MOST_REPEATS:,}, not {text!r}")
+    if not text.isdecimal() or not 1 <= int(text) <= MAX_REPEATS:
+        raise argparse.ArgumentTypeError(MAX_REPEATS.reached(given=repr(text)))
     return int(text)
 
 

@@ -1,8 +1,9 @@
-"""Measures an answer while it arrives, against the limits of `providers.model`."""
+"""Measures an answer while it arrives, against the limits of one answer."""
 
 from __future__ import annotations
 
-from workbench.providers.model import MOST_ARGUMENTS, MOST_CALLS, MOST_CHARACTERS, MOST_VALUES, TooMuchError
+from workbench.limits import MAX_ANSWER_CALLS, MAX_ANSWER_CHARS, MAX_ANSWER_VALUES, MAX_CALL_ARGUMENTS, Limit
+from workbench.providers.model import TooMuchError
 from workbench.trajectory.events import (
     CallArgumentsDelta,
     CallFinished,
@@ -24,18 +25,18 @@ class AnswerSize:
         """Count a piece of the answer. Raises TooMuchError when the answer exceeds a limit."""
         match event:
             case TextDelta(text=piece) | ReasoningDelta(text=piece) | CallArgumentsDelta(fragment=piece):
-                self._characters = _counted(self._characters, len(piece), MOST_CHARACTERS, "characters")
+                self._characters = _counted(self._characters, len(piece), MAX_ANSWER_CHARS)
             case CallStarted():
-                self._calls = _counted(self._calls, 1, MOST_CALLS, "calls")
+                self._calls = _counted(self._calls, 1, MAX_ANSWER_CALLS)
             case CallFinished(arguments=arguments):
-                _counted(0, len(arguments), MOST_ARGUMENTS, "arguments of a call")
-                values = _values_in(dict(arguments), MOST_VALUES)
-                self._values = _counted(self._values, values, MOST_VALUES, "values in the arguments of calls")
+                _counted(0, len(arguments), MAX_CALL_ARGUMENTS)
+                values = _values_in(dict(arguments), MAX_ANSWER_VALUES)
+                self._values = _counted(self._values, values, MAX_ANSWER_VALUES)
 
 
-def _counted(before: int, more: int, most: int, what: str) -> int:
-    if before + more > most:
-        raise TooMuchError(f"the model sent too much: more than {most:,} {what} in one answer")
+def _counted(before: int, more: int, limit: Limit) -> int:
+    if before + more > limit:
+        raise TooMuchError(limit.reached())
     return before + more
 
 

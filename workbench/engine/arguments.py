@@ -7,11 +7,9 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 
+from workbench.limits import MAX_JSON_LEVELS
 from workbench.trajectory.events import CallFinished
 from workbench.trajectory.messages import JsonValue
-
-MAX_DEPTH = 100
-"""Levels of nesting. Real tools need a handful; JSON and pydantic give up at some hundreds."""
 
 
 def usable(finished: CallFinished) -> CallFinished:
@@ -34,13 +32,13 @@ def _written(arguments: Mapping[str, JsonValue], problem: str) -> str:
 def problem_of(arguments: Mapping[str, JsonValue]) -> str | None:
     """Returns why arguments cannot be used; `None` when they can."""
     level: list[JsonValue] = [dict(arguments)]
-    for _ in range(MAX_DEPTH):
+    for _ in range(MAX_JSON_LEVELS):
         if any(isinstance(item, float) and not math.isfinite(item) for item in level):
             return "a number that is not finite"
         level = [inner for item in level for inner in _inside(item)]
         if not level:
             return None
-    return f"nested more than {MAX_DEPTH} levels deep"
+    return MAX_JSON_LEVELS.exceeded()
 
 
 def _inside(value: JsonValue) -> list[JsonValue]:

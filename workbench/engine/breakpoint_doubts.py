@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from workbench.checks.kinds import CHECK_CLASSES, Equals
 from workbench.engine.breakpoints import Breakpoint
-from workbench.suite.checks import CHECK_CLASSES, Equals
 from workbench.suite.problems import did_you_mean, quoted
 from workbench.trajectory.json_schema import type_names
 from workbench.trajectory.messages import JsonValue, ToolDefinition

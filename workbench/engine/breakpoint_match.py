@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 
 from workbench.checks.describe import describe_value
+from workbench.checks.kinds import Checks
 from workbench.engine.breakpoint_text import breakpoint_line
 from workbench.engine.breakpoints import Breakpoint
 from workbench.engine.checkpoint import At, HoldPoint
-from workbench.suite.checks import Checks
 from workbench.trajectory.messages import JsonValue
 
 _AT: Mapping[str, At] = {"error": "result", "round": "request"}

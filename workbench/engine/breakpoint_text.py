@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import get_args
 
+from workbench.checks.kinds import Checks
 from workbench.engine.breakpoints import BreakOn, Breakpoint
 from workbench.late_patterns import late_pattern
-from workbench.suite.checks import Checks
 from workbench.suite.loading import parse_suite
 from workbench.suite.model import Mock
 from workbench.suite.problems import did_you_mean, quoted

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from workbench.checks.kinds import Checks
 from workbench.dataclasses import dataclass
-from workbench.suite.checks import Checks
 
 BreakOn = Literal["tool", "error", "failed-check", "round", "not-read-only"]
 """The kinds of breakpoints, as they are written (`workbench.engine.breakpoint_text`)."""

@@ -4,12 +4,12 @@ is written to the audit log."""
 from __future__ import annotations
 
 from workbench.checks.evaluate import CheckVerdict
+from workbench.checks.kinds import Judged
 from workbench.dataclasses import dataclass
 from workbench.engine.permission import ExecutionQuestion, ExecutionRefusedError, Permission
 from workbench.engine.progress import ProgressReports
 from workbench.engine.recorder import Recorder
 from workbench.engine.time_limit import TimeLimit
-from workbench.suite.checks import Judged
 from workbench.tools.answer import ToolAnswer, ToolsError
 from workbench.tools.audit import Allowed, AuditError, AuditLog, Caller, Outcome
 from workbench.tools.mocks import AskJudge, PlannedAnswer

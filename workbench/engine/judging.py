@@ -20,6 +20,7 @@ from workbench.engine.recorder import Clock, EventListener, Recorder
 from workbench.engine.retries import DEFAULT_RETRIES, RetryPolicy
 from workbench.engine.time_limit import TimeLimit
 from workbench.late_patterns import late_pattern
+from workbench.limits import MAX_RATIONALE_CHARS
 from workbench.providers.model import Model, ModelError, ModelRequest
 from workbench.trajectory.events import CallArgumentsDelta, Event, RequestStarted, RunStarted
 from workbench.trajectory.fold import TrajectoryError
@@ -32,8 +33,6 @@ PROMPT = 2
 
 JUDGE_TIMEOUT_S = 120.0
 """The time limit of one judgement. Waiting for the endpoint's turn and before a retry does not count."""
-
-LONGEST_RATIONALE = 1_000
 
 _QUOTED_MAX = 120
 
@@ -273,7 +272,7 @@ def _verdict_of(found: object, mark: str, scale: Scale | None) -> tuple[bool | f
     words = " ".join(rationale.split())
     if not any(character.isalnum() for character in words):
         raise ValueError("its `rationale` is blank")
-    return finding, words if len(words) <= LONGEST_RATIONALE else f"{words[: LONGEST_RATIONALE - 1]}…"
+    return finding, words if len(words) <= MAX_RATIONALE_CHARS else f"{words[: MAX_RATIONALE_CHARS - 1]}…"
 
 
 def _holds_in(found: Mapping[str, object]) -> bool | None:

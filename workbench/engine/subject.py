@@ -17,11 +17,12 @@ from workbench.engine.run import RunRequest, start
 from workbench.engine.time_limit import TimeLimit
 from workbench.engine.told import Told, told_payloads
 from workbench.engine.told_json import ToldError, run_document
+from workbench.limits import MAX_OUTPUT_BYTES
 from workbench.suite.model import Mock, Subject, Suite
 from workbench.suite.toml_data import to_toml_data
 from workbench.tools.answer import ToolsError
 from workbench.tools.environment import INHERITED, MissingVariableError, filled
-from workbench.tools.program import MAX_OUTPUT_BYTES, Ended, run_program
+from workbench.tools.program import Ended, run_program
 from workbench.tools.toolbox import Toolbox
 from workbench.trajectory.events import FinishReason, RequestStarted, RunFinished
 from workbench.trajectory.fold import TrajectoryError
@@ -117,7 +118,7 @@ async def _ask(request: RunRequest, run: SubjectRun, tools: Toolbox, run_id: str
 def _read(ended: Ended, who: str) -> Told:
     said = f": {ended.last_error}" if ended.last_error else ""
     if ended.too_much:
-        raise SubjectError(f"{who} wrote more than {MAX_OUTPUT_BYTES >> 20} MiB to standard output and was ended")
+        raise SubjectError(MAX_OUTPUT_BYTES.reached(who=who))
     if ended.code != 0:
         raise SubjectError(f"{who} {ended.how}{said}")
     text = ended.output.decode("utf-8", "replace").strip()

@@ -9,12 +9,13 @@ from pydantic import BaseModel, Discriminator, Field, JsonValue, Tag, Validation
 from pydantic_core import ErrorDetails
 
 from workbench.engine.told import Told, ToldResult, told
+from workbench.limits import MAX_MILLISECONDS, MAX_TOKENS
 from workbench.providers.function import with_ids
 from workbench.providers.wire.assembly import read_arguments
 from workbench.suite.problems import code, did_you_mean
 from workbench.suite.tables import Frozen, Items, NonEmpty
 from workbench.trajectory.messages import ToolCall, Usage
-from workbench.trajectory.typed_json import MILLISECONDS_MAX, TOKENS_MAX, json_text
+from workbench.trajectory.typed_json import json_text
 
 _Document = TypeVar("_Document", bound=BaseModel)
 
@@ -46,10 +47,10 @@ class CallDocument(Frozen):
 class UsageDocument(Frozen):
     """The tokens of a run. `input_tokens` includes cached ones, `output_tokens` those of reasoning."""
 
-    input_tokens: Annotated[int, Field(ge=0, le=TOKENS_MAX)] = 0
-    output_tokens: Annotated[int, Field(ge=0, le=TOKENS_MAX)] = 0
-    cached_input_tokens: Annotated[int, Field(ge=0, le=TOKENS_MAX)] = 0
-    reasoning_tokens: Annotated[int, Field(ge=0, le=TOKENS_MAX)] = 0
+    input_tokens: Annotated[int, Field(ge=0, le=MAX_TOKENS)] = 0
+    output_tokens: Annotated[int, Field(ge=0, le=MAX_TOKENS)] = 0
+    cached_input_tokens: Annotated[int, Field(ge=0, le=MAX_TOKENS)] = 0
+    reasoning_tokens: Annotated[int, Field(ge=0, le=MAX_TOKENS)] = 0
 
 
 _CALL, _CALLS = "(call)", "(calls)"
@@ -72,7 +73,7 @@ class RunDocument(Frozen):
     answer: str | None = None
     error: NonEmpty | None = None
     usage: UsageDocument | None = None
-    latency_ms: Annotated[float, Field(ge=0, le=MILLISECONDS_MAX)] | None = None
+    latency_ms: Annotated[float, Field(ge=0, le=MAX_MILLISECONDS)] | None = None
 
     @property
     def told(self) -> Told:

@@ -18,6 +18,7 @@ from workbench.engine.told import Told, started_elsewhere, told_payloads
 from workbench.engine.told_json import Made, RunDocument, ToldError, document, told_of
 from workbench.evaluation.repeated_keys import repeated_keys
 from workbench.grading.grade import RunResult
+from workbench.limits import MAX_FILE_BYTES
 from workbench.suite.loading import SuiteFile
 from workbench.suite.model import Case, GraderName, RepeatRule
 from workbench.suite.numerals import counted
@@ -31,8 +32,6 @@ from workbench.version import __version__
 
 AGENT = "given calls"
 """What stands in the place of a model in results and reports, where the file names no agent."""
-
-MAX_BYTES = 256 * 2**20
 
 
 class RunsDocument(Frozen):
@@ -87,8 +86,8 @@ def read_calls(path: Path) -> GivenCalls:
         content = path.read_bytes()
     except OSError as error:
         raise RecordingError(f"{path} cannot be read: {error.strerror}") from error
-    if len(content) > MAX_BYTES:
-        raise RecordingError(f"{path} has more than {MAX_BYTES >> 20} MB: grade it in parts")
+    if len(content) > MAX_FILE_BYTES:
+        raise RecordingError(MAX_FILE_BYTES.reached(file=path))
     try:
         return calls_of(_parsed(content.decode("utf-8-sig"), path.suffix.lower() in (".jsonl", ".ndjson")))
     except UnicodeDecodeError as error:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from workbench.dataclasses import dataclass
 from workbench.evaluation.client_servers import ClientConfigError, FoundServers, Reading, read_servers
+from workbench.limits import MAX_CLIENT_FILE_BYTES
 from workbench.suite.problems import did_you_mean
 
 _PLACES = (("mcpServers",), ("servers",), ("mcp", "servers"), ("mcp", "mcpServers"), ("mcp_servers",))
@@ -38,9 +39,6 @@ _OF_USERS = (
     ("VS Code", "AppData/Roaming/Code/User/mcp.json"),
 )
 """Clients and their files below the user's home, on Linux, macOS and Windows."""
-
-_MOST_BYTES = 20_000_000
-"""Larger files are not looked into unasked: some clients keep their history in the same file."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +71,7 @@ def servers_on_machine(folder: Path, home: Path | None) -> Iterator[ConfiguredSe
     seen: list[object] = []
     for client, file in _files(folder.absolute(), home):
         try:
-            if not file.is_file() or file.stat().st_size > _MOST_BYTES:
+            if not file.is_file() or file.stat().st_size > MAX_CLIENT_FILE_BYTES:
                 continue
             names = tuple(_servers_in(_document(file), file, folder.absolute(), ())[1])
         except (ClientConfigError, OSError):

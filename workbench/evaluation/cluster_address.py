@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from workbench.dataclasses import dataclass
 from workbench.late_patterns import late_pattern
+from workbench.limits import MAX_CLUSTER_WORKERS
 
 _SCHEDULER = late_pattern(r"(?:tcp|tls)://[^\s/@]+:(\d{1,5})")
 _LOCAL = "local:"
-MOST_WORKERS = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +28,9 @@ def cluster_address(text: str) -> ClusterAddress:
     """Read `local:8` or `tcp://scheduler:8786`. Raises ValueError for anything else."""
     if text.startswith(_LOCAL):
         number = text.removeprefix(_LOCAL)
-        if number.isdecimal() and 1 <= int(number) <= MOST_WORKERS:
+        if number.isdecimal() and 1 <= int(number) <= MAX_CLUSTER_WORKERS:
             return ClusterAddress(text, int(number))
-        raise ValueError(f"a local cluster has 1 to {MOST_WORKERS} workers, as in local:8, not {number!r}")
+        raise ValueError(MAX_CLUSTER_WORKERS.reached(given=repr(number)))
     if (match := _SCHEDULER.fullmatch(text)) is not None and 0 < int(match[1]) < 65536:
         return ClusterAddress(text)
     raise ValueError(

@@ -12,6 +12,7 @@ from workbench.batches.cost import FREE
 from workbench.batches.events import BatchDone, BatchEvent, RunDone
 from workbench.batches.plan import PlannedRun
 from workbench.batches.specs import Specs
+from workbench.checks.kinds import Judged
 from workbench.config.models import ConfigError, Price
 from workbench.config.program import Program
 from workbench.config.project import path_in, project_folder
@@ -21,7 +22,6 @@ from workbench.grading.run_summary import COST_LIMIT
 from workbench.grading.scoring import mean
 from workbench.history.history import History
 from workbench.reports.values import cost_text
-from workbench.suite.checks import Judged
 from workbench.suite.numerals import counted
 from workbench.suite.settings import judged_checks
 from workbench.suite.variants import model_of

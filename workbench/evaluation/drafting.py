@@ -24,6 +24,7 @@ from workbench.evaluation.options import RunOptions
 from workbench.evaluation.plan import Plan
 from workbench.evaluation.planning import plan
 from workbench.grading.grade import RunResult
+from workbench.limits import MAX_DRAFT_CHARS, MAX_DRAFTS
 from workbench.reports.grade_text import issue_text
 from workbench.reports.values import estimate_text
 from workbench.reports.visible import one_line, shortened
@@ -51,8 +52,6 @@ _NEIGHBOURS = 12
 """How many other tools are described to the model beside the one that it is asked about."""
 _ALIKE = 90
 """Out of 100: requests that differ in a word or two reach this."""
-_LONGEST = 2_000
-_MOST = 20
 _NAME_WIDTH = 60
 _PATIENCE_S = 600
 
@@ -274,9 +273,9 @@ def drafts_in(
         except ValueError as error:
             failed.append(Dropped(name, "", str(error)))
             continue
-        if len(answer) > _MOST:
-            dropped.append(Dropped(name, "", f"{len(answer) - _MOST} of {len(answer)} requests are too many"))
-        for item in answer[:_MOST]:
+        if len(answer) > MAX_DRAFTS:
+            dropped.append(Dropped(name, "", f"{len(answer) - MAX_DRAFTS} of {len(answer)} requests are too many"))
+        for item in answer[:MAX_DRAFTS]:
             said = item.get("user") if isinstance(item, Mapping) else None
             try:
                 draft = _draft_of(name, item, tools, known, secrets)
@@ -396,7 +395,7 @@ def _draft_of(
     if not isinstance(user, str) or not user.strip():
         raise ValueError("there is no request in it")
     user = user.strip()
-    if len(user) > _LONGEST:
+    if len(user) > MAX_DRAFT_CHARS:
         raise ValueError(f"the request is too long: {len(user):,} characters")
     if secrets is not None and secrets.redacted(dict(item)) != dict(item):
         raise ValueError("it holds a secret")

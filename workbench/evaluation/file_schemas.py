@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from workbench.checks.kinds import CHECK_CLASSES
 from workbench.config.settings_file import settings_schema
-from workbench.suite.checks import CHECK_CLASSES
 from workbench.suite.model import Suite
 
 FileKind = Literal["suite", "settings", "calls"]

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from workbench.batches.specs import judge_of
+from workbench.checks.kinds import Judged
 from workbench.config.model_book import ModelBook
 from workbench.config.models import ConfigError, ModelSpec
 from workbench.config.program import Program
 from workbench.providers.built_in import is_built_in
-from workbench.suite.checks import Judged
 from workbench.suite.loading import SuiteFile
 from workbench.suite.model import Case
 from workbench.suite.settings import judged_checks

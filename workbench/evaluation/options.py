@@ -14,9 +14,10 @@ from workbench.batches.plan import CellKey, PlannedRun, Selection
 from workbench.config.model_book import ModelOptions
 from workbench.config.models import DEFAULT_CONCURRENCY, ConfigError
 from workbench.dataclasses import dataclass
+from workbench.limits import MAX_REPEATS
 from workbench.providers.built_in import is_built_in
 from workbench.suite.loading import SuiteFile
-from workbench.suite.model import MOST_REPEATS, GraderName, RepeatRule
+from workbench.suite.model import GraderName, RepeatRule
 from workbench.suite.variants import NO_VARIANTS, SEPARATOR, Variants, model_of
 
 if TYPE_CHECKING:
@@ -200,8 +201,8 @@ class RunOptions:
         for name, own in self.own_models.items():
             if is_built_in(name) or any(model != own and _name(model) == name for model in self.models):
                 yield f"two models are called {name!r}: give the model of your own another name"
-        if self.repeats is not None and not 1 <= self.repeats <= MOST_REPEATS:
-            yield f"repeats must be a whole number from 1 to {MOST_REPEATS:,}, not {self.repeats}"
+        if self.repeats is not None and not 1 <= self.repeats <= MAX_REPEATS:
+            yield f"repeats {MAX_REPEATS.reached(given=self.repeats)}"
         if self.concurrency < 1:
             yield f"concurrency must be a whole number of at least 1, not {self.concurrency}"
         if self.processes < 1:

@@ -18,6 +18,7 @@ from workbench.engine.retries import DEFAULT_RETRIES, RetryPolicy
 from workbench.exporting.exported import ExportedRun
 from workbench.exporting.forms import ExportError
 from workbench.exporting.otlp import Json, resource_spans
+from workbench.limits import MAX_COLLECTOR_ANSWER_BYTES, MAX_COLLECTOR_REQUEST_BYTES
 from workbench.providers.http.clients import Client, beginning_of, tls_context
 from workbench.providers.http.errors import Refused, words_of
 from workbench.providers.http.statuses import asked_wait_s, shown_url
@@ -31,10 +32,6 @@ HEADERS = "OTEL_EXPORTER_OTLP_HEADERS"
 
 _PATH = "/v1/traces"
 _RUNS_AT_ONCE = 32
-_REQUEST_MAX_BYTES = 4 << 20
-"""Collectors accept 20 MiB or so unless they are told otherwise."""
-_ANSWER_MAX_BYTES = 1 << 20
-"""It says in a few words what was rejected."""
 _ANSWER_TIMEOUT_S = 30.0
 _RETRYABLE = (429, 502, 503, 504)
 
@@ -131,7 +128,7 @@ def _requests(runs: Iterable[ExportedRun], collector: Collector) -> Iterator[tup
     count, waiting = 0, _request_of([])
     for run in runs:
         more = _request_of([resource_spans(run, content=collector.content)])
-        if count and (count == _RUNS_AT_ONCE or waiting.ByteSize() + more.ByteSize() > _REQUEST_MAX_BYTES):
+        if count and (count == _RUNS_AT_ONCE or waiting.ByteSize() + more.ByteSize() > MAX_COLLECTOR_REQUEST_BYTES):
             yield count, waiting.SerializeToString()
             count, waiting = 0, _request_of([])
         waiting.MergeFrom(more)
@@ -145,7 +142,7 @@ async def _deliver(client: Client, body: bytes, collector: Collector) -> None:
     while True:
         try:
             async with await client.post("", body, _ANSWER_TIMEOUT_S) as response:
-                _must_be_whole(await beginning_of(response, _ANSWER_MAX_BYTES), collector)
+                _must_be_whole(await beginning_of(response, MAX_COLLECTOR_ANSWER_BYTES), collector)
                 return
         except client.errors as error:
             refused = error if isinstance(error, Refused) else None

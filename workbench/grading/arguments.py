@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Set
 from workbench.checks.describe import CheckError, describe
 from workbench.checks.equality import EqualsRule
 from workbench.checks.evaluate import CheckContext, evaluate
+from workbench.checks.kinds import Check, Checks, Equals, Judged, asks
 from workbench.grading.grade import ArgumentVerdict
 from workbench.grading.scoring import is_required
-from workbench.suite.checks import Check, Checks, Equals, Judged, asks
 from workbench.trajectory.messages import JsonValue
 
 

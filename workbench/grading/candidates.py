@@ -8,8 +8,8 @@ from collections.abc import Collection, Hashable, Mapping, Sequence
 
 from workbench.checks.canonical import canonical_text
 from workbench.checks.closeness import spelled_number
+from workbench.checks.kinds import Checks, DateTime, Equals, Judged, Pattern, PythonCheck, Similar, asks
 from workbench.grading.matching import Bucket
-from workbench.suite.checks import Checks, DateTime, Equals, Judged, Pattern, PythonCheck, Similar, asks
 from workbench.suite.model import ANY_TOOL
 from workbench.trajectory.messages import JsonValue
 

@@ -6,7 +6,7 @@ from pydantic import JsonValue
 
 from workbench.checks.closeness import spelled_number
 from workbench.checks.equality import json_equal
-from workbench.suite.checks import Equals
+from workbench.checks.kinds import Equals
 
 
 def by_casting(check: Equals, value: JsonValue) -> bool:

@@ -10,13 +10,13 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from workbench.by_identity import ByIdentity
 from workbench.checks.closeness import published_number
+from workbench.checks.kinds import Check, DateTime, Equals, EqualsNull, Near, Similar, critic_of
 from workbench.checks.similarity import as_text
 from workbench.grading.grade import GradingError
 from workbench.grading.scoring import is_required, resolve_weights
 from workbench.grading.tool_names import ToolRegistry
-from workbench.suite.by_identity import ByIdentity
-from workbench.suite.checks import Check, DateTime, Equals, EqualsNull, Near, Similar, critic_of
 from workbench.suite.model import ExpectedCall
 from workbench.trajectory.messages import JsonValue
 

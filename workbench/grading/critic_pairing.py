@@ -9,6 +9,7 @@ from dataclasses import replace
 from workbench.checks.closeness import closeness, published_number
 from workbench.checks.describe import CheckError, describe
 from workbench.checks.evaluate import EMPTY_CONTEXT, CheckContext, CheckVerdict, evaluate
+from workbench.checks.kinds import Check, DateTime, Equals, Judged, Near, Similar, asks
 from workbench.grading.assignment import (
     MOST_PAIRS,
     best_pairing,
@@ -24,7 +25,6 @@ from workbench.grading.grade import ArgumentVerdict, CallPairing, GradingError
 from workbench.grading.matching import paired_in_turn
 from workbench.grading.scoring import NO_OBJECT
 from workbench.grading.tool_names import ToolRegistry, normalised_name
-from workbench.suite.checks import Check, DateTime, Equals, Judged, Near, Similar, asks
 from workbench.suite.model import ANY_TOOL, ExpectedCall
 from workbench.suite.settings import CriticsOptions
 from workbench.trajectory.messages import JsonValue

@@ -13,14 +13,14 @@ from typing import NamedTuple
 
 from workbench.checks.equality import by_python
 from workbench.checks.evaluate import EMPTY_CONTEXT, CheckContext
+from workbench.checks.kinds import Checks
+from workbench.decimals import decimals
 from workbench.grading.arguments import judge_arguments, unlisted_arguments
 from workbench.grading.findings import findings
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade
 from workbench.grading.scoring import verdict_of
 from workbench.grading.step_rounds import rounds_of_steps
-from workbench.suite.checks import Checks
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall
-from workbench.suite.numerals import decimals
 from workbench.suite.settings import Grading
 from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.trajectory import Trajectory

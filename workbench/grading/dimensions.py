@@ -11,7 +11,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from workbench.checks.describe import CheckError, FunctionRaisedError, describe
 from workbench.checks.equality import by_python
 from workbench.checks.evaluate import EMPTY_CONTEXT, CheckContext, CheckVerdict, evaluate
+from workbench.checks.kinds import Check
 from workbench.dataclasses import dataclass
+from workbench.decimals import decimals
 from workbench.grading.assignment import MOST_PAIRS, best_pairing, large_pairing, pairs_in_turn
 from workbench.grading.candidates import NOT_ALL_COMPARED, Candidates
 from workbench.grading.findings import argument_issue, extra_call, missing_call
@@ -19,9 +21,7 @@ from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, Issue, 
 from workbench.grading.matching import paired_in_turn
 from workbench.grading.requirements import missing_keywords
 from workbench.grading.scoring import NO_OBJECT, PASS_SCORE, ROUNDING_SLACK, is_required
-from workbench.suite.checks import Check
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall
-from workbench.suite.numerals import decimals
 from workbench.suite.settings import DimensionsOptions, Limits
 from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.trajectory import CallRecord, Trajectory

@@ -10,10 +10,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 
+from workbench.by_identity import ByIdentity
 from workbench.checks.describe import cut, describe_value
 from workbench.grading.grade import ENDPOINT_FAULT, Issue
 from workbench.grading.tool_names import is_offered
-from workbench.suite.by_identity import ByIdentity
 from workbench.trajectory.json_schema import properties_of
 from workbench.trajectory.messages import JsonValue, ToolDefinition
 from workbench.trajectory.trajectory import Round, Trajectory

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from workbench.by_identity import ByIdentity
 from workbench.checks.describe import cut, describe, describe_value
+from workbench.decimals import decimals
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Issue, IssueKind
 from workbench.grading.scoring import ROUNDING_SLACK, part_earned
-from workbench.suite.by_identity import ByIdentity
 from workbench.suite.model import ExpectedCall
-from workbench.suite.numerals import decimals
 from workbench.trajectory.trajectory import CallRecord
 
 

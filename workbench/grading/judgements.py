@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from workbench.checks.canonical import canonical
 from workbench.checks.describe import CheckError, describe
+from workbench.checks.kinds import Judged
 from workbench.dataclasses import dataclass
-from workbench.suite.checks import Judged
 from workbench.trajectory.messages import JsonValue, Usage
 from workbench.trajectory.typed_json import escape_lone_surrogates
 

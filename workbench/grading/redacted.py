@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from workbench.checks.kinds import asks_for_run
 from workbench.grading.grade import RedactedPlace, RunResult
 from workbench.grading.tool_names import same_tool
-from workbench.suite.checks import asks_for_run
 from workbench.suite.model import ANY_TOOL, Case
 from workbench.trajectory.trajectory import CallRecord, Trajectory
 

@@ -6,10 +6,12 @@ from collections import Counter
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import replace
 
+from workbench.by_identity import ByIdentity
 from workbench.checks.canonical import canonical_text
 from workbench.checks.describe import CheckError, describe, describe_value
 from workbench.checks.equality import EqualsRule, by_json
 from workbench.checks.evaluate import EMPTY_CONTEXT, CheckContext, CheckVerdict, all_hold, evaluate
+from workbench.checks.kinds import Check, Equals, Judged, asks_for_run
 from workbench.grading.endpoint_faults import endpoint_faults
 from workbench.grading.extra_calls import ExtraCallRule, rule_of
 from workbench.grading.findings import describe_call, describe_expected, extra_call
@@ -21,8 +23,6 @@ from workbench.grading.unfinished_answers import end_issues, unfinished
 from workbench.grading.unknown_tools import unknown_tools
 from workbench.grading.valid_arguments import CheckedCall, argument_issues, check_calls, error_issues
 from workbench.grading.written_integers import written_integer_issues
-from workbench.suite.by_identity import ByIdentity
-from workbench.suite.checks import Check, Equals, Judged, asks_for_run
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall
 from workbench.suite.numerals import counted
 from workbench.suite.settings import Grading, Limits

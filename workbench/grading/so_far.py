@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from workbench.checks.describe import describe_value
 from workbench.checks.evaluate import EMPTY_CONTEXT, CheckContext
+from workbench.checks.kinds import Equals, EqualsNull, Range
 from workbench.grading.grade import ArgumentVerdict
 from workbench.grading.graders import graded_whole
 from workbench.grading.step_rounds import rounds_of_steps
 from workbench.grading.steps import grade_step
-from workbench.suite.checks import Equals, EqualsNull, Range
 from workbench.suite.model import Case, ExpectedCall, Suite
 from workbench.suite.settings import settings_of
 from workbench.trajectory.trajectory import Trajectory

@@ -13,10 +13,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from workbench.by_identity import ByIdentity
 from workbench.checks.argument_schema import ArgumentSchema, BrokenSchemaError
 from workbench.grading.tool_residue import meant_tool
 from workbench.late_patterns import late_pattern
-from workbench.suite.by_identity import ByIdentity
 from workbench.trajectory.json_schema import properties_of
 from workbench.trajectory.messages import JsonValue, ToolDefinition
 

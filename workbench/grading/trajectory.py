@@ -12,9 +12,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby, islice
 from typing import NamedTuple
 
+from workbench.by_identity import ByIdentity
 from workbench.checks.canonical import canonical, canonical_check, canonical_text, compares_texts
 from workbench.checks.describe import CheckError, describe
 from workbench.checks.evaluate import EMPTY_CONTEXT, CheckContext, CheckVerdict, evaluate
+from workbench.checks.kinds import Check, Judged, PythonCheck, asks
 from workbench.grading.arguments import unlisted_arguments
 from workbench.grading.assignment import MOST_PAIRS, best_pairing, pairs_in_turn
 from workbench.grading.candidates import NOT_ALL_COMPARED, Candidates
@@ -24,8 +26,6 @@ from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, Grading
 from workbench.grading.matching import paired_in_turn
 from workbench.grading.requirements import NO_CALL_OF_STEP, forbidden_call
 from workbench.grading.step_rounds import calls_of_silent_steps
-from workbench.suite.by_identity import ByIdentity
-from workbench.suite.checks import Check, Judged, PythonCheck, asks
 from workbench.suite.model import ANY_TOOL, AnyOrder, Case, ExpectedCall
 from workbench.suite.numerals import counted
 from workbench.suite.settings import Grading

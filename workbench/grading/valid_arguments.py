@@ -10,12 +10,12 @@ from collections import deque
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
+from workbench.by_identity import ByIdentity
 from workbench.checks.argument_schema import ArgumentSchema, BrokenSchemaError, Violation
 from workbench.checks.describe import cut, describe_value
 from workbench.grading.grade import Issue
 from workbench.grading.server_refusals import refusal_of
 from workbench.grading.unfinished_answers import cut_off_where
-from workbench.suite.by_identity import ByIdentity
 from workbench.suite.tables import InvalidArguments
 from workbench.trajectory.messages import ToolDefinition
 from workbench.trajectory.trajectory import CallRecord, Trajectory

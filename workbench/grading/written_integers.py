@@ -7,8 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Set
 
 from workbench.checks.describe import describe_value
+from workbench.checks.kinds import Equals, EqualsText, with_parts
 from workbench.grading.grade import Issue
-from workbench.suite.checks import Equals, EqualsText, with_parts
 from workbench.suite.model import Case
 from workbench.trajectory.json_schema import Schema, properties_of, resolved, type_names
 from workbench.trajectory.messages import JsonValue

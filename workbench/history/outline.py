@@ -8,14 +8,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 
 from workbench.dataclasses import dataclass
+from workbench.limits import MAX_PLANNED_RUNS
 from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.typed_json import compact_json, parsed_json
 
 VERSION = 1
 """Goes up when the same options plan other runs, or in another order: their places then mean something else."""
-
-MOST_RUNS = 10_000_000
-"""A plan of more runs is no plan, but a file that somebody made up."""
 
 Shape = tuple[tuple[str, bool, str | None, int, int], ...]
 """How a case is run: model, whether the suite names it, deciding grader, first repeat, how many of them."""
@@ -79,7 +77,7 @@ class Outline:
                 for suite, shape, _ in outline.blocks
             ):
                 raise ValueError("its plan has a suite that is not there")
-            if outline.planned > MOST_RUNS:
+            if outline.planned > MAX_PLANNED_RUNS:
                 raise ValueError("its plan has too many runs")
         except (TypeError, LookupError) as error:
             raise ValueError("its plan cannot be read") from error

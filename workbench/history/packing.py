@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.grading.grade import RunResult
 from workbench.grading.result_json import outcome_of, outcome_pieces
+from workbench.limits import MAX_STORED_TEXT_BYTES
 from workbench.suite.excerpt import Blocks
 from workbench.suite.settings import Grading
 from workbench.trajectory.event_lines import event_from_json
@@ -20,9 +21,6 @@ if TYPE_CHECKING:
 
 _LEVEL = 6
 _BEGINNING = 1 << 12
-LARGEST_BYTES = 64 << 20
-"""The longest text that is stored and read: a thousand times the events of a long run. A megabyte of zlib can expand to
-a gigabyte."""
 _ABSENT = Grading(repeat_rule="last", invalid_arguments="ignore")
 """What keys mean that a stored run does not have: the rules by which the first version graded."""
 
@@ -42,8 +40,8 @@ class Packing:
         """Add a piece, which may hold lone surrogates. Raises ValueError when the text gets too long."""
         data = piece.encode("utf-8", "surrogatepass")
         self._length += len(data)
-        if self._length > LARGEST_BYTES:
-            raise ValueError(f"a text is longer than {LARGEST_BYTES >> 20} MB")
+        if self._length > MAX_STORED_TEXT_BYTES:
+            raise ValueError(MAX_STORED_TEXT_BYTES.reached())
         self._done += self._zlib.compress(data)
         self.beginning = self.beginning or data[:_BEGINNING]
 
@@ -69,11 +67,11 @@ def unpacked_bytes(data: bytes, sample: bytes = b"") -> bytes:
     """Returns the bytes that were packed. Raises ValueError as `unpacked`."""
     unpacking = zlib.decompressobj(zdict=sample) if sample else zlib.decompressobj()
     try:
-        content = unpacking.decompress(data, LARGEST_BYTES + 1)
+        content = unpacking.decompress(data, MAX_STORED_TEXT_BYTES + 1)
     except zlib.error as error:
         raise ValueError(f"cannot be unpacked: {error}") from error
-    if not unpacking.eof or len(content) > LARGEST_BYTES:
-        raise ValueError(f"cannot be unpacked: it is incomplete, or longer than {LARGEST_BYTES >> 20} MB")
+    if not unpacking.eof or len(content) > MAX_STORED_TEXT_BYTES:
+        raise ValueError(f"cannot be unpacked: it is incomplete, or longer than {MAX_STORED_TEXT_BYTES >> 20} MiB")
     return content
 
 

@@ -16,13 +16,12 @@ from workbench.importing.conversations import case_of, last_request, tool_of
 from workbench.importing.imported import Format, Imported, ImportedCase, Note, gathered, graded_as
 from workbench.importing.messages import conversation_of
 from workbench.importing.reading import Node, Source, source_of
+from workbench.limits import MAX_FILE_BYTES
 from workbench.suite.numerals import counted
 from workbench.suite.render import Table
 from workbench.trajectory.messages import JsonValue
 
 TIME_LIMIT_S = 120.0
-MOST_BYTES = 50_000_000
-
 _RUNNER = Path(__file__).with_name("arcade_runner.py")
 _PASSED_ON = ("PATH", "HOME", "USER", "LANG", "LC_ALL", "TMPDIR", "TEMP", "SYSTEMROOT", "VIRTUAL_ENV", "PYTHONPATH")
 _USUAL: dict[str, JsonValue] = {
@@ -64,8 +63,8 @@ def executed(
         why = lines[-1] if lines else f"exit code {process.returncode}"
         more = "; name the Python that has Arcade evals with --python" if "ModuleNotFoundError" in why else ""
         raise RefusedError(f"{file} cannot be run by {python}: {why}{more}")
-    if len(output) > MOST_BYTES:
-        raise RefusedError(f"{file} holds suites of more than {MOST_BYTES:,} bytes")
+    if len(output) > MAX_FILE_BYTES:
+        raise RefusedError(MAX_FILE_BYTES.reached(file=f"what {file} prints"))
     return source_of(file.with_suffix(".json"), output)
 
 

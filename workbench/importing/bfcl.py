@@ -12,13 +12,11 @@ from workbench.importing.conversations import Conversation, case_of, last_reques
 from workbench.importing.imported import Format, Imported, ImportedCase, Note, graded_as, imported_of
 from workbench.importing.messages import conversation_of
 from workbench.importing.reading import Node, Source, read_source
+from workbench.limits import MAX_ACCEPTED_VALUES
 from workbench.suite.render import Table
 from workbench.trajectory.messages import JsonValue
 
 _Choice = TypeVar("_Choice")
-
-MOST_ANSWERS = 64
-"""Whole values that an argument with inner alternatives is written out as."""
 
 _TYPES: dict[str, str | None] = {
     "dict": "object",
@@ -136,8 +134,8 @@ def _call(functions: dict[str, Node], answer: Node) -> Table:
     for parameter, accepted in answer.need(name).table().items() if answer.has(name) else ():
         node = Node(accepted, f"{answer.place}.{parameter}")
         checks = [_check(value, node) for each in node.items() if each.value != _LEAVE_OUT for value in _whole(each)]
-        if len(checks) > MOST_ANSWERS:
-            raise node.refused(f"has {len(checks)} accepted values")
+        if len(checks) > MAX_ACCEPTED_VALUES:
+            raise node.refused(MAX_ACCEPTED_VALUES.reached(count=len(checks)))
         may_be_left_out = any(each.value == _LEAVE_OUT for each in node.items())
         declared = _declared(functions[name], "properties", parameter, "type")
         if may_be_left_out and isinstance(declared, str) and declared in _EMPTY:
@@ -187,8 +185,8 @@ def _combinations(node: Node, choices: list[list[_Choice]]) -> Iterator[tuple[_C
     count = 1
     for each in choices:
         count *= len(each)
-    if count > MOST_ANSWERS:
-        raise node.refused(f"has {count} accepted values")
+    if count > MAX_ACCEPTED_VALUES:
+        raise node.refused(MAX_ACCEPTED_VALUES.reached(count=count))
     return product(*choices)
 
 

@@ -6,16 +6,9 @@ from itertools import islice
 from pathlib import Path
 
 from workbench.late_patterns import late_pattern
+from workbench.limits import MAX_FILE_VALUES
 from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.typed_json import parsed_json
-
-FILE_BYTES_MAX = 256 << 20
-"""Of a file, and of all that is unpacked from an archive. Each byte may take four of memory as a text."""
-
-MOST_VALUES = 5_000_000
-"""Values in one file. Aliases of YAML may stand for far more than a file seems to hold, and three bytes of JSON take
-seventy of memory."""
-
 
 _TOKENS_OF_A_VALUE = 3
 """A key, the text that is its value, and the comma behind it."""
@@ -36,13 +29,13 @@ class FewValues:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._left = _TOKENS_OF_A_VALUE * MOST_VALUES
+        self._left = _TOKENS_OF_A_VALUE * MAX_FILE_VALUES
 
     def parsed(self, text: str) -> JsonValue:
         """Returns the value of a text. Raises RefusedError for too many, ValueError for no JSON."""
         without_escapes = text.replace("\\\\", "").replace('\\"', "")
         self._left -= sum(1 for _ in islice(_TOKEN.finditer(without_escapes), self._left + 1))
         if self._left < 0:
-            raise RefusedError(f"{self._path} holds more than {MOST_VALUES:,} values: import a part of it")
+            raise RefusedError(f"{self._path} {MAX_FILE_VALUES.reached()}")
         value: JsonValue = parsed_json(text)
         return value

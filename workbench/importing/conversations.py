@@ -15,6 +15,7 @@ from workbench.engine.told import ToldResult, ToldRound
 from workbench.importing.bounds import RefusedError
 from workbench.importing.imported import NO_TOOLS, ImportedCase, ImportedRun, Note
 from workbench.importing.reading import Node
+from workbench.limits import MAX_MILLISECONDS
 from workbench.providers.wire.assembly import read_arguments
 from workbench.providers.wire.repairs import DETAILS, repaired
 from workbench.suite.numerals import counted
@@ -23,7 +24,7 @@ from workbench.suite.settings import Limits
 from workbench.tools.answer import ToolAnswer
 from workbench.trajectory.events import CallFinished, Deviation
 from workbench.trajectory.messages import JsonValue, Message, ToolCall, Usage
-from workbench.trajectory.typed_json import MILLISECONDS_MAX, json_text
+from workbench.trajectory.typed_json import json_text
 
 _LONGEST_NAME = 60
 
@@ -195,7 +196,7 @@ def rounds_of(conversation: Conversation, first: int, end: int) -> tuple[ToldRou
     for index in range(first, end):
         message = conversation.messages[index]
         if message.role == "assistant":
-            latency_ms = min(conversation.latency_ms.get(index, 0.0), MILLISECONDS_MAX)
+            latency_ms = min(conversation.latency_ms.get(index, 0.0), MAX_MILLISECONDS)
             reasoning = conversation.reasoning.get(index, "")
             usage = conversation.usage.get(index)
             first_ms = conversation.first_token_ms.get(index)

@@ -8,7 +8,8 @@ from functools import partial
 from io import BytesIO
 from pathlib import Path
 
-from workbench.importing.bounds import FILE_BYTES_MAX, FewValues, RefusedError
+from workbench.importing.bounds import FewValues, RefusedError
+from workbench.limits import MAX_FILE_BYTES
 from workbench.trajectory.messages import JsonValue
 
 _STEP_BYTES = 4_096
@@ -30,8 +31,8 @@ def log_of_archive(path: Path, content: bytes) -> JsonValue:
                 raise ValueError("it has no header.json, so it is no log of Inspect")
             names = sorted(name for name in parts if name.startswith("samples/") and name.endswith(".json"))
             samples = [parts[name] for name in names]
-            if sum(part.file_size for part in (head, *samples)) > FILE_BYTES_MAX:
-                raise RefusedError(f"{path} unpacks to more than {FILE_BYTES_MAX >> 20} MB: import fewer samples")
+            if sum(part.file_size for part in (head, *samples)) > MAX_FILE_BYTES:
+                raise RefusedError(MAX_FILE_BYTES.reached(file=f"{path}, unpacked,"))
             log = few.parsed(_unpacked(archive, head))
             return (log if isinstance(log, dict) else {}) | {
                 "samples": [few.parsed(_unpacked(archive, part)) for part in samples]

@@ -11,12 +11,10 @@ from workbench.importing.messages import conversation_of
 from workbench.importing.promptfoo_asserts import Expectations
 from workbench.importing.reading import Node
 from workbench.late_patterns import late_pattern
+from workbench.limits import MAX_TEST_CASES
 from workbench.suite.render import Table
 from workbench.trajectory.messages import JsonValue, Message
 from workbench.trajectory.typed_json import json_text
-
-MOST_VARIANTS = 64
-"""Cases that one test may stand for: each prompt with each of the values that its variables list."""
 
 _VARIABLE = late_pattern(r"\{\{-?\s*([A-Za-z_][\w.]*)\s*-?\}\}")
 _OF_TEST = {"description", "vars", "assert"}
@@ -34,8 +32,8 @@ def cases_of(
     count = len(prompts)
     for values in choices:
         count *= len(values)
-    if count > MOST_VARIANTS:
-        raise test.refused(f"stands for {count:,} cases: more than {MOST_VARIANTS}")
+    if count > MAX_TEST_CASES:
+        raise test.refused(MAX_TEST_CASES.reached(count=count))
     variants = [dict(zip(given, chosen, strict=True)) for chosen in product(*choices)]
     for number, (prompt, variant) in enumerate(product(prompts, variants), start=1):
         asserts = [one for each in (defaults, test) for one in _asserts(each)]

@@ -10,11 +10,9 @@ from workbench.importing.bounds import RefusedError
 from workbench.importing.imported import Note
 from workbench.importing.reading import Node, read_source
 from workbench.late_patterns import late_pattern
+from workbench.limits import MAX_INCLUDED_FILES
 from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.typed_json import json_text
-
-MOST_LEVELS = 5
-"""Files that name files that name files."""
 
 _SCHEME = "file://"
 _DATA = {".yaml", ".yml", ".json", ".jsonl", ".ndjson", ".csv", ".tsv"}
@@ -60,7 +58,7 @@ class Files:
                 }
             case list():
                 inner = [self.filled(each, level).value for each in node.items()]
-            case str() as text if text.startswith(_SCHEME) and level < MOST_LEVELS:
+            case str() as text if text.startswith(_SCHEME) and level < MAX_INCLUDED_FILES:
                 found = [self.filled(Node(each, node.place), level + 1).value for each in self._contents(text, node)]
                 inner = found[0] if len(found) == 1 else found or text
             case _:

@@ -12,17 +12,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from workbench.dataclasses import dataclass
-from workbench.importing.bounds import FILE_BYTES_MAX, MOST_VALUES, FewValues, RefusedError
+from workbench.importing.bounds import FewValues, RefusedError
+from workbench.limits import MAX_FILE_BYTES, MAX_FILE_VALUES, MAX_JSON_LEVELS, MAX_YAML_BYTES, MAX_YAML_NUMBER_CHARS
 from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.typed_json import parsed_json
-
-YAML_BYTES_MAX = 4 << 20
-"""The parser of YAML keeps several hundred bytes for each value until all of them are read."""
-
-YAML_NUMBER_CHARACTERS_MAX = 1_000
-"""YAML has numbers to the base of 60, which take the square of their length to read."""
-
-MOST_LEVELS = 100
 
 Kind = Literal["json", "lines", "yaml", "csv"]
 
@@ -145,8 +138,8 @@ def read_source(path: Path, fields: dict[str, str] | None = None) -> Source:
     try:
         if path.exists() and not path.is_file():
             raise RefusedError(f"{path} cannot be read: it is a {'folder' if path.is_dir() else 'special file'}")
-        if path.stat().st_size > FILE_BYTES_MAX:
-            raise RefusedError(f"{path} is larger than {FILE_BYTES_MAX >> 20} MB: import a part of it")
+        if path.stat().st_size > MAX_FILE_BYTES:
+            raise RefusedError(MAX_FILE_BYTES.reached(file=path))
         content = path.read_bytes()
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
@@ -224,8 +217,8 @@ def _rows(text: str, delimiter: str) -> tuple[JsonValue, tuple[int, ...], tuple[
             if not row:
                 continue
             count += len(row)
-            if count > MOST_VALUES:
-                raise RefusedError(f"holds more than {MOST_VALUES:,} values: import a part of it")
+            if count > MAX_FILE_VALUES:
+                raise RefusedError(MAX_FILE_VALUES.reached())
             if len(row) > len(head):
                 raise RefusedError(
                     f"has {len(row)} values, and the first line names {len(head)}", f"line {reader.line_num}"
@@ -240,14 +233,14 @@ def _rows(text: str, delimiter: str) -> tuple[JsonValue, tuple[int, ...], tuple[
 def _yaml(text: str) -> JsonValue:
     import yaml  # on use: only YAML files need it
 
-    if len(text) > YAML_BYTES_MAX:
-        raise RefusedError(f"is YAML of more than {YAML_BYTES_MAX >> 20} MB: write it as JSON")
+    if len(text) > MAX_YAML_BYTES:
+        raise RefusedError(MAX_YAML_BYTES.reached())
     base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
     class Loader(base):  # type: ignore[misc]
         def construct_scalar(self, node: Any) -> Any:
-            if node.tag.endswith((":int", ":float")) and len(node.value) > YAML_NUMBER_CHARACTERS_MAX:
-                raise ValueError(f"a number has more than {YAML_NUMBER_CHARACTERS_MAX:,} characters")
+            if node.tag.endswith((":int", ":float")) and len(node.value) > MAX_YAML_NUMBER_CHARS:
+                raise ValueError(MAX_YAML_NUMBER_CHARS.reached())
             return super().construct_scalar(node)
 
     try:
@@ -267,10 +260,10 @@ def _checked(value: object) -> JsonValue:
     def copied(value: object, level: int) -> JsonValue:
         nonlocal count
         count += 1
-        if count > MOST_VALUES:
-            raise RefusedError(f"holds more than {MOST_VALUES:,} values")
-        if level > MOST_LEVELS:
-            raise RefusedError(f"is nested more than {MOST_LEVELS} levels deep")
+        if count > MAX_FILE_VALUES:
+            raise RefusedError(MAX_FILE_VALUES.reached())
+        if level > MAX_JSON_LEVELS:
+            raise RefusedError(f"is {MAX_JSON_LEVELS.reached()}")
         match value:
             case dict():
                 return {str(key): copied(inner, level + 1) for key, inner in value.items()}

@@ -17,13 +17,13 @@ from workbench.grading.agreement import Agreement, AgreementFold, agreements
 from workbench.grading.grade import RunResult
 from workbench.importing.imported import ImportedRun
 from workbench.importing.suite_making import MadeSuite
+from workbench.limits import MAX_MILLISECONDS
 from workbench.suite.excerpt import Excerpts
 from workbench.suite.loading import SuiteFile
 from workbench.suite.model import Case
 from workbench.tools.listings import definitions_for
 from workbench.trajectory.events import Event, EventPayload, FinishReason, ResponseFinished, RunFinished
 from workbench.trajectory.fold import fold
-from workbench.trajectory.typed_json import MILLISECONDS_MAX
 
 
 def run_of(file: SuiteFile, case: Case, run: ImportedRun, repeat: int) -> tuple[PlannedRun, list[Event], RunResult]:
@@ -33,7 +33,7 @@ def run_of(file: SuiteFile, case: Case, run: ImportedRun, repeat: int) -> tuple[
     time_ms = 0.0
     for payload in _payloads(planned, run):
         if isinstance(payload, ResponseFinished):
-            time_ms = min(time_ms + payload.latency_ms, MILLISECONDS_MAX)
+            time_ms = min(time_ms + payload.latency_ms, MAX_MILLISECONDS)
         events.append(Event(planned.run_id, len(events), time_ms, payload))
     return planned, events, graded_anew(result_of(planned, "error", fold(events)), planned, CheckContext())
 

@@ -9,8 +9,9 @@ from re import Match
 from workbench.importing.bounds import RefusedError
 from workbench.importing.reading import Node
 from workbench.late_patterns import late_pattern
+from workbench.limits import MAX_TOKENS
 from workbench.trajectory.messages import JsonValue, Usage
-from workbench.trajectory.typed_json import TOKENS_MAX, json_text, parsed_json
+from workbench.trajectory.typed_json import json_text, parsed_json
 
 _MESSAGE = late_pattern(r"llm\.(input|output)_messages\.(\d{1,6})\.message\.(.+)")
 _PROMPT = late_pattern(r"gen_ai\.(prompt|completion)\.(\d{1,6})\.(.+)")
@@ -97,7 +98,7 @@ def usage_of(span: Attributes) -> Usage | None:
     counts: dict[str, int] = {}
     for name, keys in _TOKENS.items():
         value = next((number for key in keys if (number := whole_number(span.values.get(key))) is not None), None)
-        if value is not None and value <= TOKENS_MAX:
+        if value is not None and value <= MAX_TOKENS:
             counts[name] = value
     return Usage(**counts) if counts else None
 

@@ -13,6 +13,7 @@ from workbench.config.models import ANTHROPIC_URL, OPENAI_URL, ModelSpec, checke
 from workbench.config.secret_values import is_plain_word
 from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
+from workbench.limits import MAX_BODY_BYTES
 from workbench.observing.conversations import Observer, Step
 from workbench.observing.wires import READABLE_ENCODINGS, wire_at
 from workbench.providers.http.clients import tls_context
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
 
 UPSTREAMS = {"openai": OPENAI_URL, "anthropic": ANTHROPIC_URL}
 DEFAULT_PORT = 8808
-LARGEST_REQUEST_BYTES = 256 * 1024 * 1024
-
 _OF_ONE_CONNECTION = {
     *("connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection", "te", "trailer"),
     *("transfer-encoding", "upgrade"),
@@ -143,8 +142,8 @@ class RecordingProxy:
         body = bytearray()
         async for chunk in request.content.iter_any():
             body += chunk
-            if len(body) > LARGEST_REQUEST_BYTES:
-                return _plain(413, f"a request of more than {LARGEST_REQUEST_BYTES // 1024**2} MiB is not passed on")
+            if len(body) > MAX_BODY_BYTES:
+                return _plain(413, MAX_BODY_BYTES.reached())
         wire = wire_at(request.path) if request.method == "POST" else None
         step: Step | None = None
         if wire is not None:

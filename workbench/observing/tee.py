@@ -19,11 +19,11 @@ from types import FrameType
 from workbench.config.secrets import Secrets
 from workbench.config.typed_keys import KEY_OPTION, looks_like_key
 from workbench.importing.importing import learn_keys
+from workbench.limits import MAX_PIPED_BYTES
 from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.typed_json import json_text, parsed_json
 
 _PIECE_BYTES = 64 * 1024
-_LARGEST_LINE_BYTES = 64 * 1024 * 1024
 _PASSED_ON = tuple(
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2") if hasattr(signal, name)
 )
@@ -183,7 +183,7 @@ class _Lines:
             if line.strip() and not self._too_long:
                 found.append(line)
             self._too_long = False
-        if len(self._rest) + len(pieces[-1]) > _LARGEST_LINE_BYTES:
+        if len(self._rest) + len(pieces[-1]) > MAX_PIPED_BYTES:
             self._rest.clear()
             self._too_long = True
         elif not self._too_long:

@@ -16,8 +16,9 @@ from workbench.importing.bounds import RefusedError
 from workbench.importing.imported import Note
 from workbench.importing.reading import Node
 from workbench.importing.responses import messages_of_items
+from workbench.limits import MAX_BODY_BYTES, MAX_ERROR_BYTES, MAX_UNPACKED_BYTES
 from workbench.providers.http.answers import Kind, kind_of
-from workbench.providers.model import FIRST_TOKENS, MOST_STREAM_BYTES, AnswerFinished, ModelError, ModelRequest
+from workbench.providers.model import FIRST_TOKENS, AnswerFinished, ModelError, ModelRequest
 from workbench.providers.wire.errors import error_text, quoted
 from workbench.providers.wire.registry import wire_of
 from workbench.providers.wire.sse import SseParser
@@ -40,10 +41,6 @@ _PATHS: Mapping[str, Provider] = {
     "/responses": "openai-responses",
     "/messages": "anthropic",
 }
-_LARGEST_ERROR_BYTES = 64 * 1024
-_UNPACKED_BYTES_MAX = 64 << 20
-"""Of what comes at once: a megabyte can expand to a gigabyte."""
-
 READABLE_ENCODINGS = ("gzip", "deflate", "identity")
 """The compressions of answers that can be read here. A program that accepts others is answered in one of these."""
 
@@ -117,11 +114,11 @@ class Decompressed:
             is_bare = self._encoding == "deflate" and chunk[0] & 15 != 8
             self._unpack = zlib.decompressobj(-zlib.MAX_WBITS if is_bare else zlib.MAX_WBITS | 32).decompress
         try:
-            unpacked = self._unpack(chunk, _UNPACKED_BYTES_MAX + 1)
+            unpacked = self._unpack(chunk, MAX_UNPACKED_BYTES + 1)
         except zlib.error as error:
             raise ValueError(f"is not compressed as {self._encoding}, as it says: {error}") from None
-        if len(unpacked) > _UNPACKED_BYTES_MAX:
-            raise ValueError(f"unpacks to more than {_UNPACKED_BYTES_MAX >> 20} MiB")
+        if len(unpacked) > MAX_UNPACKED_BYTES:
+            raise ValueError(MAX_UNPACKED_BYTES.reached())
         return unpacked
 
 
@@ -193,10 +190,10 @@ class AnswerReading:
         chunk = self._unpacked.feed(chunk)
         self._bytes += len(chunk)
         if not 200 <= self._status < 300:
-            self._held += chunk[: _LARGEST_ERROR_BYTES - len(self._held)]
+            self._held += chunk[: MAX_ERROR_BYTES - len(self._held)]
             return
-        if self._bytes > MOST_STREAM_BYTES:
-            raise ValueError(f"it is longer than {MOST_STREAM_BYTES // 1024**2} MiB")
+        if self._bytes > MAX_BODY_BYTES:
+            raise ValueError(f"it is longer than {MAX_BODY_BYTES >> 20} MiB")
         if self._kind != "events":
             self._held += chunk
             self._kind = self._kind or kind_of(bytes(self._held[:64]).lstrip(), self._content_type)

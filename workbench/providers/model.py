@@ -12,23 +12,6 @@ from workbench.trajectory.messages import JsonValue, Message, ToolDefinition, Us
 
 # The limits of one answer of a model: generous for any model, and more than any suite can need.
 
-MOST_CHARACTERS = 2 * 1024 * 1024
-"""Text, reasoning and arguments together: some 500,000 tokens."""
-
-MOST_CALLS = 1_000
-
-MOST_PARTS = 10_000
-"""Blocks, items or details of reasoning, which are kept until the answer ends."""
-
-MOST_ARGUMENTS = 1_000
-"""Named arguments of one call."""
-
-MOST_VALUES = 100_000
-"""Values in the arguments of all calls, at any depth."""
-
-MOST_STREAM_BYTES = 256 * 1024 * 1024
-"""Bytes that an endpoint sends for one answer, its protocol included."""
-
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:

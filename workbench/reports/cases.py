@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import Field
 
+from workbench.decimals import decimals
 from workbench.grading.grade import Grade, RunResult, Status, disagree
 from workbench.grading.repeats import ArgumentStatistics, CaseResult
 from workbench.reports.json_base import Finite, ReportModel, SuitePath
@@ -17,7 +18,7 @@ from workbench.reports.signs import STATUS_SIGNS
 from workbench.reports.values import score_text
 from workbench.reports.visible import one_line
 from workbench.suite.model import RepeatRule
-from workbench.suite.numerals import counted, decimals, figure
+from workbench.suite.numerals import counted, figure
 
 DISAGREE = "≠"
 

@@ -11,6 +11,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from workbench.limits import MAX_DOCUMENT_RUNS
+
 Command = Literal[
     "run",
     "grade",
@@ -142,20 +144,15 @@ FORMS: tuple[Form, ...] = (
 
 LINES_MAX = 10_000
 """Runs or changes that have lines in a text: nobody reads a longer list, and other forms have all of them."""
-RUNS_MAX = 200_000
-"""Runs of which a report is one document: whoever reads it needs all of it in memory."""
+RUN_BY_RUN = "give --format records, JSON lines of one run each, or csv"
 _ONE_DOCUMENT = ("json", "html")
 
 
-def why_too_many(form: str | None, runs: int) -> str | None:
-    """Returns why so many runs cannot be in a report of a form, if so: the beginning of a sentence that ends with what
-    to do."""
-    if form not in _ONE_DOCUMENT or runs <= RUNS_MAX:
+def why_too_many(form: str | None, runs: int, instead: str = RUN_BY_RUN) -> str | None:
+    """Return why so many runs cannot be in a report of a form, if so, and what to do instead."""
+    if form not in _ONE_DOCUMENT or runs <= MAX_DOCUMENT_RUNS:
         return None
-    return f"a report as {form} is one document, which has room for {RUNS_MAX:,} runs, and not for {runs:,}"
-
-
-RUN_BY_RUN = "give --format records, JSON lines of one run each, or csv"
+    return MAX_DOCUMENT_RUNS.reached(form=form, runs=runs, instead=instead)
 
 
 def forms_of(command: Command, *, beside: bool = False) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from workbench.decimals import decimals
 from workbench.grading.grade import Issue, IssueKind, Metric, RunResult, StepGrade
 from workbench.grading.judgements import Judgement, JudgeUse
 from workbench.grading.scoring import PASS_SCORE
@@ -11,7 +12,7 @@ from workbench.reports.paint import Paint
 from workbench.reports.signs import STATUS_SIGNS
 from workbench.reports.values import cost_text, score_text, tokens_text
 from workbench.reports.visible import one_line, shortened
-from workbench.suite.numerals import counted, decimals
+from workbench.suite.numerals import counted
 
 
 def issue_text(issue: Issue) -> str:

@@ -15,6 +15,7 @@ from workbench.analysis.quality import GateFold, GateResult, as_watched, gates_o
 from workbench.analysis.stopping import stored_watch
 from workbench.analysis.totals import Latency
 from workbench.analysis.watched import Until
+from workbench.decimals import decimals
 from workbench.history.records import BatchRow, Regrade, RunRow, SuiteRef
 from workbench.reports.argument_words import valid_arguments_text
 from workbench.reports.case_titles import Title, cut_titles, cut_what
@@ -27,7 +28,7 @@ from workbench.reports.values import cost_text, milliseconds, score_text, second
 from workbench.reports.visible import fit, one_line, shortened
 from workbench.reports.when import epoch_ms, local_time, took_s
 from workbench.suite.model import Gate
-from workbench.suite.numerals import counted, decimals
+from workbench.suite.numerals import counted
 from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.typed_json import json_text
 

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from pydantic import Field, JsonValue
 
-from workbench.analysis.published.summary import RUNS_MAX, published_reports
+from workbench.analysis.published.summary import published_reports
 from workbench.grading.grade import RunResult
+from workbench.limits import MAX_DOCUMENT_RUNS
 from workbench.reports.json_base import ReportModel, SuitePath
 from workbench.reports.paint import Paint
 from workbench.reports.visible import one_line
@@ -45,8 +46,8 @@ def published_lines(
     results: Sequence[RunResult], suite_names: Mapping[str, str], paint: Paint, *, with_details: bool
 ) -> Iterator[str]:
     """Yields a quiet line for each suite and model, and the system's full report with `with_details`."""
-    if len(results) > RUNS_MAX:
-        yield paint(f"  the reports of published systems are left out above {RUNS_MAX:,} runs", "quiet")
+    if len(results) > MAX_DOCUMENT_RUNS:
+        yield paint(f"  the reports of published systems are left out above {MAX_DOCUMENT_RUNS:,} runs", "quiet")
     several_models = len({result.model for result in results}) > 1
     for report in published_reports(results):
         suite = suite_names.get(report.suite, Path(report.suite).stem)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from workbench.checks.kinds import Check, Equals
 from workbench.grading.grade import Grade, RunResult
 from workbench.grading.unfinished_answers import cut_off_where
 from workbench.reports.deviations import deviation_lines
 from workbench.reports.grade_text import issue_text, why_passed
 from workbench.reports.values import call_text, milliseconds, result_text, shown_json
 from workbench.reports.visible import one_line
-from workbench.suite.checks import Check, Equals
 from workbench.suite.model import Case
 from workbench.trajectory.trajectory import Trajectory
 

@@ -13,6 +13,7 @@ from rich.cells import cell_len
 from workbench.analysis.causes import BASELINE
 from workbench.analysis.quality import Quality
 from workbench.analysis.totals import Totals, that_count, totals_by_model
+from workbench.decimals import decimals
 from workbench.grading.grade import Grade, Issue, RunResult, disagree
 from workbench.grading.repeats import CaseResult, Cases
 from workbench.grading.run_summary import is_not_needed
@@ -38,7 +39,7 @@ from workbench.reports.server_output import ToldOutputs
 from workbench.reports.signs import FORK, STATUS_SIGNS
 from workbench.reports.values import cost_text, milliseconds, score_text, tokens_text
 from workbench.reports.visible import fit, one_line, shortened
-from workbench.suite.numerals import counted, decimals
+from workbench.suite.numerals import counted
 
 Amount = Literal["little", "normal", "much"]
 

@@ -6,9 +6,10 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from workbench.decimals import decimals
 from workbench.late_patterns import late_pattern
 from workbench.reports.visible import one_line
-from workbench.suite.numerals import counted, decimals
+from workbench.suite.numerals import counted
 from workbench.trajectory.events import ExecutionProgress
 from workbench.trajectory.messages import JsonValue, Usage
 

@@ -10,8 +10,7 @@ from datetime import datetime
 
 from pydantic import JsonValue
 
-from workbench.late_patterns import late_pattern
-from workbench.suite.checks import (
+from workbench.checks.kinds import (
     JSON_TYPES,
     Check,
     CheckBase,
@@ -22,12 +21,13 @@ from workbench.suite.checks import (
     Pattern,
     critic_of,
 )
+from workbench.checks.pattern_shape import repeats_ambiguously
+from workbench.checks.timestamps import read_timestamp
+from workbench.late_patterns import late_pattern
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall, Mock, Suite
-from workbench.suite.pattern_shape import repeats_ambiguously
 from workbench.suite.problems import Finding, Place, did_you_mean, quoted, warning, written
 from workbench.suite.rules import is_score
 from workbench.suite.settings import Grading, settings_of
-from workbench.suite.timestamps import read_timestamp
 from workbench.suite.tool_names import unknown_in_suite
 
 _DEFAULT_GRADING = Grading()

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from workbench.checks.kinds import CHECK_CLASSES, RESERVED_NAMES, check_names_in
 from workbench.late_patterns import late_pattern
-from workbench.suite.checks import CHECK_CLASSES, RESERVED_NAMES, check_names_in
 from workbench.suite.model import derived_id
 from workbench.suite.problems import Finding, Place, code, described, did_you_mean, quoted, tables, warning
 from workbench.suite.rules import check_rules, checks_rules, mock_rules, tools_rules, weight_rules

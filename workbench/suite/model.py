@@ -12,8 +12,9 @@ from typing import Annotated, Any, Final, Literal, TypeVar
 
 from pydantic import BeforeValidator, Discriminator, Field, JsonValue, Tag, model_validator
 
-from workbench.suite.by_identity import ByIdentity
-from workbench.suite.checks import AnswerChecks, Check, Checks, PythonReference, with_parts
+from workbench.by_identity import ByIdentity
+from workbench.checks.kinds import AnswerChecks, Check, Checks, PythonReference, with_parts
+from workbench.limits import MAX_REPEATS
 from workbench.suite.problems import Place
 from workbench.suite.tables import (
     GRADERS,
@@ -60,9 +61,6 @@ __all__ = [
 ]
 
 Transport = Literal["http", "sse"]
-
-MOST_REPEATS = 1_000
-"""How often a case can be run in one batch."""
 
 _Item = TypeVar("_Item")
 
@@ -276,7 +274,7 @@ class Case(Frozen):
     user: str | None = None
     messages: Items[PriorMessage] = ()
     skip: str | None = None
-    repeats: Annotated[int, Field(ge=1, le=MOST_REPEATS)] = 1
+    repeats: Annotated[int, Field(ge=1, le=MAX_REPEATS)] = 1
     ordered: Items[OrderedItem] = ()
     unordered: Items[ExpectedCall] = ()
     disallowed: Items[ExpectedCall] = ()

@@ -13,12 +13,12 @@ from functools import lru_cache
 from typing import Any, Final, get_args
 from urllib.parse import urlsplit
 
+from workbench.checks.kinds import CHECK_CLASSES, OPTION_NAMES, SWALLOWED, CheckBase, check_names_in
+from workbench.checks.plain_schemas import is_plainly_valid
+from workbench.checks.references import has_stray_dollar, is_module_name
 from workbench.late_patterns import late_pattern
-from workbench.suite.checks import CHECK_CLASSES, OPTION_NAMES, SWALLOWED, CheckBase, check_names_in
 from workbench.suite.model import GRADERS, GraderName, Statistic, Suite
-from workbench.suite.plain_schemas import is_plainly_valid
 from workbench.suite.problems import Finding, Place, code, described, did_you_mean, quoted, table, tables, warning
-from workbench.suite.references import has_stray_dollar, is_module_name
 
 STATISTICS: tuple[Statistic, ...] = get_args(Statistic)
 """Every statistic that an aggregate can have."""

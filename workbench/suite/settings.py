@@ -10,10 +10,10 @@ from typing import Any, Final, Literal
 
 from pydantic import BaseModel
 
+from workbench.by_identity import ByIdentity
+from workbench.checks.kinds import Judged, with_parts
 from workbench.dataclasses import dataclass
 from workbench.model_base import values_of
-from workbench.suite.by_identity import ByIdentity
-from workbench.suite.checks import Judged, with_parts
 from workbench.suite.model import Case, ComparedBy, GraderName, RepeatRule, Suite
 from workbench.suite.tables import ExtraCalls, InvalidArguments, WholeNumbers
 

@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from workbench.suite.checks import CHECK_CLASSES, NAMED_CHECKS, NAMED_WEIGHTS, ONE_CHECK
+from workbench.checks.kinds import CHECK_CLASSES, NAMED_CHECKS, NAMED_WEIGHTS, ONE_CHECK
 from workbench.suite.model import (
     EXPECTATIONS,
     Annotations,

@@ -9,8 +9,8 @@ from typing import Annotated, Any, Final, Literal, TypeVar, get_args
 
 from pydantic import ConfigDict, Discriminator, Field, Strict, Tag
 
+from workbench.checks.kinds import Unit
 from workbench.model_base import LateModel
-from workbench.suite.checks import Unit
 
 GraderName = Literal["critics", "decision", "accuracy", "trajectory", "dimensions"]
 GRADERS: tuple[GraderName, ...] = get_args(GraderName)

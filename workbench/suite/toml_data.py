@@ -11,7 +11,7 @@ import json
 
 from pydantic import BaseModel
 
-from workbench.suite.checks import CheckBase, Equals
+from workbench.checks.kinds import CheckBase, Equals
 from workbench.suite.render import Table
 
 _ANY_JSON = frozenset({"equals", "one_of", "equals_text", "result", "results", "mock_result"})

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from difflib import get_close_matches
 
+from workbench.by_identity import ByIdentity
 from workbench.dataclasses import dataclass
-from workbench.suite.by_identity import ByIdentity
 from workbench.suite.model import ANY_TOOL, Case, Mock, Suite, written_tools
 from workbench.suite.problems import Finding, Place, warning
 from workbench.suite.tables import ExtraCalls

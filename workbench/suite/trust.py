@@ -13,12 +13,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TypeGuard, TypeVar
 
+from workbench.checks.kinds import Checks, PythonCheck, with_parts
+from workbench.checks.references import environment_names
 from workbench.dataclasses import dataclass
-from workbench.suite.checks import Checks, PythonCheck, with_parts
 from workbench.suite.disk import LockedError, absolute, locked, resolved
 from workbench.suite.loading import SuiteFile
 from workbench.suite.model import Mock, Server, Suite, started_by
-from workbench.suite.references import environment_names
 
 _STORE_FORMAT = 1
 

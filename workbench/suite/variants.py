@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Final, TypeVar
 
+from workbench.by_identity import ByIdentity
 from workbench.dataclasses import dataclass
-from workbench.suite.by_identity import ByIdentity
 from workbench.suite.model import (
     ANY_TOOL,
     AnyOrder,

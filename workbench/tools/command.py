@@ -13,8 +13,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from workbench.config.secrets import Secrets
+from workbench.limits import MAX_MESSAGE_BYTES
 from workbench.suite.model import Server
-from workbench.tools.connection import MAX_MESSAGE_BYTES, TimeLimits, first_line
+from workbench.tools.connection import TimeLimits, first_line
 from workbench.tools.environment import INHERITED, filled
 from workbench.tools.server_log import ServerLog
 from workbench.tools.stdio import StdioTransport
@@ -134,7 +135,7 @@ class CommandConnection:
     def why_lost(self, error: BaseException | None) -> str:
         transport = self._transport
         if transport is not None and transport.overlong:
-            return f"sent a message of more than {MAX_MESSAGE_BYTES // 2**20} MiB"
+            return MAX_MESSAGE_BYTES.reached(what="a message")
         code = transport.own_exit_code if transport is not None else None
         if code is None:
             return "closed its output"

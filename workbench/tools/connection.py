@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from workbench.dataclasses import dataclass
+from workbench.limits import MAX_SAID_CHARS
 from workbench.trajectory.events import ServerOutput
 from workbench.trajectory.messages import ToolDefinition
 
@@ -30,16 +31,6 @@ class ServerStatus:
     task_tools: tuple[str, ...] = ()
 
 
-MAX_MESSAGE_BYTES = 32 * 1024 * 1024
-"""A server that sends a longer message is closed. Legacy SSE has the SDK's own limit, 1 MiB."""
-
-MAX_PAGES = 100
-"""Pages of a tool listing that are read; a longer listing is refused."""
-
-MAX_PROGRESS_CHARACTERS = 200
-"""Longer messages of progress notices are cut."""
-
-
 @dataclass(frozen=True, slots=True)
 class TimeLimits:
     """How long a server may take, in seconds: to start and list its tools, to answer one call, to end once its input is
@@ -54,10 +45,6 @@ class TimeLimits:
     def close_s(self) -> float:
         """When closing has failed and the server is killed: after the limits above, and a little more."""
         return self.polite_s + self.terminate_s + 1.5
-
-
-MAX_SAID_CHARACTERS = 1000
-"""Characters of an exception's text that messages hold: a server may send megabytes."""
 
 
 class Connection(Protocol):
@@ -113,7 +100,7 @@ class Connection(Protocol):
 def first_line(error: BaseException | None) -> str:
     """Returns an exception's text in one line of limited length; its type when it has none."""
     message = next(iter(str(error).splitlines()), "") or type(error).__name__
-    return message if len(message) <= MAX_SAID_CHARACTERS else message[:MAX_SAID_CHARACTERS] + " …"
+    return message if len(message) <= MAX_SAID_CHARS else message[:MAX_SAID_CHARS] + " …"
 
 
 def innermost(error: BaseException) -> BaseException:

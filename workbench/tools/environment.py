@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 
+from workbench.checks.references import environment_names, with_variables
 from workbench.config.secrets import Secrets
 from workbench.suite.model import Server
-from workbench.suite.references import environment_names, with_variables
 
 
 class MissingVariableError(LookupError):

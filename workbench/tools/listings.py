@@ -12,9 +12,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
+from workbench.by_identity import ByIdentity
 from workbench.dataclasses import dataclass
 from workbench.model_base import values_of
-from workbench.suite.by_identity import ByIdentity
 from workbench.suite.disk import absolute, resolved
 from workbench.suite.loading import SuiteFile, with_findings
 from workbench.suite.model import Case, Server, Suite, Tool, written_tools

@@ -11,9 +11,9 @@ from typing import Protocol
 
 from workbench.checks.describe import CheckError
 from workbench.checks.evaluate import CallPython, CheckContext, CheckVerdict, Judge, all_hold
+from workbench.checks.kinds import Check, Checks, Judged, Pattern, PythonCheck, asks, with_parts
 from workbench.dataclasses import dataclass
 from workbench.late_patterns import late_pattern
-from workbench.suite.checks import Check, Checks, Judged, Pattern, PythonCheck, asks, with_parts
 from workbench.suite.model import Mock
 from workbench.tools.answer import OnProgress, ToolAnswer, ToolsError
 from workbench.tools.python_reference import PythonFunctions, in_thread

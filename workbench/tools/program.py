@@ -11,12 +11,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from workbench.dataclasses import dataclass
+from workbench.limits import MAX_ERROR_BYTES, MAX_OUTPUT_BYTES
 from workbench.tools.stdio import ends_within, left_behind, new_mark, signal_group, started_process
 
-MAX_OUTPUT_BYTES = 16 * 2**20
-"""What a program may write to standard output."""
-
-_KEPT_ERROR_BYTES = 64 * 2**10
 _CHUNK = 64 * 2**10
 _DRAIN_S = 1.0
 """How long output may come after the program's end: of processes that it left behind, which are killed then."""
@@ -62,7 +59,7 @@ async def run_program(
     mark = new_mark()
     words = (sys.executable if command[0] == "python" else command[0], *command[1:])
     process, watcher = await started_process(words, folder=folder, environment=environment, limit=_CHUNK, mark=mark)
-    output, errors = _Collected(MAX_OUTPUT_BYTES), _Collected(_KEPT_ERROR_BYTES, keeps_end=True)
+    output, errors = _Collected(MAX_OUTPUT_BYTES), _Collected(MAX_ERROR_BYTES, keeps_end=True)
     code: int | None = None
     writing = asyncio.create_task(_write(process, text.encode("utf-8", "replace")))
     reading = {asyncio.create_task(output.read(process.stdout)), asyncio.create_task(errors.read(process.stderr))}

@@ -16,18 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.checks.argument_schema import BrokenSchemaError, result_problem
 from workbench.config.secrets import Secrets
+from workbench.limits import MAX_LISTING_PAGES, MAX_MESSAGE_BYTES, MAX_PROGRESS_CHARS
 from workbench.suite.model import Server
 from workbench.tools.answer import OnProgress, ServerError, ToolAnswer
 from workbench.tools.clean import clean_object, clean_text
-from workbench.tools.connection import (
-    MAX_MESSAGE_BYTES,
-    MAX_PAGES,
-    MAX_PROGRESS_CHARACTERS,
-    Connection,
-    TimeLimits,
-    first_line,
-    innermost,
-)
+from workbench.tools.connection import Connection, TimeLimits, first_line, innermost
 from workbench.tools.content import answer_of, error_of
 from workbench.tools.environment import MissingVariableError
 from workbench.tools.python_reference import in_thread
@@ -258,7 +251,7 @@ class McpServer:
     async def _list_tools(self, client: Client) -> tuple[ToolDefinition, ...]:
         tools: list[Tool] = []
         cursor: str | None = None
-        for _ in range(MAX_PAGES):
+        for _ in range(MAX_LISTING_PAGES):
             page = await client.list_tools(cursor=cursor)
             tools.extend(page.tools)
             cursor = page.next_cursor
@@ -267,7 +260,7 @@ class McpServer:
                     clean_text(self._server.prefix + tool.name) for tool in tools if _is_task(tool)
                 )
                 return tuple(self._definition(tool) for tool in tools if not _is_task(tool))
-        raise self._failure(f"lists its tools on more than {MAX_PAGES} pages")
+        raise self._failure(MAX_LISTING_PAGES.reached())
 
     def _definition(self, tool: Tool) -> ToolDefinition:
         hints = tool.annotations.model_dump(by_alias=True, exclude_none=True) if tool.annotations else {}
@@ -322,7 +315,7 @@ class McpServer:
     def _fit(self, answer: ToolAnswer, tool: str) -> ToolAnswer:
         """Returns the answer in a form that text files and requests can hold."""
         if len(answer.content) > MAX_MESSAGE_BYTES:
-            raise self._failure(f"answered a call of {tool} with more than {MAX_MESSAGE_BYTES // 2**20} MiB of text")
+            raise self._failure(MAX_MESSAGE_BYTES.reached(what=f"an answer to a call of {tool}"))
         return replace(answer, content=clean_text(answer.content))
 
     def _progress(self, on_progress: OnProgress) -> ProgressFnT:
@@ -345,7 +338,7 @@ class McpServer:
 
     def _cut(self, text: str) -> str:
         # Redacted before it is cut, so that no half of a secret remains.
-        return text if len(text) <= MAX_PROGRESS_CHARACTERS else self._secrets.redact(text)[:MAX_PROGRESS_CHARACTERS]
+        return text if len(text) <= MAX_PROGRESS_CHARS else self._secrets.redact(text)[:MAX_PROGRESS_CHARS]
 
     def _start_error(self) -> ServerError:
         """Returns why the owner task ended before the tools were listed."""

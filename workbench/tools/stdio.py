@@ -20,8 +20,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from workbench.limits import MAX_MESSAGE_BYTES, MAX_STRAY_LINE_CHARS, MAX_STRAY_LINES
 from workbench.tools.clean import clean_json
-from workbench.tools.connection import MAX_MESSAGE_BYTES
 from workbench.tools.server_log import ServerLog
 from workbench.tools.watched_start import MARK, end_marked, packed
 
@@ -30,9 +30,6 @@ if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
     from mcp.shared.message import SessionMessage
     from mcp_types import JSONRPCMessage
-
-MAX_LOGGED_STRAY_LINES = 200
-MAX_LOGGED_LINE_CHARACTERS = 2000
 
 _FLUSH_S = 0.5
 _REAP_S = 1.0
@@ -208,8 +205,8 @@ class StdioTransport:
 
     def _note_stray_line(self, line: bytes) -> None:
         self.stray_lines += 1
-        if self.stray_lines <= MAX_LOGGED_STRAY_LINES:
-            self._log.write_line("[stdout] ", line.decode("utf-8", "backslashreplace"), MAX_LOGGED_LINE_CHARACTERS)
+        if self.stray_lines <= MAX_STRAY_LINES:
+            self._log.write_line("[stdout] ", line.decode("utf-8", "backslashreplace"), MAX_STRAY_LINE_CHARS)
 
 
 async def started_process(

@@ -16,9 +16,10 @@ from urllib.parse import urlsplit
 from workbench.config.models import is_loopback
 from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
+from workbench.limits import MAX_MESSAGE_BYTES
 from workbench.suite.model import Server
 from workbench.tools.answer import ServerError
-from workbench.tools.connection import MAX_MESSAGE_BYTES, TimeLimits, first_line
+from workbench.tools.connection import TimeLimits, first_line
 from workbench.tools.environment import filled
 from workbench.trajectory.events import ServerOutput
 
@@ -207,7 +208,7 @@ class UrlConnection:
                 case httpx2.SSEError() if "limit" in str(cause):
                     return f"sent a message that is too long: {first_line(cause)}"
                 case TooLongError():
-                    return f"sent a message of more than {MAX_MESSAGE_BYTES // 2**20} MiB"
+                    return MAX_MESSAGE_BYTES.reached(what="a message")
                 case ssl.SSLCertVerificationError():
                     way_out = "name the file of its authority, or its own, in SSL_CERT_FILE"
                     why = cause.verify_message

@@ -12,6 +12,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, NamedTuple, NoReturn, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 from workbench.late_patterns import late_pattern
+from workbench.limits import MAX_MILLISECONDS, MAX_TOKENS
 
 
 class Most(NamedTuple):
@@ -20,13 +21,8 @@ class Most(NamedTuple):
     size: float
 
 
-MILLISECONDS_MAX = 1e12
-"""31 years: calendars have any run that took so long."""
-TOKENS_MAX = 10**15
-"""SQLite and protobuf have 64 bits for the sums of such counts."""
-
-Milliseconds: TypeAlias = Annotated[float, Most(MILLISECONDS_MAX)]
-Tokens: TypeAlias = Annotated[int, Most(TOKENS_MAX)]
+Milliseconds: TypeAlias = Annotated[float, Most(MAX_MILLISECONDS)]
+Tokens: TypeAlias = Annotated[int, Most(MAX_TOKENS)]
 
 _LONE_SURROGATE = late_pattern("[\ud800-\udfff]")
 

@@ -20,6 +20,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from textual_serve.server import Server
 
 from workbench.dataclasses import dataclass
+from workbench.limits import MAX_TERMINAL_COLUMNS, MAX_TERMINAL_ROWS
 from workbench.web.connections import Connection, Connections
 from workbench.web.gate import COOKIE, Gate
 from workbench.web.pages import SCRIPT, SECURITY, app_page, entry_page, message_page, policy
@@ -28,8 +29,6 @@ from workbench.web.visitor import ENDING_S, App, Visitor
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 _log = logging.getLogger(__name__)
 
-LARGEST_SIZE = (1_000, 500)
-"""Columns and rows of the largest app."""
 
 FONT_SIZES = range(6, 73)
 SPARE_CONNECTIONS = 32
@@ -178,7 +177,8 @@ class AppServer(Server):
             visitor = Visitor(self._app, write=socket.send_bytes, write_text=socket.send_str, close=close)
             self._visitors.add(visitor)
             await visitor.start(
-                _bounded(request.query.get("width"), 80, 0), _bounded(request.query.get("height"), 24, 1)
+                _bounded(request.query.get("width"), 80, MAX_TERMINAL_COLUMNS),
+                _bounded(request.query.get("height"), 24, MAX_TERMINAL_ROWS),
             )
             idle = asyncio.create_task(self._end_idle(visitor, socket))
             try:
@@ -230,7 +230,9 @@ class AppServer(Server):
                             break
                         await app_service.send_bytes(typed[start : start + PIECE])
                 case ["resize", {"width": int(width), "height": int(height)}]:
-                    await app_service.set_terminal_size(_bounded(width, 80, 0), _bounded(height, 24, 1))
+                    await app_service.set_terminal_size(
+                        _bounded(width, 80, MAX_TERMINAL_COLUMNS), _bounded(height, 24, MAX_TERMINAL_ROWS)
+                    )
                 case ["ping", int() | float() | str() as data]:
                     await websocket.send_json(["pong", data])
                 case ["blur", *_]:
@@ -296,10 +298,10 @@ def _address(settings: Settings, port: int) -> str:
     return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
-def _bounded(said: str | int | None, otherwise: int, which: int) -> int:
-    """Return columns (0) or rows (1) within their bounds."""
+def _bounded(said: str | int | None, otherwise: int, most: int) -> int:
+    """Return columns or rows within their bounds."""
     try:
-        return min(max(int(said or otherwise), 1), LARGEST_SIZE[which])
+        return min(max(int(said or otherwise), 1), most)
     except ValueError:
         return otherwise
 

@@ -16,13 +16,12 @@ from textual_serve.download_manager import DownloadManager
 
 from workbench.config.environment import SERVED
 from workbench.dataclasses import dataclass
+from workbench.limits import MAX_PIPED_BYTES
 
 _log = logging.getLogger(__name__)
 
 ENDING_S = 20.0
 """How long an app may take to stop its runs and servers before it is killed."""
-
-LARGEST_PACKET = 1 << 26
 
 _NOT_STARTED = "It did not start: what it said stands where 'workbench serve' was started."
 _FAILED = "It failed: the program log says why, or the terminal where 'workbench serve' was started."
@@ -127,7 +126,7 @@ class Visitor(AppService):
             while True:
                 kind = await stdout.readexactly(1)
                 size = int.from_bytes(await stdout.readexactly(4), "big")
-                if size > LARGEST_PACKET:
+                if size > MAX_PIPED_BYTES:
                     _log.error("the app of a visitor wrote what is no packet")
                     self.why = self.why or _FAILED
                     return

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.authoring.form.test_argument_schemas import LIGHTS
 from workbench.authoring.form.cells import KINDS, options_of
 from workbench.authoring.form.completions import MEANINGS, complete
-from workbench.suite.checks import CHECK_CLASSES
+from workbench.checks.kinds import CHECK_CLASSES
 from workbench.trajectory.json_schema import Schema
 from workbench.trajectory.messages import ToolDefinition
 

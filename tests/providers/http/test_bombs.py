@@ -23,10 +23,10 @@ def answer(kind: str, status: int = 200, body: bytes = BOMB) -> Answer:
 @pytest.mark.parametrize(
     ("sent", "why"),
     [
-        (answer("application/json"), "the model sent too much: more than 32 MiB for one answer"),
+        (answer("application/json"), "the model sent too much: more than 32 MiB in one answer"),
         (
             answer("text/event-stream", body=gzipped(b"data: ", b"x")),
-            "the model sent too much: a single event of more than 32 MiB",
+            "the model sent too much: more than 32 MiB in one answer",
         ),
         (answer("application/json", 400), "400"),
     ],

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.limits import lower
 from tests.providers.http.asking import ask
 from tests.providers.server import APIS, HANG, Answer, Api, Server, base_url_of, blocks_of
 from workbench.config.models import ModelSpec
@@ -28,10 +29,10 @@ def api(request: pytest.FixtureRequest) -> Api:
 
 @pytest.fixture(autouse=True)
 def _small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(answers, "MOST_STREAM_BYTES", MOST)
-    monkeypatch.setattr(answers, "LARGEST_DOCUMENT_BYTES", MOST)
-    monkeypatch.setattr(sse, "LARGEST_EVENT_BYTES", MOST // 2)
-    monkeypatch.setattr(clients, "LARGEST_LISTING_BYTES", MOST)
+    lower(monkeypatch, answers, "MAX_BODY_BYTES", MOST)
+    monkeypatch.setattr(answers, "MAX_MESSAGE_BYTES", MOST)
+    monkeypatch.setattr(sse, "MAX_MESSAGE_BYTES", MOST // 2)
+    lower(monkeypatch, clients, "MAX_LISTING_BYTES", MOST)
 
 
 def spec_of(server: Server, api: Api) -> ModelSpec:
@@ -101,7 +102,7 @@ PARTS: dict[Api, bytes] = {
 
 
 async def test_parts_that_are_kept_have_a_limit_of_their_own(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(errors, "MOST_PARTS", 20)
+    lower(monkeypatch, errors, "MAX_ANSWER_PARTS", 20)
     events = b"".join(b"data: " + PARTS[api].replace(b"NUMBER", str(number).encode()) + b"\n\n" for number in range(30))
     with (
         Server(lambda _: Answer((events, HANG))) as server,
@@ -111,7 +112,7 @@ async def test_parts_that_are_kept_have_a_limit_of_their_own(api: Api, monkeypat
 
 
 async def test_calls_without_names_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(assembly, "MOST_CALLS", 20)
+    lower(monkeypatch, assembly, "MAX_ANSWER_CALLS", 20)
     calls = b",".join(b'{"index": %d, "function": {}}' % number for number in range(30))
     event = b'data: {"choices": [{"delta": {"tool_calls": [' + calls + b"]}}]}\n\n"
     with (

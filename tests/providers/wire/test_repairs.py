@@ -15,7 +15,8 @@ from tests.providers.wire.reading import WEATHER, Answer, a_request, a_spec, bod
 from tests.strategies import is_json, json_objects
 from workbench.config.models import PROVIDERS
 from workbench.engine.answer_size import AnswerSize
-from workbench.providers.model import MOST_CHARACTERS, AnswerFinished, TooMuchError
+from workbench.limits import MAX_ANSWER_CHARS
+from workbench.providers.model import AnswerFinished, TooMuchError
 from workbench.providers.wire.repairs import (
     CUMULATIVE,
     DETAILS,
@@ -260,7 +261,7 @@ def test_of_repeated_pieces_only_what_is_new_counts_and_is_shown(wire: Callable[
     whole = json.dumps({"text": "It rains. " * 600})
     ends = [*range(4, len(whole), 4), len(whole)]
     pieces = [whole[:end] for end in ends]
-    assert sum(map(len, pieces)) > 2 * MOST_CHARACTERS
+    assert sum(map(len, pieces)) > 2 * MAX_ANSWER_CHARS
     answer = responses(*pieces, done=whole) if wire is responses else wire(*pieces)
     size = AnswerSize()
     for event in answer.events:
@@ -275,6 +276,6 @@ def test_of_repeated_pieces_only_what_is_new_counts_and_is_shown(wire: Callable[
 
 
 def test_pieces_that_stop_repeating_count_whole() -> None:
-    pieces = ['{"a": "', '{"a": "x', "y" * MOST_CHARACTERS]
+    pieces = ['{"a": "', '{"a": "x', "y" * MAX_ANSWER_CHARS]
     with pytest.raises(TooMuchError):
         chat(*pieces)

@@ -9,9 +9,9 @@ from textual import events
 from textual.widgets import Input
 
 from tests.tui.apps import SMART_HOME, Opened, opened, suites_in
+from workbench.limits import MAX_FILTER_CHARS
 from workbench.tui.case.form.view import FormView
 from workbench.tui.kit.dialogs import Dialog
-from workbench.tui.tree.view import LONGEST_FILTER
 
 LINES = "\n first\nsecond\n\nthird\n"
 
@@ -58,5 +58,5 @@ async def test_nothing_of_a_paste_is_lost_in_a_form_or_by_a_length(tmp_path: Pat
         assert "this field takes one line" not in await paste(app, "a\nb\nc")
         assert suite.document.table(0)["user"] == "a\nb\nc"
         await app.press("escape", "1", "slash", "x")
-        assert f"this field takes at most {LONGEST_FILTER} characters" in await paste(app, "a" * LONGEST_FILTER)
+        assert f"this field takes at most {MAX_FILTER_CHARS} characters" in await paste(app, "a" * MAX_FILTER_CHARS)
         assert app.app.main.selection.tree.filter == "x"

@@ -23,9 +23,10 @@ from tests.tui.apps import opened
 from tests.tui.frames import every_frame
 from tests.tui.fuzzing import LENGTH, Deed, Resize, Send, as_text, session, size_of, suites_for_fuzzing
 from tests.tui.in_terminal import CURSOR_ON, ENTERS, LEAVES, MOUSE_OFF, Terminal
+from workbench.limits import MAX_TERMINAL_COLUMNS, MAX_TERMINAL_ROWS
 from workbench.suite.drafts import Drafts
 from workbench.tui.shell.workbench import Workbench
-from workbench.tui.terminal.input import MAX_COLUMNS, MAX_ROWS, Pasted, TerminalInput
+from workbench.tui.terminal.input import Pasted, TerminalInput
 
 MOST_BYTES_AT_ONCE = 4096
 
@@ -69,7 +70,7 @@ async def fuzz_in_process(folder: Path, seed: int, operations: list[Deed]) -> No
                     message.set_sender(app.app)
                     app.app.post_message(message)
             elif isinstance(deed, Resize):
-                columns, rows = min(deed.columns or 80, MAX_COLUMNS), min(deed.rows or 24, MAX_ROWS)
+                columns, rows = min(deed.columns or 80, MAX_TERMINAL_COLUMNS), min(deed.rows or 24, MAX_TERMINAL_ROWS)
                 size = Size(columns, rows)
                 app.app.post_message(events.Resize(size, size))
             else:

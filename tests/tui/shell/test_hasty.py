@@ -27,7 +27,7 @@ async def test_a_paste_that_is_too_long_for_a_field_is_refused(tmp_path: Path) -
             await app.press("escape", "escape", *keys)
             app.app.post_message(events.Paste("漢e\u0301" * 300_000))
             await app.settle()
-            assert app.app.screen is not app.app.main or "are too many to paste here" in app.screen
+            assert app.app.screen is not app.app.main or "are too many for this field" in app.screen
             app.app.post_message(events.Paste("a line\n" * 150_000))
             await app.settle()
             await app.press("escape", "escape", "escape")

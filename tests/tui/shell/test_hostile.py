@@ -231,7 +231,7 @@ async def test_a_text_that_is_too_long_to_be_typed_in_is_left_to_the_users_edito
     suite = SMART_HOME.replace('"Start movie night."', f"'''{text}'''")
     async with opened(suites_in(tmp_path, long=suite), size=(80, 24)) as app:
         await app.press("2", "home", "down", "down", "e")
-        assert "too many to type in here: F4 opens your editor" in " ".join(app.screen.split())
+        assert "too many for this field: shorten it" in " ".join(app.screen.split())
         assert app.app.main.case_pane.typing is None
 
 

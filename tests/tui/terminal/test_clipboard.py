@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from workbench.tui.terminal.clipboard import LONGEST_OSC52_BYTES, TIMEOUT_S, copy
+from workbench.limits import MAX_CLIPBOARD_BYTES
+from workbench.tui.terminal.clipboard import TIMEOUT_S, copy
 
 
 def fake_tmux(folder: Path, monkeypatch: pytest.MonkeyPatch, code: int) -> Path:
@@ -41,7 +42,7 @@ def test_outside_of_tmux_the_terminal_is_asked(tmp_path: Path) -> None:
 
 
 def test_what_is_too_long_for_a_terminal_goes_into_a_file(tmp_path: Path) -> None:
-    text = "x" * (LONGEST_OSC52_BYTES + 1)
+    text = "x" * (MAX_CLIPBOARD_BYTES + 1)
     where = copy(text, in_tmux=False, send=lambda _: None, folder=tmp_path / "state")
     file = tmp_path / "state" / "copied.txt"
     assert str(file) in where

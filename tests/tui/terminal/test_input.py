@@ -12,14 +12,11 @@ from textual import events
 from textual._xterm_parser import XTermParser
 from textual.message import Message
 
+from workbench.limits import MAX_MOUSE_COORDINATE, MAX_PASTE_CHARS, MAX_TERMINAL_COLUMNS, MAX_TERMINAL_ROWS
 from workbench.tui.terminal.input import (
     BURST,
     END,
     ESCAPE_S,
-    LARGEST_PASTE,
-    MAX_COLUMNS,
-    MAX_PLACE,
-    MAX_ROWS,
     PASTE_S,
     REST_S,
     START,
@@ -92,11 +89,11 @@ def test_a_stream_means_the_same_however_it_is_cut_and_holds_nothing_impossible(
     messages = parsed(whole)
     for message in messages:
         if isinstance(message, events.Resize):
-            assert 1 <= message.size.width <= MAX_COLUMNS
-            assert 1 <= message.size.height <= MAX_ROWS
+            assert 1 <= message.size.width <= MAX_TERMINAL_COLUMNS
+            assert 1 <= message.size.height <= MAX_TERMINAL_ROWS
         elif isinstance(message, events.MouseEvent):
-            assert 0 <= message.x < MAX_PLACE
-            assert 0 <= message.y < MAX_PLACE
+            assert 0 <= message.x < MAX_MOUSE_COORDINATE
+            assert 0 <= message.y < MAX_MOUSE_COORDINATE
         elif isinstance(message, events.Key):
             message.key.encode()
             assert not set(message.character or "") & set("\x00\ufffd")
@@ -181,8 +178,8 @@ def test_a_paste_that_does_not_end_gives_the_keyboard_back_and_its_end_is_still_
     assert source.take(f" -rf\x07{END}q", 9.0) == [Pasted(" -rf", 1), Typed("q")]
     source.take(START, 10.0)
     for _ in range(3):
-        source.take("x" * (LARGEST_PASTE // 2), 10.0)
-    assert source.take(END, 10.0) == [Pasted("x" * LARGEST_PASTE, was_cut=True)]
+        source.take("x" * (MAX_PASTE_CHARS // 2), 10.0)
+    assert source.take(END, 10.0) == [Pasted("x" * MAX_PASTE_CHARS, was_cut=True)]
 
 
 def test_a_text_at_once_is_a_paste_of_a_terminal_that_marks_none() -> None:

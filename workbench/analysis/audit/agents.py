@@ -13,9 +13,9 @@ from workbench.analysis.audit.schema_values import ANY_TEXT, all_arguments, cand
 from workbench.analysis.audit.tool_table import ToolTable, parameter_schema
 from workbench.checks.describe import CheckError
 from workbench.checks.evaluate import CheckContext, CheckVerdict
+from workbench.checks.kinds import Check, Checks, Present
 from workbench.dataclasses import dataclass
 from workbench.grading.requirements import keyword_text
-from workbench.suite.checks import Check, Checks, Present
 from workbench.suite.model import ANY_TOOL, AnyOrder, Case, ExpectedCall, Step
 from workbench.trajectory.events import RunFinished, RunStarted
 from workbench.trajectory.messages import JsonValue, ToolCall, ToolDefinition

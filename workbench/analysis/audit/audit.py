@@ -28,12 +28,12 @@ from workbench.analysis.audit.toothless import idle_gates, toothless_checks
 from workbench.analysis.audit.unmeetable import NEVER_MET
 from workbench.checks.describe import CheckError
 from workbench.dataclasses import dataclass
+from workbench.decimals import decimals
 from workbench.grading.extra_calls import rule_of
 from workbench.grading.grade import Grade, GradingError
 from workbench.grading.run import graded_by
 from workbench.suite.loading import SuiteFile
 from workbench.suite.model import Aggregate, Case, GraderName, Suite
-from workbench.suite.numerals import decimals
 from workbench.suite.problems import Place, written
 from workbench.suite.rules import NAMED_MEASURE
 from workbench.suite.settings import CaseSettings, settings_of

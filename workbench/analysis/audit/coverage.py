@@ -8,8 +8,8 @@ from workbench.analysis.audit.samples import NeverHoldsError, UnknownSampleError
 from workbench.analysis.audit.tool_table import ToolTable
 from workbench.checks.describe import describe_value
 from workbench.checks.equality import json_equal
+from workbench.checks.kinds import Check
 from workbench.dataclasses import dataclass
-from workbench.suite.checks import Check
 from workbench.suite.model import Case, ExpectedCall, Step
 from workbench.trajectory.json_schema import properties_of, resolved
 from workbench.trajectory.messages import JsonValue, ToolDefinition

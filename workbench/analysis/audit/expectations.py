@@ -10,7 +10,7 @@ from workbench.analysis.audit.samples import NeverHoldsError, UnknownSampleError
 from workbench.analysis.audit.tool_table import ToolTable, closed, parameter_schema, required
 from workbench.analysis.schemas import type_text
 from workbench.checks.describe import CheckError, cut, describe
-from workbench.suite.checks import (
+from workbench.checks.kinds import (
     AllOf,
     AnyOf,
     Check,

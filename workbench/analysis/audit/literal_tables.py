@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 
 from workbench.checks.describe import describe_value
-from workbench.suite.checks import CHECK_CLASSES, RESERVED_NAMES, Check, Equals, check_names_in
+from workbench.checks.kinds import CHECK_CLASSES, RESERVED_NAMES, Check, Equals, check_names_in
 from workbench.suite.problems import Finding, Place, quoted, warning
 from workbench.trajectory.json_schema import (
     UNIONS,

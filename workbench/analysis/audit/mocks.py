@@ -8,7 +8,7 @@ from workbench.analysis.audit.finding import AuditFinding
 from workbench.analysis.audit.samples import NeverHoldsError, UnknownSampleError, holds, is_wildcard, samples_of
 from workbench.analysis.audit.tool_table import ToolTable, closed, parameter_schema
 from workbench.checks.describe import CheckError
-from workbench.suite.checks import Check, Checks
+from workbench.checks.kinds import Check, Checks
 from workbench.suite.model import Case, Mock, Suite
 from workbench.suite.problems import Place, did_you_mean, quoted
 

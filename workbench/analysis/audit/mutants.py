@@ -12,10 +12,10 @@ from workbench.analysis.audit.samples import holds, is_wildcard, other_values
 from workbench.analysis.audit.schema_values import required_arguments, value_of
 from workbench.analysis.audit.tool_table import ToolTable, parameter_schema
 from workbench.checks.describe import CheckError
+from workbench.checks.kinds import Check, EqualsNull
 from workbench.dataclasses import dataclass
 from workbench.grading.extra_calls import ExtraCallRule
 from workbench.grading.tool_names import is_meant
-from workbench.suite.checks import Check, EqualsNull
 from workbench.suite.model import AnyOrder, Case, ExpectedCall
 from workbench.suite.problems import Place, quoted
 from workbench.trajectory.json_schema import properties_of

@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 
-from workbench.analysis.audit.pattern_text import matching_text
 from workbench.analysis.audit.schema_values import ANY_TEXT, TEXTS
 from workbench.checks.evaluate import evaluate
-from workbench.checks.patterns import SearchError
-from workbench.suite.checks import (
+from workbench.checks.kinds import (
     AllOf,
     AnyOf,
     Check,
@@ -31,6 +29,8 @@ from workbench.suite.checks import (
     Suffix,
     asks,
 )
+from workbench.checks.pattern_text import matching_text
+from workbench.checks.patterns import SearchError
 from workbench.trajectory.json_schema import UNIONS, alternatives_of
 from workbench.trajectory.messages import JsonValue
 

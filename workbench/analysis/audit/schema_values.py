@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
-from workbench.analysis.audit.pattern_text import matching_text
 from workbench.checks.argument_schema import ArgumentSchema, BrokenSchemaError
+from workbench.checks.pattern_text import matching_text
 from workbench.trajectory.json_schema import (
     ALTERNATIVES,
     Schema,

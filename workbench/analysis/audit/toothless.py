@@ -7,12 +7,11 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 
 from workbench.analysis.audit.finding import AuditFinding, Weight
-from workbench.analysis.audit.pattern_text import matching_text
 from workbench.analysis.audit.samples import UnknownSampleError, holds, is_wildcard, other_values
 from workbench.analysis.audit.schema_values import TEXTS, candidates_of
 from workbench.analysis.audit.tool_table import ToolTable, parameter_schema, required
 from workbench.checks.describe import CheckError, describe, describe_value
-from workbench.suite.checks import (
+from workbench.checks.kinds import (
     Check,
     Contains,
     DateTime,
@@ -26,6 +25,7 @@ from workbench.suite.checks import (
     asks,
     with_parts,
 )
+from workbench.checks.pattern_text import matching_text
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall, Step, Suite
 from workbench.suite.problems import Place, quoted
 from workbench.trajectory.json_schema import Schema, is_number, listed_values, type_names

@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 
 from workbench.analysis.published.system import Summary, System
 from workbench.checks.describe import describe_whole
+from workbench.checks.kinds import Checks, Equals, EqualsNull
 from workbench.grading.accuracy import EXACT, EXTRA, NAME_ONLY
 from workbench.grading.grade import Grade, RunResult
-from workbench.suite.checks import Checks, Equals, EqualsNull
 from workbench.suite.model import Case, ExpectedCall
 from workbench.suite.numerals import counted
 from workbench.trajectory.messages import JsonValue

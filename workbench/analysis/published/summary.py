@@ -10,6 +10,7 @@ from workbench.analysis.published.system import Summary, System
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import Grade, RunResult, Status
 from workbench.grading.graders import SYSTEMS as NAMES
+from workbench.limits import MAX_DOCUMENT_RUNS
 from workbench.suite.model import Case
 
 _NO_CASES: Mapping[str, Case] = MappingProxyType({})
@@ -40,17 +41,14 @@ def _as_published(run: RunResult) -> RunResult:
     return replace(run, grades=(Grade(*grade.published), *run.grades[1:]))
 
 
-RUNS_MAX = 200_000
-"""The systems list each case: of more runs there is no report."""
-
-
 def published_reports(results: Sequence[RunResult], cases: Mapping[str, Case] = _NO_CASES) -> Iterator[PublishedReport]:
     """Returns the reports on a batch, suite by suite in the order of the runs. `cases` are those of the runs, by run.
 
     Runs count by the verdict of the deciding grader, because the published systems have no requirements besides it.
-    Runs that were not graded, or to which it does not apply, are left out. Of more than `RUNS_MAX` runs there are none.
+    Runs that were not graded, or to which it does not apply, are left out. Of more than `MAX_DOCUMENT_RUNS` runs
+    there are none.
     """
-    if len(results) > RUNS_MAX:
+    if len(results) > MAX_DOCUMENT_RUNS:
         return
     groups: dict[tuple[str, str], list[RunResult]] = {}
     for run in map(_as_published, results):

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from workbench.analysis.aggregates import median, mode, spread
 from workbench.analysis.published.system import Summary, System
+from workbench.decimals import decimals
 from workbench.grading.grade import RunResult
 from workbench.grading.scoring import mean
-from workbench.suite.numerals import decimals
 from workbench.trajectory.messages import JsonValue
 
 

@@ -15,14 +15,14 @@ from workbench.authoring.form.cells import OF_EVERY_CHECK, as_argument
 from workbench.authoring.form.tables import items_at, value_at
 from workbench.checks.describe import CheckError, describe
 from workbench.checks.equality import json_equal
+from workbench.checks.kinds import CHECK_CLASSES, OPTION_NAMES, Check, check_names_in
+from workbench.checks.timestamps import read_timestamp
 from workbench.dataclasses import dataclass
 from workbench.grading.critic_pairing import judge
 from workbench.grading.grade import ArgumentVerdict
-from workbench.suite.checks import CHECK_CLASSES, OPTION_NAMES, Check, check_names_in
 from workbench.suite.model import ANY_TOOL
 from workbench.suite.problems import Place
 from workbench.suite.render import Table, one_line
-from workbench.suite.timestamps import read_timestamp
 from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.trajectory import CallRecord
 

@@ -12,8 +12,8 @@ from dataclasses import replace
 
 from workbench.authoring.accepting.calls import KEPT, AcceptedArgument, AcceptedCall, AcceptError, CheckChoice
 from workbench.authoring.accepting.proposal import Proposal
+from workbench.checks.kinds import OPTION_NAMES
 from workbench.config.secrets import Secrets
-from workbench.suite.checks import OPTION_NAMES
 from workbench.suite.problems import Place
 from workbench.suite.problems import written as written_place
 from workbench.suite.render import Table

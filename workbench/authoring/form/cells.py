@@ -27,8 +27,7 @@ from workbench.authoring.form.typed import (
     shown_value,
     shown_values,
 )
-from workbench.dataclasses import dataclass
-from workbench.suite.checks import (
+from workbench.checks.kinds import (
     CHECK_CLASSES,
     JSON_TYPES,
     NAMED_WEIGHTS,
@@ -39,8 +38,9 @@ from workbench.suite.checks import (
     SimilarityMetric,
     check_names_in,
 )
+from workbench.checks.references import is_function_reference
+from workbench.dataclasses import dataclass
 from workbench.suite.problems import did_you_mean
-from workbench.suite.references import is_function_reference
 from workbench.suite.render import Table
 from workbench.trajectory.json_schema import Schema, is_number, type_of
 from workbench.trajectory.json_types import allowed_values, keyword, sample_value

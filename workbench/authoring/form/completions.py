@@ -21,9 +21,9 @@ from workbench.authoring.form.typed import (
     shown_value,
     shown_values,
 )
+from workbench.checks.kinds import JSON_TYPES, NAMED_WEIGHTS, OffsetRule, SimilarityMetric
 from workbench.dataclasses import dataclass
 from workbench.reports.visible import one_line
-from workbench.suite.checks import JSON_TYPES, NAMED_WEIGHTS, OffsetRule, SimilarityMetric
 from workbench.suite.model import ANY_TOOL
 from workbench.trajectory.json_schema import Schema
 from workbench.trajectory.json_types import allowed_values, is_list, items_of, keyword, types_of

@@ -24,8 +24,8 @@ from workbench.authoring.form.tables import (
 )
 from workbench.authoring.form.templates import expected_call, new_message, new_mock, new_step
 from workbench.authoring.form.typed import CellError, read_text
+from workbench.checks.kinds import are_named_checks
 from workbench.dataclasses import dataclass
-from workbench.suite.checks import are_named_checks
 from workbench.suite.problems import Place
 from workbench.suite.render import Table
 from workbench.trajectory.messages import ToolDefinition

@@ -23,8 +23,9 @@ from workbench.authoring.form.rows_calls import (
 from workbench.authoring.form.settings import GATE_PER, default_text, settings_rows, surplus_default
 from workbench.authoring.form.tables import ABSENT, items_at
 from workbench.authoring.form.typed import shown_name
-from workbench.suite.checks import are_named_checks
-from workbench.suite.model import MOST_REPEATS, Aggregate, Case, Subject, Suite, derived_id
+from workbench.checks.kinds import are_named_checks
+from workbench.limits import MAX_REPEATS
+from workbench.suite.model import Aggregate, Case, Subject, Suite, derived_id
 from workbench.suite.problems import Place
 from workbench.suite.render import Table
 from workbench.suite.rules import MEASURES, STATISTICS
@@ -125,7 +126,7 @@ def _response(response: object) -> Iterator[FormRow]:
 
 def _seldom(source: FormSource) -> Iterator[FormRow]:
     table, header = source.table, source.header
-    yield field_row(table, (), Field("repeats", "number", "1", limits=Limits(1, MOST_REPEATS, whole=True)))
+    yield field_row(table, (), Field("repeats", "number", "1", limits=Limits(1, MAX_REPEATS, whole=True)))
     yield field_row(table, (), Field("skip", "text"))
     yield field_row(table, (), Field("cluster", "text", rare=True))
     yield field_row(table, (), Field("offer", "names", "all tools", rare=True))

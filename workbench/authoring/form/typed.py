@@ -11,8 +11,8 @@ import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, time
 
+from workbench.checks.kinds import duration_seconds
 from workbench.late_patterns import late_pattern
-from workbench.suite.checks import duration_seconds
 from workbench.suite.render import one_line
 from workbench.suite.sameness import same
 from workbench.trajectory.json_schema import Schema, is_number

@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable, Iterable
 
 from workbench.config.models import ModelSpec
+from workbench.limits import MAX_HOLD_SECONDS
 from workbench.providers.http.leases import Lease
-from workbench.providers.http.rate_limiter import LONGEST_HOLD_S
 
 MARGIN_S = 1.0
 """A permit rests longer than its minute by this: two requests may be on their way for different times."""
@@ -70,7 +70,7 @@ class EndpointLimits:
 
     def hold(self, seconds: float) -> None:
         """The endpoint has asked for a pause."""
-        self._held_until_s = max(self._held_until_s, self._clock() + min(seconds, LONGEST_HOLD_S))
+        self._held_until_s = max(self._held_until_s, self._clock() + min(seconds, MAX_HOLD_SECONDS))
 
     def can_lend(self) -> bool:
         """Whether there is a part to be had now."""

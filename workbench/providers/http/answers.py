@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic_core import from_json
 
+from workbench.limits import MAX_BODY_BYTES, MAX_ERROR_BYTES, MAX_MESSAGE_BYTES, too_much_sent
 from workbench.providers.http.bodies import Content, content_of
 from workbench.providers.http.errors import EndpointErrors
-from workbench.providers.model import MOST_STREAM_BYTES, AnswerFinished, TooMuchError
+from workbench.providers.model import AnswerFinished, TooMuchError
 from workbench.providers.wire.errors import NotJsonError
 from workbench.providers.wire.sse import SseParser
 from workbench.providers.wire.wire import AnswerReader, SseEvent
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 
 DRAIN_TIMEOUT_S = 0.2
 """How long a body may take to end after its last event before the connection is dropped, in seconds."""
-LARGEST_DOCUMENT_BYTES = 32 * 1024 * 1024
-LARGEST_PAGE_BYTES = 64 * 1024
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _SSE_FIELDS = (b"data:", b"event:", b"id:", b"retry:", b":")
 _LONGEST_FIELD = max(map(len, _SSE_FIELDS))
@@ -48,8 +47,8 @@ async def read_answer(
         received = 0
         while body and not reader.ended:
             received += len(body)
-            if received > MOST_STREAM_BYTES:
-                raise _too_much(MOST_STREAM_BYTES)
+            if received > MAX_BODY_BYTES:
+                raise TooMuchError(too_much_sent(MAX_BODY_BYTES))
             for said in _read(reader, parser.feed(body)):
                 yield said
             if not reader.ended:
@@ -61,13 +60,13 @@ async def read_answer(
                 for said in _read(reader, parser.close()):
                     yield said
     elif kind == "document":
-        body = await _rest(body, content, LARGEST_DOCUMENT_BYTES)
-        if len(body) > LARGEST_DOCUMENT_BYTES:
-            raise _too_much(LARGEST_DOCUMENT_BYTES)
+        body = await _rest(body, content, MAX_MESSAGE_BYTES)
+        if len(body) > MAX_MESSAGE_BYTES:
+            raise TooMuchError(too_much_sent(MAX_MESSAGE_BYTES))
         for said in reader.feed_whole(_document(body, errors)):
             yield said
     elif kind == "page":
-        raise errors.of_page(await _rest(body, content, LARGEST_PAGE_BYTES))
+        raise errors.of_page(await _rest(body, content, MAX_ERROR_BYTES))
     elif body.strip():
         raise errors.of_garbage(body)
     else:
@@ -114,8 +113,8 @@ async def _beginning(content: Content, content_type: str) -> tuple[Kind | None, 
         if kind is not None:
             return kind, head
         received += len(chunk)
-        if received > MOST_STREAM_BYTES:
-            raise _too_much(MOST_STREAM_BYTES)
+        if received > MAX_BODY_BYTES:
+            raise TooMuchError(too_much_sent(MAX_BODY_BYTES))
     return None, head
 
 
@@ -136,10 +135,6 @@ async def _rest(head: bytes, content: Content, largest: int) -> bytes:
     while len(body) <= largest and (chunk := await content.readany()):
         body += chunk
     return bytes(body)
-
-
-def _too_much(most: int) -> TooMuchError:
-    return TooMuchError(f"the model sent too much: more than {most / 1024**2:g} MiB for one answer")
 
 
 def kind_of(head: bytes, content_type: str) -> Kind | None:

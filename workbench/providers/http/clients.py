@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 
 from workbench.config.models import OWN_URLS, ModelSpec
 from workbench.dataclasses import dataclass
+from workbench.limits import MAX_ERROR_BYTES, MAX_HEADER_BYTES, MAX_LISTING_BYTES
 from workbench.providers.http.bodies import BodyError, content_of
 from workbench.providers.http.errors import EndpointErrors, Refused
 from workbench.providers.http.transport import CONNECT_TIMEOUT_S, TlsExpectedError, proxy_for, speaks_tls
@@ -31,10 +32,6 @@ if TYPE_CHECKING:
 
 KEEP_ALIVE_S = 30.0
 LARGEST_BUFFERED_BYTES = 32 * 1024
-LARGEST_ERROR_BYTES = 64 * 1024
-LARGEST_LISTING_BYTES = 16 << 20
-"""Of all that is no model's answer: a listing of ten thousand models has a tenth of it."""
-LARGEST_HEADER_BYTES = 64 * 1024
 ERROR_BODY_TIMEOUT_S = 5.0
 APART_TIMEOUT_S = 2.0
 
@@ -85,9 +82,8 @@ class Client:
             content = content_of(response)
             while chunk := await content.readany():
                 body += chunk
-                if len(body) > LARGEST_LISTING_BYTES:
-                    most = f"{LARGEST_LISTING_BYTES / 1024**2:g} MiB"
-                    raise BodyError(f"sends more than {most} as its list of models: correct base_url")
+                if len(body) > MAX_LISTING_BYTES:
+                    raise BodyError(MAX_LISTING_BYTES.reached())
             return bytes(body)
 
     async def get_apart(self, url: str) -> bytes:
@@ -106,7 +102,7 @@ class Client:
         ):
             if response.status != 200:
                 raise Refused(response.status, {}, b"")
-            return await beginning_of(response, LARGEST_ERROR_BYTES)
+            return await beginning_of(response, MAX_ERROR_BYTES)
 
     async def _ask(
         self, method: str, path: str, read_timeout_s: float, body: bytes | None = None
@@ -221,8 +217,8 @@ class Clients:
             cookie_jar=aiohttp.DummyCookieJar(),
             auto_decompress=False,
             trace_configs=[_connection_trace()],
-            max_line_size=LARGEST_HEADER_BYTES,
-            max_field_size=LARGEST_HEADER_BYTES,
+            max_line_size=MAX_HEADER_BYTES,
+            max_field_size=MAX_HEADER_BYTES,
         )
         return Client(base_url, (aiohttp.ClientError, OSError, Refused), session, proxy)
 
@@ -321,9 +317,9 @@ async def _refusal(response: aiohttp.ClientResponse) -> Refused:
     try:
         async with asyncio.timeout(ERROR_BODY_TIMEOUT_S):
             content = content_of(response)
-            while len(body) <= LARGEST_ERROR_BYTES and (chunk := await content.readany()):
+            while len(body) <= MAX_ERROR_BYTES and (chunk := await content.readany()):
                 body += chunk
     except (TimeoutError, aiohttp.ClientError, OSError):
         pass  # the status is enough
     headers = {name.lower(): value for name, value in response.headers.items()}
-    return Refused(response.status, headers, bytes(body[:LARGEST_ERROR_BYTES]))
+    return Refused(response.status, headers, bytes(body[:MAX_ERROR_BYTES]))

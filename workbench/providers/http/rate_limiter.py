@@ -9,8 +9,8 @@ from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
-LONGEST_HOLD_S = 60.0
-"""The longest pause that an endpoint may ask all runs of a model to make."""
+from workbench.limits import MAX_HOLD_SECONDS
+
 SPACING_S = 0.001
 """The least seconds between two requests: requests sent together are answered together, and then wait for this
 program."""
@@ -61,13 +61,13 @@ class RateLimiter:
         self._lowered = concurrency
 
     def hold(self, seconds: float) -> None:
-        """Let no further request through for this time, at most `LONGEST_HOLD_S`: the endpoint asks for it."""
+        """Let no further request through for this time, at most `MAX_HOLD_SECONDS`: the endpoint asks for it."""
         self._on_hold(seconds)
         self.hold_too(seconds)
 
     def hold_too(self, seconds: float) -> None:
         """As `hold`, because another process was asked to."""
-        until_s = self._clock() + min(seconds, LONGEST_HOLD_S)
+        until_s = self._clock() + min(seconds, MAX_HOLD_SECONDS)
         if until_s > self._held_until_s:
             self._held_until_s = until_s
             for on_pause in self._on_pauses:

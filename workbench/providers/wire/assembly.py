@@ -8,7 +8,8 @@ from dataclasses import field
 from typing import Any
 
 from workbench.dataclasses import dataclass
-from workbench.providers.model import MOST_CALLS, MOST_CHARACTERS, ModelRequest, TooMuchError
+from workbench.limits import MAX_ANSWER_CALLS, MAX_ANSWER_CHARS
+from workbench.providers.model import ModelRequest, TooMuchError
 from workbench.providers.wire.repairs import DETAILS, Repaired, json_object, repaired, same_json
 from workbench.providers.wire.surrogates import joined_surrogates
 from workbench.providers.wire.tool_names import ToolNames
@@ -92,8 +93,8 @@ class CallAssembly:
             call_id = f"call-{self._number}" if extra == 1 else f"call-{self._number}-{extra}"
             extra += 1
         self._taken.add(call_id)
-        if len(self.calls) == MOST_CALLS:
-            raise TooMuchError(f"the model sent too much: more than {MOST_CALLS:,} calls in one answer")
+        if len(self.calls) == MAX_ANSWER_CALLS:
+            raise TooMuchError(MAX_ANSWER_CALLS.reached())
         call = OpenCall(call_id, given)
         self.calls.append(call)
         return call
@@ -126,9 +127,8 @@ class CallAssembly:
         else:
             arguments = call.add(arguments)
         self._characters += len(arguments)
-        if self._characters > MOST_CHARACTERS:
-            most = f"{MOST_CHARACTERS:,} characters of arguments"
-            raise TooMuchError(f"the model sent too much: more than {most} in one answer")
+        if self._characters > MAX_ANSWER_CHARS:
+            raise TooMuchError(MAX_ANSWER_CHARS.reached())
         if call.started and arguments:
             yield CallArgumentsDelta(call.id, arguments)
 
@@ -159,7 +159,7 @@ class CallAssembly:
 def _kept(raw: str | None, call: OpenCall) -> str | None:
     """Returns the raw text of repaired arguments. Pieces that were each repeated may add up to more than an answer can
     hold: then the last one, which has them all."""
-    return call.said if raw is not None and len(raw) > MOST_CHARACTERS else raw
+    return call.said if raw is not None and len(raw) > MAX_ANSWER_CHARS else raw
 
 
 def _repair(call: OpenCall, given: object) -> Repaired | None:

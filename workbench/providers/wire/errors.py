@@ -10,7 +10,8 @@ from typing import Any
 
 from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
-from workbench.providers.model import MOST_PARTS, ModelError, TooMuchError
+from workbench.limits import MAX_ANSWER_PARTS
+from workbench.providers.model import ModelError, TooMuchError
 from workbench.providers.wire.wire import SseEvent
 from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.typed_json import json_text
@@ -162,8 +163,8 @@ class AnswerErrors:
 
     def must_fit(self, parts: Sized) -> None:
         """Raises TooMuchError when an answer has as many parts as one may have, and another one comes."""
-        if len(parts) >= MOST_PARTS:
-            raise TooMuchError(f"the model sent too much: more than {MOST_PARTS:,} parts in one answer")
+        if len(parts) >= MAX_ANSWER_PARTS:
+            raise TooMuchError(MAX_ANSWER_PARTS.reached())
 
     def storable_state(self, state: JsonValue) -> JsonValue:
         """Returns the provider state of an answer. Raises ModelError when JSON cannot express it."""

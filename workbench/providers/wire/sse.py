@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from workbench.limits import MAX_MESSAGE_BYTES, too_much_sent
 from workbench.providers.model import TooMuchError
 from workbench.providers.wire.wire import SseEvent
 
-LARGEST_EVENT_BYTES = 32 * 1024 * 1024
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class SseParser:
-    """Parses one stream. No event may be larger than `LARGEST_EVENT_BYTES`; bytes that are not UTF-8 become U+FFFD.
+    """Parses one stream. No event may be larger than `MAX_MESSAGE_BYTES`; bytes that are not UTF-8 become U+FFFD.
 
     In addition to the standard's fields, a line that begins with `{` counts as data: some servers write an error like
     that into the middle of a stream.
@@ -79,6 +79,5 @@ class SseParser:
         self._measure()
 
     def _measure(self) -> None:
-        if self._data_bytes + self._line_bytes > LARGEST_EVENT_BYTES:
-            limit_mib = LARGEST_EVENT_BYTES // 1024**2
-            raise TooMuchError(f"the model sent too much: a single event of more than {limit_mib} MiB")
+        if self._data_bytes + self._line_bytes > MAX_MESSAGE_BYTES:
+            raise TooMuchError(too_much_sent(MAX_MESSAGE_BYTES))

@@ -6,7 +6,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-LONGEST_TOOL_NAME = 64
+from workbench.limits import MAX_TOOL_NAME_CHARS
+
 _ACCEPTED = re.compile(r"[A-Za-z0-9_-]+")
 _REFUSED = re.compile(r"[^A-Za-z0-9_-]")
 
@@ -42,13 +43,13 @@ class ToolNames:
     """The names of the offered tools as an API accepts them, and back."""
 
     def __init__(self, names: Iterable[str]) -> None:
-        self._accepted = accepted_names(names, LONGEST_TOOL_NAME)
+        self._accepted = accepted_names(names, MAX_TOOL_NAME_CHARS)
         self._ours = {accepted: name for name, accepted in self._accepted.items()}
 
     def accepted(self, name: str) -> str:
         """Returns the API's name of a tool; a tool that is not offered (an invented one, an earlier one) gets an
         accepted name too."""
-        return self._accepted.get(name) or accepted_name(name, LONGEST_TOOL_NAME)
+        return self._accepted.get(name) or accepted_name(name, MAX_TOOL_NAME_CHARS)
 
     def ours(self, accepted: str) -> str:
         """Returns the suite's name for an accepted name; a name that the model invented is unchanged."""

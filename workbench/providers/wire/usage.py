@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from workbench.limits import MAX_TOKENS
 from workbench.trajectory.messages import Usage
-from workbench.trajectory.typed_json import TOKENS_MAX
 
-_NUMBER_MAX = TOKENS_MAX // 3
+_NUMBER_MAX = MAX_TOKENS // 3
 """Three of them are added up."""
 
 

@@ -19,6 +19,7 @@ from workbench.config.secrets import NO_SECRETS, Secrets
 from workbench.engine.breakpoint_doubts import doubt_about
 from workbench.engine.breakpoint_text import BreakpointError, breakpoint_line, breakpoint_of
 from workbench.engine.breakpoints import Breakpoint
+from workbench.limits import MAX_STATE_FILE_BYTES
 from workbench.reports.visible import one_line
 from workbench.suite.trust import write_atomically
 from workbench.tui.kit.actions import key_for
@@ -31,9 +32,6 @@ if TYPE_CHECKING:
 
 
 _log = logging.getLogger(__name__)
-
-MOST_BYTES = 1 << 20
-"""A larger file was not written by this program."""
 
 _OFF = "off "
 _NOT_KEPT = "a breakpoint with a secret in its condition is not saved: it works until you quit"
@@ -54,7 +52,7 @@ class BreakpointFile:
         """Read the breakpoints, and a notice for the user, if any. A damaged file is renamed; its readable lines are
         kept."""
         try:
-            if self.path.stat().st_size > MOST_BYTES:
+            if self.path.stat().st_size > MAX_STATE_FILE_BYTES:
                 return (), self._set_aside(())
             content = self.path.read_bytes()
         except FileNotFoundError:

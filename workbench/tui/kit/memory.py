@@ -12,6 +12,7 @@ from typing import Literal, get_args
 
 from workbench.config.read_only import is_read_only
 from workbench.dataclasses import dataclass
+from workbench.limits import MAX_STATE_FILE_BYTES
 from workbench.suite.trust import write_atomically
 
 _log = logging.getLogger(__name__)
@@ -22,9 +23,6 @@ MOST_PROJECTS = 100
 
 MOST_COMMANDS = 20
 """So many actions that were chosen in the palette are remembered."""
-
-MOST_BYTES = 1 << 22
-"""A larger file was not written by this program."""
 
 View = Literal["form", "toml"]
 Right = Literal["case", "run"]
@@ -90,7 +88,7 @@ class Memory:
     def read(self) -> Remembered:
         """Read the present state."""
         try:
-            if self._file.stat().st_size > MOST_BYTES:
+            if self._file.stat().st_size > MAX_STATE_FILE_BYTES:
                 raise ValueError("it is too large")
             document = json.loads(self._file.read_bytes())
         except FileNotFoundError:

@@ -12,11 +12,11 @@ from workbench.authoring.case_list import CaseKey, graded_alike, read_now
 from workbench.authoring.document import CaseOutline
 from workbench.authoring.open_suite import OpenSuite
 from workbench.batches.plan import PlannedRun
+from workbench.checks.kinds import Judged, Pattern, PythonCheck, Similar
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import RunResult
 from workbench.grading.run_summary import RunSummary
 from workbench.reports.move_kinds import Move, moves_text
-from workbench.suite.checks import Judged, Pattern, PythonCheck, Similar
 from workbench.suite.loading import SuiteFile
 from workbench.suite.model import Case, Suite
 from workbench.suite.variants import has_variant_of

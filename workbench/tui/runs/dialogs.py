@@ -14,9 +14,9 @@ from textual.widgets import Input
 
 from workbench.batches.events import CostLimitReached
 from workbench.config.secrets import Secrets
+from workbench.limits import MAX_REPEATS
 from workbench.reports.values import cost_text
 from workbench.reports.visible import one_line, visible
-from workbench.suite.model import MOST_REPEATS
 from workbench.suite.numerals import counted
 from workbench.suite.trust import SuiteNeeds
 from workbench.trajectory.messages import JsonValue, ToolDefinition
@@ -151,7 +151,7 @@ _USUAL = "3"
 
 
 class RepeatsScreen(Dialog[int]):
-    """Asks for a number from 1 to `MOST_REPEATS`."""
+    """Asks for a number from 1 to `MAX_REPEATS`."""
 
     TITLE_LINE: ClassVar[str] = "Run several times"
     DEFAULT_CSS = """
@@ -176,10 +176,10 @@ class RepeatsScreen(Dialog[int]):
     @on(Input.Submitted)
     def _entered(self, event: Input.Submitted) -> None:
         text = event.value.strip()
-        if text.isdecimal() and 1 <= int(text) <= MOST_REPEATS:
+        if text.isdecimal() and 1 <= int(text) <= MAX_REPEATS:
             self.dismiss(int(text))
         else:
-            self.say_keys((Span(f" {GLYPHS.warned} A number from 1 to {MOST_REPEATS:,}", "warned"),))
+            self.say_keys((Span(f" {GLYPHS.warned} A number from 1 to {MAX_REPEATS:,}", "warned"),))
 
 
 TrustAnswer = Literal["once", "always", "mocks", "no"]

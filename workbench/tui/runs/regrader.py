@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from workbench.batches.judgement_cache import JudgementCache
     from workbench.batches.judging import RunJudge
     from workbench.checks.evaluate import CheckVerdict, Judge
+    from workbench.checks.kinds import Judged
     from workbench.grading.grade import RunResult
-    from workbench.suite.checks import Judged
     from workbench.tools.code_files import FoundCode
     from workbench.tools.python_reference import PythonFunctions
     from workbench.trajectory.messages import JsonValue

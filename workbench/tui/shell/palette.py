@@ -10,6 +10,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import Input
 
+from workbench.limits import MAX_FILTER_CHARS
 from workbench.tui.kit.actions import Action, why_unavailable
 from workbench.tui.kit.dialogs import Dialog, keys_line
 from workbench.tui.kit.fields import SafeInput
@@ -24,8 +25,6 @@ from workbench.tui.shell.main_screen import MainScreen
 from workbench.tui.shell.palette_rows import Entry, Groups, Row, rows_of, sections_for
 from workbench.tui.shell.situation import situation_of
 from workbench.tui.terminal.theming import Ground
-
-LONGEST_QUERY = 100
 
 _ROWS_AROUND = 7
 """The rows of border, title, field, keys, and the margins above and below."""
@@ -173,7 +172,7 @@ class Palette(Dialog[str]):
         self._all = len(self._list.entries)
 
     def body(self) -> ComposeResult:
-        yield SafeInput("", "type to search", widget_id="query", max_length=LONGEST_QUERY)
+        yield SafeInput("", "type to search", widget_id="query", max_length=MAX_FILTER_CHARS)
         yield self._list
 
     def on_mount(self) -> None:

@@ -21,6 +21,7 @@ from workbench.authoring.known_tools import KnownTools
 from workbench.authoring.open_suites import OpenSuites
 from workbench.config.logs import LOG_NAME
 from workbench.config.program import Program
+from workbench.limits import MAX_FIELD_CHARS
 from workbench.reports.visible import one_line
 from workbench.suite.numerals import counted
 from workbench.tools.listings import Listings
@@ -332,7 +333,7 @@ class Workbench(PaintedApp):
         self.announce(event.notice, "warned", GLYPHS.warned)
 
     def on_paste_refused(self, event: PasteRefused) -> None:
-        self.announce(f"{counted(event.length, 'character')} are too many to paste here", "warned", GLYPHS.warned)
+        self.announce(MAX_FIELD_CHARS.reached(length=counted(event.length, "character")), "warned", GLYPHS.warned)
 
     def on_app_focus(self) -> None:
         """Check files, because the terminal has the focus again."""

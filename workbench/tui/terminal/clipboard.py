@@ -11,8 +11,7 @@ import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-LONGEST_OSC52_BYTES = 74_000
-"""Many terminals drop longer texts."""
+from workbench.limits import MAX_CLIPBOARD_BYTES
 
 TIMEOUT_S = 2.0
 
@@ -39,7 +38,7 @@ def copy(
     for command in clipboards:
         if _taken_by(command, content):
             return f"to the clipboard ({command[0]})"
-    if send is not None and (in_browser or len(content) <= LONGEST_OSC52_BYTES):
+    if send is not None and (in_browser or len(content) <= MAX_CLIPBOARD_BYTES):
         send(content.decode("utf-8"))
         if in_browser:
             return "to the browser's clipboard, if it lets this page"

@@ -21,7 +21,8 @@ from textual.driver import Driver
 from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 
-from workbench.tui.terminal.input import MAX_COLUMNS, MAX_ROWS, Arrived, Pasted, TerminalInput
+from workbench.limits import MAX_TERMINAL_COLUMNS, MAX_TERMINAL_ROWS
+from workbench.tui.terminal.input import Arrived, Pasted, TerminalInput
 from workbench.tui.terminal.key_queue import PasteCleaned
 from workbench.tui.terminal.output_stage import OutputStage, erasing
 
@@ -127,7 +128,7 @@ class TolerantDriver(StagedDriver, LinuxDriver):
 
     def _get_terminal_size(self) -> tuple[int, int]:
         columns, rows = super()._get_terminal_size()
-        return min(columns, MAX_COLUMNS), min(rows, MAX_ROWS)
+        return min(columns, MAX_TERMINAL_COLUMNS), min(rows, MAX_TERMINAL_ROWS)
 
     def suspend_application_mode(self) -> None:
         if not self._is_away:

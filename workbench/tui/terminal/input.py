@@ -10,13 +10,14 @@ from textual._keyboard_protocol import FUNCTIONAL_KEYS
 
 from workbench.dataclasses import dataclass
 from workbench.late_patterns import late_pattern
+from workbench.limits import (
+    MAX_MOUSE_COORDINATE,
+    MAX_PASTE_CHARS,
+    MAX_SEQUENCE_CHARS,
+    MAX_TERMINAL_COLUMNS,
+    MAX_TERMINAL_ROWS,
+)
 from workbench.tui.terminal.key_queue import harmless, lost_in
-
-MAX_COLUMNS, MAX_ROWS = 1_000, 500
-"""Larger sizes are rejected."""
-
-MAX_PLACE = 32_767
-"""The largest coordinate of a mouse, which may be in pixels."""
 
 _FOCUS = frozenset({"\x1b[I", "\x1b[O"})
 _MOUSE = late_pattern(r"\x1b\[<(\d{1,3});(\d{1,5});(\d{1,5})[Mm]")
@@ -40,11 +41,12 @@ def believed(sequence: str) -> tuple[str, ...]:
         return (sequence,)
     if mouse := _MOUSE.fullmatch(sequence):
         button, x, y = map(int, mouse.groups())
-        return (sequence,) if button <= 0xFF and 1 <= x <= MAX_PLACE and 1 <= y <= MAX_PLACE else ()
+        is_possible = button <= 0xFF and min(x, y) >= 1 and max(x, y) <= MAX_MOUSE_COORDINATE
+        return (sequence,) if is_possible else ()
     if size := _SIZE.fullmatch(sequence):
         rows, columns, height, width = map(int, size.groups())
-        is_possible = 1 <= columns <= MAX_COLUMNS and 1 <= rows <= MAX_ROWS
-        is_possible = is_possible and columns <= width <= MAX_PLACE and rows <= height <= MAX_PLACE
+        is_possible = 1 <= columns <= MAX_TERMINAL_COLUMNS and 1 <= rows <= MAX_TERMINAL_ROWS
+        is_possible = is_possible and columns <= width and rows <= height and max(width, height) <= MAX_MOUSE_COORDINATE
         return (f"\x1b[48;{rows};{columns};{height};{width}t",) if is_possible else ()
     if _MODE.fullmatch(sequence):
         return (sequence,)
@@ -83,12 +85,6 @@ REST_S = 1.0
 
 PASTE_S = 3.0
 """How long to wait for the rest of a paste."""
-
-LONGEST_SEQUENCE = 256
-"""The rest of a longer sequence is dropped."""
-
-LARGEST_PASTE = 1 << 24
-"""The rest of a longer paste, in characters, is dropped."""
 
 BURST = 2_000
 """More characters than this at once were pasted, in a terminal without paste marks."""
@@ -218,7 +214,7 @@ class TerminalInput:
             return rest[2:], [Typed(rest[:2])]  # a key with Alt
         if begun is not None and begun.end() < len(rest):
             return rest[begun.end() :], ()  # incomplete
-        if len(rest) > LONGEST_SEQUENCE:
+        if len(rest) > MAX_SEQUENCE_CHARS:
             self._left_out_until = _CONTROLS_END
         else:
             self._held = rest
@@ -245,11 +241,11 @@ class TerminalInput:
         if not end:
             begun = next((size for size in range(len(END) - 1, 0, -1) if piece.endswith(END[:size])), 0)
             piece, self._held = piece[: len(piece) - begun], piece[len(piece) - begun :]
-        if self._pasted_size < LARGEST_PASTE:
-            pasted.append(piece[: LARGEST_PASTE - self._pasted_size])
+        if self._pasted_size < MAX_PASTE_CHARS:
+            pasted.append(piece[: MAX_PASTE_CHARS - self._pasted_size])
         self._pasted_size += len(piece)
         return behind, [self._end_of_paste()] if end else ()
 
     def _end_of_paste(self) -> Pasted:
         pasted, self._pasted = "".join(self._pasted or ()), None
-        return Pasted(harmless(pasted), lost_in(pasted), self._pasted_size > LARGEST_PASTE)
+        return Pasted(harmless(pasted), lost_in(pasted), self._pasted_size > MAX_PASTE_CHARS)

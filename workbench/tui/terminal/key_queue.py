@@ -15,6 +15,7 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from workbench.late_patterns import late_pattern
+from workbench.limits import MAX_FIELD_CHARS
 
 _CONTROLS = late_pattern("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
@@ -30,10 +31,6 @@ class PasteCleaned(Message, verbose=True):
         self.behind = behind
 
 
-LONGEST_PASTE = 60_000
-"""Longer pastes would block the app in Textual's fields."""
-
-
 class PasteRefused(Message):
     """Reports that a text was too long to be pasted into a field."""
 
@@ -44,12 +41,12 @@ class PasteRefused(Message):
 
 def refuses(field: Widget | None, event: events.Paste) -> bool:
     """Return whether a text is too long for the focused field. If so, a message reports it."""
-    if len(event.text) <= LONGEST_PASTE or field is None or not field.check_consume_key("a", "a"):
+    if len(event.text) <= MAX_FIELD_CHARS or field is None or not field.check_consume_key("a", "a"):
         return False  # short enough, or no text field
     if getattr(field, "TAKES_LONG_PASTES", False):
         return False
     takes_one_line = isinstance(field, Input) and not getattr(field, "TAKES_LINES", False)
-    if takes_one_line and event.text.find("\n", 0, LONGEST_PASTE) >= 0:
+    if takes_one_line and event.text.find("\n", 0, MAX_FIELD_CHARS) >= 0:
         return False
     field.post_message(PasteRefused(len(event.text)))
     return True

@@ -22,8 +22,9 @@ from textual._xterm_parser import XTermParser
 from textual.geometry import Size
 
 from workbench.dataclasses import dataclass
+from workbench.limits import MAX_SERVED_PACKET_BYTES, MAX_TERMINAL_COLUMNS, MAX_TERMINAL_ROWS
 from workbench.tui.terminal.driver import MOST_WAITING, READ_BYTES, SELECT_TIMEOUT_S, StagedDriver
-from workbench.tui.terminal.input import MAX_COLUMNS, MAX_ROWS, TerminalInput
+from workbench.tui.terminal.input import TerminalInput
 from workbench.tui.terminal.output_stage import Erasing, OutputStage
 
 if TYPE_CHECKING:
@@ -34,9 +35,6 @@ _log = logging.getLogger(__name__)
 
 GREETING = b"__GANGLION__\n"
 """The first line that the server expects."""
-
-LARGEST_PACKET = 1 << 24
-"""A server that sends more than this at once is none of ours."""
 
 _STARTS = "\x1b[?1049h\x1b[?1000h\x1b[?1003h\x1b[?1015h\x1b[?1006h\x1b[?25l\x1b[?2026$p\x1b[?2004h"
 """Alternate screen, mouse, no cursor, whole frames, marked pastes."""
@@ -155,7 +153,7 @@ class ServedDriver(StagedDriver):
         """Handle all whole packets. Returns whether the server can be understood."""
         while len(waiting) >= 5:
             kind, size = bytes(waiting[:1]), int.from_bytes(waiting[1:5], "big")
-            if size > LARGEST_PACKET or kind not in (b"D", b"M"):
+            if size > MAX_SERVED_PACKET_BYTES or kind not in (b"D", b"M"):
                 _log.error("the web server sent what is no packet")
                 return False
             if len(waiting) < 5 + size:
@@ -200,4 +198,4 @@ def _size_at_start() -> tuple[int, int]:
 
 
 def _bounded(width: int, height: int) -> tuple[int, int]:
-    return min(max(width, 1), MAX_COLUMNS), min(max(height, 1), MAX_ROWS)
+    return min(max(width, 1), MAX_TERMINAL_COLUMNS), min(max(height, 1), MAX_TERMINAL_ROWS)

@@ -9,6 +9,7 @@ from textual.binding import BindingType
 from textual.message import Message
 from textual.widgets import Input
 
+from workbench.limits import MAX_FILTER_CHARS
 from workbench.tui.kit.actions import actions_at, bindings_for
 from workbench.tui.kit.fields import SafeInput
 from workbench.tui.kit.line_view import LineView
@@ -80,10 +81,6 @@ class SuiteTree(LineView):
         self.post_message(self.Moved())
 
 
-LONGEST_FILTER = 200
-"""The maximum length of a filter; a pasted file is not one."""
-
-
 class FilterBox(SafeInput):
     """The input of the filter. It always exists, so that it can take the focus at once."""
 
@@ -97,7 +94,7 @@ class FilterBox(SafeInput):
         """Posted when typing ends."""
 
     def __init__(self, selection: Selection, panes: MainScreen) -> None:
-        super().__init__("", "words, status:failed, tag:…", widget_id="filter", max_length=LONGEST_FILTER)
+        super().__init__("", "words, status:failed, tag:…", widget_id="filter", max_length=MAX_FILTER_CHARS)
         self._selection = selection
         self._panes = panes
 

@@ -18,6 +18,8 @@ from workbench.authoring.form.row import Cell, FormRow, FormSource
 from workbench.authoring.form.tables import place_in
 from workbench.authoring.form.typed import CellError
 from workbench.authoring.open_suite import CellId, CellKey, InvalidText
+from workbench.limits import MAX_FIELD_CHARS
+from workbench.suite.numerals import counted
 from workbench.suite.problems import Place
 from workbench.suite.render import Table
 from workbench.suite.sameness import same
@@ -37,9 +39,6 @@ OnChange = Callable[[Table, str, Hashable], str | None]
 """Applies a table, with a description and an undo group. Returns why not if it cannot."""
 
 LEAST_TEXT_LINES = 3
-
-LONGEST_TYPED = 60_000
-"""The maximum length of editable text. Each key costs time in proportion to it."""
 
 ROOM_BESIDE = 14
 """The usual width before a text. A longer text gets a field of several lines."""
@@ -188,8 +187,8 @@ class FormFields(FormRows):
         row, cell, source = self.page.current, self.page.current_cell, self.page.source
         if row is None or cell is None or source is None:
             return
-        if len(cell.text) > LONGEST_TYPED:
-            self._tell(f"this text has {len(cell.text):,} characters, too many to type in here: F4 opens your editor")
+        if len(cell.text) > MAX_FIELD_CHARS:
+            self._tell(MAX_FIELD_CHARS.reached(length=counted(len(cell.text), "character")))
             return
         self._changes += 1
         invalid = self.invalid_texts.get((self.case, _which(cell))) if self.page.adding is None else None

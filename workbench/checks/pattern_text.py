@@ -9,8 +9,8 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
+from workbench.checks.pattern_shape import prepared_size
 from workbench.checks.patterns import SearchError, found
-from workbench.suite.pattern_shape import prepared_size
 
 _parse = import_module("re._parser").parse  # Python documents no other access to the tree
 

@@ -23,10 +23,10 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from workbench.checks.references import is_function_reference
+from workbench.checks.timestamps import read_timestamp
 from workbench.late_patterns import late_pattern
 from workbench.model_base import LateModel
-from workbench.suite.references import is_function_reference
-from workbench.suite.timestamps import read_timestamp
 
 NAMED_WEIGHTS: dict[str, int] = {
     "minimal": 1,

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator as Validator
 
+from workbench.checks.plain_schemas import is_plainly_valid
 from workbench.config.resources import bundled
 from workbench.suite.loading import load_suite
-from workbench.suite.plain_schemas import is_plainly_valid
 from workbench.suite.project import find_suites
 
 _KEYWORDS = [

@@ -1,0 +1,58 @@
+"""Every limit on what comes from outside stands in `workbench.limits`, with its reason and a way out."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from workbench import limits
+from workbench.limits import Limit
+
+ROOT = Path(__file__).parent.parent
+NAMES = [name for name in vars(limits) if name.startswith("MAX_")]
+UNITS = {
+    *("BYTES", "CHARS", "SECONDS", "MILLISECONDS", "LEVELS", "PAGES", "LINES", "COLUMNS", "ROWS", "COORDINATE"),
+    *("REPEATS", "WORKERS", "RUNS", "VIEWERS", "CALLS", "PARTS", "ARGUMENTS", "VALUES", "TOOLS", "TOKENS", "CASES"),
+    *("ITEMS", "PARAMETERS", "FILES", "DRAFTS"),
+}
+
+
+def assigned(file: Path) -> Iterator[tuple[str, ast.stmt | None]]:
+    """Yield the constants of a module, each with the statement after it."""
+    body = ast.parse(file.read_text(encoding="utf-8")).body
+    for statement, behind in zip(body, [*body[1:], None], strict=True):
+        targets = statement.targets if isinstance(statement, ast.Assign) else []
+        targets = [statement.target] if isinstance(statement, ast.AnnAssign) else targets
+        for target in targets:
+            for each in target.elts if isinstance(target, ast.Tuple) else [target]:
+                if isinstance(each, ast.Name) and each.id.isupper():
+                    yield each.id, behind
+
+
+def test_every_limit_has_its_unit_and_its_reason() -> None:
+    reasons = dict(assigned(ROOT / "workbench" / "limits.py"))
+    for name in NAMES:
+        assert name.rsplit("_", 1)[1] in UNITS, name
+        behind = reasons[name]
+        assert isinstance(behind, ast.Expr) and isinstance(behind.value, ast.Constant), name
+        assert len(str(behind.value.value).split()) > 5, name
+
+
+def test_every_limit_that_a_user_reaches_says_the_limit_and_a_way_out() -> None:
+    for name in NAMES:
+        limit = getattr(limits, name)
+        if isinstance(limit, Limit):
+            assert "{limit}" in limit.happened or "{mib}" in limit.happened or limit is limits.MAX_FIELD_CHARS, name
+            is_range = "1 to {limit}" in limit.happened
+            by_model = limit.happened.startswith("the model sent too much")
+            assert bool(limit.way_out) is not (is_range or by_model), name
+
+
+def test_every_limit_is_used() -> None:
+    texts = [
+        file.read_text(encoding="utf-8") for file in (ROOT / "workbench").rglob("*.py") if file.name != "limits.py"
+    ]
+    for name in NAMES:
+        assert any(re.search(rf"\b{name}\b", text) for text in texts), name

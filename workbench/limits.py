@@ -1,0 +1,245 @@
+"""Limits on what a user, a model, a server or a file may bring: each number with its unit and its reason, and where a
+user can reach it, with what is printed then. Limits of a layout or of an algorithm stand beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+
+class Limit(int):
+    """A limit that a user can reach.
+
+    `happened` says what exceeds it. In it `{limit}` stands for the number, `{mib}` for the number in MiB, and other
+    names for arguments of `reached`. `way_out` says what the user can do; it is empty where `happened` is a range to
+    choose from or what a model did wrong.
+    """
+
+    happened: str
+    way_out: str
+
+    def __new__(cls, number: int, happened: str, way_out: str = "") -> Limit:
+        """Return a number with its words."""
+        limit = super().__new__(cls, number)
+        limit.happened, limit.way_out = happened, way_out
+        return limit
+
+    def reached(self, **about: object) -> str:
+        """Return the message for something that exceeds the limit."""
+        words = f"{self.happened}: {self.way_out}" if self.way_out else self.happened
+        return self._filled(words, about)
+
+    def exceeded(self, **about: object) -> str:
+        """Return the message without the way out, for a surface that shows that apart."""
+        return self._filled(self.happened, about)
+
+    def _filled(self, words: str, about: Mapping[str, object]) -> str:
+        return words.format(limit=f"{self:,}", mib=f"{self / 2**20:g} MiB", **about)
+
+
+# Batches and clusters.
+
+MAX_REPEATS = Limit(1_000, "must be a whole number from 1 to {limit}, not {given}")
+"""How often a case runs in one batch. A thousand runs tell pass rates apart to three percentage points."""
+
+MAX_CLUSTER_WORKERS = Limit(512, "a local cluster has 1 to {limit} workers, as in local:8, not {given}")
+"""Processes of one machine. Larger machines are rare, and a typing error must not start thousands."""
+
+MAX_PLANNED_RUNS = 10_000_000
+"""Runs of a stored plan. Reading a plan allocates for each, so an invented number must not count."""
+
+MAX_VIEWERS = Limit(100, "{limit} viewers are attached already", "detach one")
+"""Terminals attached to one batch. Each holds a socket and a queue of the batch's process."""
+
+MAX_SOCKET_PATH_BYTES = 100
+"""The path of a batch's socket: 104 bytes on macOS and the BSDs, 108 on Linux, with the zero at its end."""
+
+MAX_VIEWER_LINE_BYTES = 1 << 16
+"""A line that a viewer sends. Viewers send short commands."""
+
+MAX_VIEWER_BACKLOG_BYTES = 4 << 20
+"""How far a viewer may fall behind before it is dropped; a single line may be longer."""
+
+MAX_PIPED_BYTES = 1 << 26
+"""One line of a batch, of a server of tools, or one packet of the app in a browser: all that a run may hold, with room
+to spare, and little enough to keep in memory."""
+
+MAX_DOCUMENT_RUNS = Limit(
+    200_000, "a report as {form} is one document, which has room for {limit} runs, and not for {runs:,}", "{instead}"
+)
+"""Runs of a report that is one document: its reader needs all of it in memory."""
+
+# One answer of a model: generous for any model, and more than any suite can need. `docs/models.md` lists these.
+
+_TOO_MUCH = "the model sent too much: more than {limit} "
+
+MAX_ANSWER_CHARS = Limit(2 << 20, _TOO_MUCH + "characters in one answer")
+"""Text, reasoning and arguments together: some 500,000 tokens."""
+
+MAX_ANSWER_CALLS = Limit(1_000, _TOO_MUCH + "calls in one answer")
+"""Calls of one answer. Models make tens in parallel."""
+
+MAX_ANSWER_PARTS = Limit(10_000, _TOO_MUCH + "parts in one answer")
+"""Blocks, items or details of reasoning, which are kept until the answer ends."""
+
+MAX_CALL_ARGUMENTS = Limit(1_000, _TOO_MUCH + "arguments of a call in one answer")
+"""Named arguments of one call. Tools declare at most some hundred."""
+
+MAX_ANSWER_VALUES = Limit(100_000, _TOO_MUCH + "values in the arguments of calls in one answer")
+"""Values in the arguments of all calls, at any depth."""
+
+
+def too_much_sent(limit: int) -> str:
+    """Return the message for a model whose answer takes more bytes than the limit."""
+    return f"the model sent too much: more than {limit >> 20} MiB in one answer"
+
+
+# What endpoints and servers send.
+
+MAX_BODY_BYTES = Limit(256 << 20, "a request of more than {mib} is not passed on", "shorten the conversation")
+"""A request, or all that an endpoint sends for one answer, its protocol included: chunks of one token each multiply the
+largest answer by a hundred."""
+
+MAX_MESSAGE_BYTES = Limit(32 << 20, "sent more than {mib} as {what}", "let the tool answer with less")
+"""One message: of an MCP server, an event of a stream, or an answer that comes as one document. Legacy SSE has the MCP
+SDK's own limit, 1 MiB."""
+
+MAX_ERROR_BYTES = 64 << 10
+"""Bytes that are read of an error, of a web page in the place of an answer, and of what a failed program printed: the
+reason stands near the beginning, or at the end of a traceback."""
+
+MAX_HEADER_BYTES = 64 << 10
+"""One line of the head of a response. Gateways put long policies there; servers accept 8 to 32 KiB."""
+
+MAX_LISTING_BYTES = Limit(16 << 20, "sends more than {mib} as its list of models", "correct base_url")
+"""A body that is no model's answer. A listing of ten thousand models has a tenth of it."""
+
+MAX_HOLD_SECONDS = 60.0
+"""The longest pause that an endpoint may ask all runs of a model to make: rate limits usually count per minute."""
+
+MAX_UNPACKED_BYTES = Limit(64 << 20, "unpacks to more than {mib}", "send it without compression")
+"""Compressed data that is unpacked at once: a megabyte of zlib can expand to a gigabyte."""
+
+MAX_LISTING_PAGES = Limit(100, "lists its tools on more than {limit} pages", "let it list more tools on a page")
+"""Pages of a listing of tools. A server that repeats its cursor would never end."""
+
+MAX_PROGRESS_CHARS = 200
+"""Characters kept of a progress notice, which is shown in one line."""
+
+MAX_SAID_CHARS = 1_000
+"""Characters kept of the text of a server's error: a server may send megabytes."""
+
+MAX_OFFERED_TOOLS = Limit(
+    128, "{offered} tools are offered at once; OpenAI refuses more than {limit}", 'let cases offer fewer: offer = ["…"]'
+)
+"""Tools of one request, by OpenAI's reference of the API."""
+
+MAX_TOOL_NAME_CHARS = 64
+"""A name of a tool in a request: OpenAI and Anthropic refuse longer ones."""
+
+MAX_COLLECTOR_REQUEST_BYTES = 4 << 20
+"""A request to a collector of traces. Collectors accept 20 MiB or so unless they are configured otherwise."""
+
+MAX_COLLECTOR_ANSWER_BYTES = 1 << 20
+"""The answer of a collector, which lists what it rejected."""
+
+MAX_OUTPUT_BYTES = Limit(
+    16 << 20, "{who} wrote more than {mib} to standard output and was ended", "print only the JSON of the run"
+)
+"""Standard output of a suite's own program. It is one run as JSON."""
+
+MAX_STRAY_LINES = 200
+"""Lines of a server's standard output that are no message and are logged. A server that logs there would fill it."""
+
+MAX_STRAY_LINE_CHARS = 2_000
+"""Characters that are logged of such a line."""
+
+MAX_RATIONALE_CHARS = 1_000
+"""Characters kept of a judge's reason, which is shown beside the check. Judges are asked for a sentence."""
+
+MAX_JSON_LEVELS = Limit(100, "nested more than {limit} levels deep", "flatten it")
+"""Levels of a call's arguments or of an imported value. Real tools need a handful; JSON and pydantic give up at some
+hundreds."""
+
+MAX_MILLISECONDS = 1e12
+"""A duration that is told: 31 years, so that calendars have any run that took so long."""
+
+MAX_TOKENS = 10**15
+"""Tokens that are told: SQLite and protobuf have 64 bits for the sums of such counts."""
+
+MAX_SCHEMA_PARAMETERS = 2_000
+"""Parameters of one tool that are analysed: references can make a short schema endlessly wide."""
+
+# Files.
+
+MAX_FILE_BYTES = Limit(256 << 20, "{file} is larger than {mib}", "split it")
+"""A file, and all that is unpacked from an archive. Each byte may take four of memory as a text."""
+
+MAX_FILE_VALUES = Limit(5_000_000, "holds more than {limit} values", "split it")
+"""Values in one file. Aliases of YAML may stand for far more than a file seems to hold, and three bytes of JSON take
+seventy of memory."""
+
+MAX_YAML_BYTES = Limit(4 << 20, "is YAML of more than {mib}", "write it as JSON")
+"""The parser of YAML keeps several hundred bytes for each value until all of them are read."""
+
+MAX_YAML_NUMBER_CHARS = Limit(1_000, "a number has more than {limit} characters", "quote it")
+"""YAML has numbers to the base of 60, which take the square of their length to read."""
+
+MAX_INCLUDED_FILES = 5
+"""Files of promptfoo that name files that name files. Two levels are usual; a circle has no end."""
+
+MAX_TEST_CASES = Limit(64, "stands for {count:,} cases, more than {limit}", "list fewer values of its variables")
+"""Cases of one test of promptfoo: each prompt with each of the values that its variables list."""
+
+MAX_ACCEPTED_VALUES = Limit(64, "has {count:,} accepted values, more than {limit}", "leave the row out")
+"""Whole values of one argument of BFCL: its inner alternatives are written out, so they multiply."""
+
+MAX_STORED_TEXT_BYTES = Limit(64 << 20, "a text is longer than {mib}", "shorten what the tools answer")
+"""The longest text that the history stores and reads: a thousand times the events of a long run."""
+
+MAX_STATE_FILE_BYTES = 4 << 20
+"""A file with breakpoints or with what the app remembers. A larger one was not written by this program."""
+
+MAX_CLIENT_FILE_BYTES = 20_000_000
+"""Files of other clients that are searched for servers: some of them keep their history in the same file."""
+
+MAX_RECORDING_HEAD_BYTES = 1 << 24
+"""The first line of a file that is read to find out whether it is a recording. It holds the suite."""
+
+MAX_PATTERN_ITEMS = Limit(
+    100_000,
+    "the pattern {pattern} cannot be searched for: it repeats its parts more than {limit} times",
+    "lower its repetitions",
+)
+"""Elements of a pattern with its fixed repetitions expanded: `regex` needs some 700 bytes for each."""
+
+MAX_DRAFT_CHARS = 2_000
+"""A request that a model drafts. Longer ones are answers to another question."""
+
+MAX_DRAFTS = 20
+"""Requests that a model drafts for one tool. It is asked for four."""
+
+# The terminal and what is typed into it.
+
+MAX_PASTE_CHARS = 1 << 24
+"""A paste. The rest of a longer one is dropped: a terminal can send without end."""
+
+MAX_FIELD_CHARS = Limit(60_000, "{length} are too many for this field", "shorten it, or write it in your editor (F4)")
+"""A text that a field holds, typed or pasted: each key costs time in proportion to it."""
+
+MAX_FILTER_CHARS = 200
+"""Words that filter or search a list. A pasted file is not one."""
+
+MAX_CLIPBOARD_BYTES = 74_000
+"""A text copied through the terminal (OSC 52). Many terminals drop longer ones."""
+
+MAX_TERMINAL_COLUMNS, MAX_TERMINAL_ROWS = 1_000, 500
+"""The size of a terminal. Each cell is kept, so an invented size must not count."""
+
+MAX_MOUSE_COORDINATE = 32_767
+"""A coordinate of a mouse, which may be in pixels."""
+
+MAX_SEQUENCE_CHARS = 256
+"""A control sequence of a terminal. The rest of a longer one is dropped."""
+
+MAX_SERVED_PACKET_BYTES = 1 << 24
+"""One packet of the web server to its app: a paste with its frame."""
