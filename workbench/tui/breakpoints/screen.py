@@ -113,6 +113,7 @@ class BreakpointsScreen(SearchedScreen[None]):
     BreakpointsScreen Input { height: 1; border: none; padding: 0 1; background: $panel; }
     """
     NAME = "breakpoints"
+    FIRST = ("switch", "add", "edit")
     TITLE_IN_TEXT = "the breakpoints"
     VARIED = (Varied("back", keys="escape left"),)
     AUTO_FOCUS = "#breakpoints-list"

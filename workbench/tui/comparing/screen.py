@@ -56,6 +56,7 @@ class CompareScreen(CellsScreen):
 
     DEFAULT_CSS = "CompareScreen { overflow: hidden; }"
     NAME = "compare"
+    FIRST = ("open", "run", "run_all", "models", "pair", "differences", "sort", "filter")
     TITLE_IN_TEXT = "the comparison"
     VARIED = (Varied("filter", title="Filter as you type: name, tag, failed, model:failed"),)
     AUTO_FOCUS = "#compare-table"

@@ -38,6 +38,7 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
     """All batches, the newest first, reloaded when one of this program begins or ends."""
 
     NAME = "history"
+    FIRST = ("open", "mark")
     TITLE_IN_TEXT = "the history"
     AUTO_FOCUS = "#history-list"
     MARKED = "space on another batch shows what changed between the two"

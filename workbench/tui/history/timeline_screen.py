@@ -28,6 +28,7 @@ class TimelineScreen(MarkingScreen[Timeline, RunRow]):
     """The runs of a case, the newest first."""
 
     NAME = "timeline"
+    FIRST = ("open", "mark")
     TITLE_IN_TEXT = "a case over time"
     AUTO_FOCUS = "#timeline-list"
     MARKED = "space on another run puts both side by side"

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 Column = Literal["list", "detail"]
 
 
-_LEAVING = ("do_back", "do_help", "do_quit")
+_LAST = ("filter", "find", "find_next", "copy", "other", "back", "help", "quit")
 """The last actions in key bar and help."""
 
 
@@ -65,14 +65,23 @@ class SideScreen(ClosesOnce[Answer], Screen[Answer]):
     """Its title in a sentence."""
     VARIED: ClassVar[tuple[Varied, ...]] = ()
     """What differs here in actions of a base."""
+    FIRST: ClassVar[tuple[str, ...]] = ()
+    """The first actions in key bar and help."""
     ACTIONS: ClassVar[tuple[Action, ...]] = ()
 
     def __init_subclass__(cls, **options: Any) -> None:
         if hasattr(cls, "NAME"):
-            own = sorted(actions_of(cls), key=lambda action: action.method in _LEAVING)
-            cls.ACTIONS = tuple(map(cls._own, own))
+            cls.ACTIONS = tuple(map(cls._own, sorted(actions_of(cls), key=cls._rank)))
             cls.BINDINGS = bindings_for(cls.ACTIONS)
         super().__init_subclass__(**options)
+
+    @classmethod
+    def _rank(cls, action: Action) -> int:
+        """Return the place of an action in key bar and help: its own ones come in the order of the class."""
+        name = action.method.removeprefix("do_")
+        if name in cls.FIRST:
+            return cls.FIRST.index(name)
+        return len(cls.FIRST) + (_LAST.index(name) + 1 if name in _LAST else 0)
 
     @classmethod
     def _own(cls, action: Action) -> Action:

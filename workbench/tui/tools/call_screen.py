@@ -84,6 +84,7 @@ class CallScreen(SearchedScreen[None]):
     shows the log of the server."""
 
     NAME = "call"
+    FIRST = ("call",)
     TITLE_IN_TEXT = "a call by hand"
     VARIED = (Varied("back", title="Leave the screen; what was typed stays"),)
     AUTO_FOCUS = "#call-view"

@@ -101,6 +101,7 @@ class ToolsScreen(ListScreen[None, ToolShelves]):
     CLICKED = "show"
     FILTERED_BY = "words of name, description or server"
     NAME = "tools"
+    FIRST = ("stop", "renew", "call", "break", "copy", "log")
     TITLE_IN_TEXT = "the tools"
     VARIED = (Varied("back", keys="escape left"),)
     AUTO_FOCUS = "#tools-list"

@@ -68,6 +68,7 @@ class TrajectoryScreen(SideScreen[None]):
     """Shows `record`, and follows it while it is active. `title` is where it comes from, such as a batch."""
 
     NAME = "trajectory"
+    FIRST = ("expand",)
     TITLE_IN_TEXT = "the run"
     AUTO_FOCUS = "#trajectory-run"
 

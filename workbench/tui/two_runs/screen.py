@@ -174,6 +174,7 @@ class PairScreen(SearchedScreen[None]):
     """Compares two runs when opened, and again when one of them ends."""
 
     NAME = "pair"
+    FIRST = ("next", "previous", "expand", "copy", "first", "second")
     TITLE_IN_TEXT = "two runs side by side"
     AUTO_FOCUS = "#pair-list"
 
