@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from textual import events, on
-from textual._context import active_message_pump
 from textual.binding import Binding, BindingType
 from textual.driver import Driver
 from textual.screen import Screen
@@ -46,7 +45,6 @@ from workbench.tui.shell.all_actions import (
     main_action,
     places_of,
 )
-from workbench.tui.shell.containment import Containment, drawn_by
 from workbench.tui.shell.leaving import Leaving
 from workbench.tui.shell.main_screen import MainScreen
 from workbench.tui.shell.returning import current_position
@@ -55,6 +53,7 @@ from workbench.tui.shell.services import Services
 from workbench.tui.shell.situation import situation_of
 from workbench.tui.shell.starting import Starting
 from workbench.tui.stepping.actions import StepActions
+from workbench.tui.terminal.containment import Containment
 from workbench.tui.terminal.driver import TolerantDriver
 from workbench.tui.terminal.environment import TerminalEnvironment
 from workbench.tui.terminal.key_queue import KeyHandled, PasteCleaned, PasteRefused
@@ -74,6 +73,8 @@ _log = logging.getLogger(__name__)
 
 class Workbench(PaintedApp):
     """The app on some paths."""
+
+    containment: Containment
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+p", "command_palette", "All commands", show=False, priority=True, id="palette"),
@@ -110,7 +111,7 @@ class Workbench(PaintedApp):
         self.appearance.dress(self)
         self.theme = self.appearance.first
         own = [SecretsFilter(program.secrets), Guard(), AsciiFilter(all_of_it=not terminal.utf8)]
-        self._filters.append(OutputFilter(*(own if terminal.ascii else own[:2])))
+        self.filter_output(OutputFilter(*(own if terminal.ascii else own[:2])))
         self.keymap, problems = load_keymap(program.folders.config / KEYS_FILE, ALL_ACTIONS, ALL_ACTIONS.places)
         self.set_keymap(self.keymap.for_textual())
         self.sequences = self.keymap.sequences((*MAIN_ACTIONS, *MOVING))
@@ -344,10 +345,10 @@ class Workbench(PaintedApp):
         """Check the selected file after the key, which may have asked to save it."""
         self.services.watch.at_key()
 
-    async def _on_key(self, event: events.Key) -> None:
+    async def on_key(self, event: events.Key) -> None:
         """Say that a key does nothing here, if it does not and is no text. Dialogs show all keys that they have."""
         event.prevent_default()  # what Textual does is the first half of this
-        if not await self._check_bindings(event.key) and not self.is_typing and not self.screen.is_modal:
+        if not await self.performs(event.key) and not self.is_typing and not self.screen.is_modal:
             key = one_line(key_name(event.key))
             others = f"{GLYPHS.dot} {key_for('help')} keys {GLYPHS.dot} {key_for('palette')} commands"
             text = f"No command on {key} here {others}"
@@ -416,17 +417,12 @@ class Workbench(PaintedApp):
     @property
     def is_ending(self) -> bool:
         """Whether nothing more can be shown."""
-        return self._exit or self.leaving.has_broken
+        return self.is_exiting or self.leaving.has_broken
 
     @on(KeyHandled)
     def _key_handled(self, event: KeyHandled) -> None:
         if event.rounds == 1 and not event.of_screen:
             self.containment.key_done()
-
-    def _handle_exception(self, error: Exception) -> None:
-        """Handle an error that Textual caught in a timer, a worker, a callback, or a layout."""
-        undrawn = drawn_by(active_message_pump.get(None))
-        self.containment.happened(error, undrawn=undrawn, ends=undrawn is self.main and not self.main.is_mounted)
 
 
 def _driver_class(terminal: TerminalEnvironment) -> type[Driver] | None:
