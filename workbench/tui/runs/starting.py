@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from workbench.suite.model import Case
     from workbench.tools.code_files import FoundCode
     from workbench.tui.run_book.record import RunRecord
-    from workbench.tui.runs.fork_draft import StepBack, WantedFork
+    from workbench.tui.runs.fork_draft import ForkDraft, StepBack
     from workbench.tui.shell.main_screen import MainScreen
     from workbench.tui.shell.workbench import Workbench
 
@@ -281,7 +281,7 @@ class Starter:
             runs += [run for run in planned_so if run.model == model]
         return tuple(runs)
 
-    async def fork(self, draft: WantedFork) -> str | None:
+    async def fork(self, draft: ForkDraft | StepBack) -> str | None:
         """Start a fork of a run, graded by its present case. Returns why not, if it is not started."""
         return await self._fork(draft, self._book.branch)
 
@@ -294,7 +294,7 @@ class Starter:
         return why
 
     async def _fork(
-        self, draft: WantedFork, register: Callable[[str, RunRecord], object], until: Until = "end"
+        self, draft: ForkDraft | StepBack, register: Callable[[str, RunRecord], object], until: Until = "end"
     ) -> str | None:
         async with self._alone():
             path = draft.run.path

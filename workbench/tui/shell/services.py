@@ -114,7 +114,7 @@ class Services:
         self.server_offers = ServerOffers(
             app, open_suites, self.runner, self.starter.approval_of_servers, lambda: app.is_typing
         )
-        self.regrader = Regrader(app, selection, program, self.starter.code_to_grade, self, clock)
+        self.regrader = Regrader(app, selection, program, self.starter.code_to_grade, clock)
         self.history_reader = HistoryReader(
             app,
             selection.tree.remembered,
@@ -213,7 +213,7 @@ class Services:
             return not self._main.filter_box.typing
         return getattr(self._app.shown, "takes_questions", False)
 
-    # Showing grades: runs.regrader.ShowGrades
+    # Showing grades
 
     def over_main(self, cases: set[CaseKey]) -> None:
         """Show the grades of these cases on the screens above the main one."""
