@@ -23,7 +23,7 @@ from importlib import import_module
 from pathlib import Path
 
 from benchmarks.sizes import sized
-from workbench.checks.evaluate import EMPTY_CONTEXT
+from workbench.checks.check import EMPTY_CONTEXT
 from workbench.evaluation.plan import FinishedRun
 from workbench.evaluation.report import Report
 from workbench.grading.grade import RunResult

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from workbench.checks.kinds import CHECK_CLASSES, JSON_TYPES, Check
+from workbench.checks.check import CHECK_CLASSES, JSON_TYPES, Check
 from workbench.trajectory.messages import JsonValue
 
 CHECK: TypeAdapter[Check] = TypeAdapter(Check)

@@ -11,7 +11,7 @@ import pytest
 
 from tests.analysis.cells import columns
 from workbench.analysis.intervals import share_interval, z_of
-from workbench.analysis.paired import MOST_MORE_CASES, Paired, paired
+from workbench.analysis.paired import MAX_MORE_CASES, Paired, paired
 from workbench.analysis.passing import passing
 from workbench.analysis.significance import _ENUMERATED, DRAWS, LEVEL, STEPS, mcnemar
 
@@ -102,7 +102,7 @@ def test_the_limits_are_those_of_the_program() -> None:
     assert f"{DRAWS:,} random ways are drawn" in TEXT
     assert f"÷ {DRAWS + 1:,}" in TEXT
     assert f"in steps of 1 ÷ {STEPS:,}" in TEXT
-    assert f"none beyond {MOST_MORE_CASES:,} is given" in TEXT
+    assert f"none beyond {MAX_MORE_CASES:,} is given" in TEXT
 
 
 def _shares(cell: str) -> tuple[float, float]:

@@ -18,11 +18,23 @@ UNITS = {
     *("ITEMS", "PARAMETERS", "FILES", "DRAFTS"),
 }
 
+BESIDE_THEIR_CODE = {
+    "MAX_BUFFERED_BYTES": "above it, a request's body is sent by another method",
+    "MAX_PIECE_BYTES": "how much a body is unpacked at a time: nothing is refused",
+    "MAX_LOG_BYTES": "what is kept of the program's own log",
+    "_MAX_NAME_BYTES": "names of files that this program writes are shortened to it",
+    "_MAX_FIELD_BYTES": "follows from the names of the fields of the protocol",
+    "_MOST_NEGATIVE": "no limit: the place of a pair that must not be chosen",
+}
+"""Names like those of limits that bound nothing from outside, and why."""
+OLD_NAME = re.compile(r"^_?(LONGEST|MOST|LARGEST|LEAST|SHORTEST|FEWEST|AT_MOST)(_|$)|_(MAX|MIN|MOST|MAX_BYTES)$")
+OF_BYTES = re.compile(r"_?MAX_\w*BYTES")
+
 
 def assigned(file: Path) -> Iterator[tuple[str, ast.stmt | None]]:
     """Yield the constants of a module, each with the statement after it."""
     body = ast.parse(file.read_text(encoding="utf-8")).body
-    for statement, behind in zip(body, [*body[1:], None], strict=True):
+    for statement, behind in zip(body, [*body[1:], None], strict=False):
         targets = statement.targets if isinstance(statement, ast.Assign) else []
         targets = [statement.target] if isinstance(statement, ast.AnnAssign) else targets
         for target in targets:
@@ -56,3 +68,17 @@ def test_every_limit_is_used() -> None:
     ]
     for name in NAMES:
         assert any(re.search(rf"\b{name}\b", text) for text in texts), name
+
+
+def test_limits_are_named_alike_and_those_of_bytes_stand_in_one_file() -> None:
+    """Limits of a layout or an algorithm stand beside it, and begin with MAX or MIN as well.
+
+    Reports and the app's lines are left out: their widths say in their names what they cut."""
+    found = []
+    for file in sorted((ROOT / "workbench").rglob("*.py")):
+        place = file.relative_to(ROOT / "workbench")
+        if place.parts[0] in ("limits.py", "reports") or place.parts[:2] == ("tui", "lines"):
+            continue
+        names = [name for name, _ in assigned(file) if OLD_NAME.search(name) or OF_BYTES.fullmatch(name)]
+        found += [f"{place}: {name}" for name in names if name not in BESIDE_THEIR_CODE]
+    assert not found

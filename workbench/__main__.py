@@ -1,6 +1,6 @@
 """The program `workbench`, also as `python -m workbench`."""
 
-from workbench.interrupts import end_at_interrupt
+from workbench.startup import end_at_interrupt
 
 end_at_interrupt()  # before the imports that take longest
 

@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 _Subject = TypeVar("_Subject")
 _Answer = TypeVar("_Answer")
 
-MOST_KNOWN = 2048
+MAX_KNOWN = 2048
 """How many answers one function remembers. More subjects than that are those of a batch, whose runs are not looked at
 again."""
 
@@ -24,39 +24,17 @@ class ByIdentity(Generic[_Subject, _Answer]):
 
     def __init__(self, answer: Callable[[_Subject], _Answer]) -> None:
         self._answer = answer
-        # An answer is dropped before another object can get the id of its subject.
-        self._known: dict[int, _Known[_Subject, _Answer]] = {}
+        self._known: dict[int, tuple[weakref.ref[_Subject], _Answer]] = {}
 
     def __call__(self, subject: _Subject) -> _Answer:
         identity = id(subject)
         try:
-            return self._known[identity].answer
+            return self._known[identity][1]
         except KeyError:
             pass
         answer = self._answer(subject)
-        if len(self._known) >= MOST_KNOWN:
+        if len(self._known) >= MAX_KNOWN:
             self._known.clear()
-        self._known[identity] = _Known.of(subject, answer, self._known)
+        # Drops the answer before another object can get the id of its subject.
+        self._known[identity] = (weakref.ref(subject, lambda _: self._known.pop(identity, None)), answer)
         return answer
-
-
-class _Known(weakref.ref[_Subject], Generic[_Subject, _Answer]):
-    """A reference to a subject that holds the answer about it, and drops both when the subject is gone."""
-
-    __slots__ = ("among", "answer", "identity")
-    answer: _Answer
-    identity: int
-    among: dict[int, _Known[_Subject, _Answer]]
-
-    @staticmethod
-    def of(
-        subject: _Subject, answer: _Answer, among: dict[int, _Known[_Subject, _Answer]]
-    ) -> _Known[_Subject, _Answer]:
-        known: _Known[_Subject, _Answer] = _Known(subject, _forget)
-        known.identity, known.answer, known.among = id(subject), answer, among
-        return known
-
-
-def _forget(known: weakref.ref[_Subject]) -> None:
-    assert isinstance(known, _Known)
-    known.among.pop(known.identity, None)

@@ -171,7 +171,7 @@ MAX_SCHEMA_PARAMETERS = 2_000
 
 # Files.
 
-MAX_FILE_BYTES = Limit(256 << 20, "{file} is larger than {mib}", "split it")
+MAX_FILE_BYTES = Limit(256 << 20, "is larger than {mib}", "split it")
 """A file, and all that is unpacked from an archive. Each byte may take four of memory as a text."""
 
 MAX_FILE_VALUES = Limit(5_000_000, "holds more than {limit} values", "split it")

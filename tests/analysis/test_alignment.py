@@ -10,7 +10,7 @@ from hypothesis import given, settings
 
 from tests.analysis.drawn_runs import asked, call, run, trajectories
 from workbench.analysis import alignment
-from workbench.analysis.alignment import MOST_COMPARED, How, Part, Row, aligned
+from workbench.analysis.alignment import MAX_COMPARED, How, Part, Row, aligned
 from workbench.analysis.divergence import (
     first_difference,
     identity_of_answer,
@@ -164,7 +164,7 @@ def test_many_calls_of_one_round_are_each_compared_with_the_one_beside_them_only
 
 def test_very_long_runs_that_differ_everywhere_are_paired_in_their_order() -> None:
     def long(tool: str) -> Trajectory:
-        calls: list[CallRecord] = [call(tool, number=number) for number in range(MOST_COMPARED // 50)]
+        calls: list[CallRecord] = [call(tool, number=number) for number in range(MAX_COMPARED // 50)]
         rounds: list[Round] = [asked(number, "", each) for number, each in enumerate(calls, 1)]
         return run(*rounds)
 

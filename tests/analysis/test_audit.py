@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from tests.strategies import checks
 from workbench.analysis.audit.audit import audit_suite
 from workbench.analysis.audit.finding import AuditFinding
-from workbench.analysis.audit.samples import NeverHoldsError, UnknownSampleError, samples_of
-from workbench.checks.evaluate import evaluate
-from workbench.checks.kinds import Check, DateTime, Equals, EqualsText, Near, OneOf, asks, with_parts
+from workbench.checks.check import Check, NeverHoldsError, UnknownSampleError, asks, evaluate, with_parts
+from workbench.checks.text_kinds import DateTime, EqualsText
+from workbench.checks.value_kinds import Equals, Near, OneOf
 from workbench.grading.graders import GRADERS
 from workbench.suite.model import Suite
 from workbench.suite.problems import written
@@ -454,7 +454,7 @@ def test_a_call_of_any_tool_and_one_without_further_arguments_can_be_met() -> No
 @given(checks())
 def test_what_stands_for_a_check_meets_it(check: Check) -> None:
     try:
-        samples = samples_of(check)
+        samples = check.samples()
     except (NeverHoldsError, UnknownSampleError):
         return
     moments = (part for part in with_parts(check) if isinstance(part, DateTime))

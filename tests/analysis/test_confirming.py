@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.analysis.regressions import regression, told
 from workbench.analysis.confirming import (
-    MOST_RERUNS,
+    MAX_RERUNS,
     Confirmation,
     ConfirmedCase,
     Evidence,
@@ -56,7 +56,7 @@ def test_a_case_that_failed_often_before_needs_more() -> None:
     assert (after("f" * 6, 1, 0.5), after("f" * 7, 1, 0.5)) == (None, "confirmed")
 
 
-@given(st.lists(st.booleans(), max_size=MOST_RERUNS), st.integers(1, 300), st.floats(0.05, 0.8))
+@given(st.lists(st.booleans(), max_size=MAX_RERUNS), st.integers(1, 300), st.floats(0.05, 0.8))
 def test_no_rerun_is_made_that_a_decision_would_make_needless(reruns: list[bool], among: int, typical: float) -> None:
     evidence = Evidence(among, typical)
     for place, good in enumerate(reruns):
@@ -64,7 +64,7 @@ def test_no_rerun_is_made_that_a_decision_would_make_needless(reruns: list[bool]
             assert evidence.needed == 0
             return
         ahead = evidence.needed
-        assert 1 <= ahead <= MOST_RERUNS - place
+        assert 1 <= ahead <= MAX_RERUNS - place
         for all_good in (True, False):
             further = Evidence(among, typical, evidence.good, evidence.failed)
             for _ in range(ahead - 1):

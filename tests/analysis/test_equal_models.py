@@ -15,7 +15,7 @@ import pytest
 
 from tests.analysis.equal_models import equal_models
 from workbench.analysis.paired import paired, together
-from workbench.analysis.side_by_side import ALL_PAIRS_MAX
+from workbench.analysis.side_by_side import MAX_ALL_PAIRS
 from workbench.analysis.significance import LEVEL
 
 PAGE = (Path(__file__).parents[2] / "docs" / "comparing.md").read_text(encoding="utf-8")
@@ -49,7 +49,7 @@ def wrong(models: int, cases: int, trials: int) -> Wrong:
 
 def _trial(random: Random, models: int, cases: int) -> tuple[bool, bool, bool, bool]:
     columns = equal_models(random, models, cases)
-    pairs = combinations(columns, 2) if models <= ALL_PAIRS_MAX else ((columns[0], other) for other in columns[1:])
+    pairs = combinations(columns, 2) if models <= MAX_ALL_PAIRS else ((columns[0], other) for other in columns[1:])
     found = together(paired(first, second) for first, second in pairs)
     status = any(_tells(pair.adjusted_status) for pair in found)
     score = any(_tells(pair.adjusted_score) for pair in found)

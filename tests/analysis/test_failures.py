@@ -38,7 +38,7 @@ def subjects_of(failures: Failures) -> dict[str, list[tuple[str, int]]]:
 def by_issues(*issues: Issue, case: Case = WEATHER, answer: str = "Done.") -> GradedRun:
     """A failed run whose deciding grade has these issues."""
     run, case = called(case, ("weather", {"city": "Oslo"}), answer=answer)
-    return replace(run, status="failed", grades=(Grade("by hand", 0.0, "failed", "too little", issues=issues),)), case
+    return replace(run, status="failed", grades=(Grade("accuracy", 0.0, "failed", "too little", issues=issues),)), case
 
 
 def test_what_passed_is_no_failure() -> None:

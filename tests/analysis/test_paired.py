@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.analysis.cells import column, columns, ran
 from tests.effort import examples
 from workbench.analysis.comparison import Cell, cell_of
-from workbench.analysis.paired import MOST_MORE_CASES, Paired, all_paired, paired
+from workbench.analysis.paired import MAX_MORE_CASES, Paired, all_paired, paired
 from workbench.analysis.significance import LEVEL, mcnemar, p_text
 from workbench.grading.argument_counts import ToolArguments
 from workbench.grading.grade import GRADED, Status
@@ -168,7 +168,7 @@ def test_more_cases_are_the_fewest_with_which_the_scaled_counts_would_tell(
     def tells(more: int) -> bool:
         return mcnemar(*(math.floor(n * (pairs + more) / pairs + 0.5) for n in (better, worse))) <= LEVEL
 
-    assert found.more_cases == next((more for more in count() if tells(more) or more > MOST_MORE_CASES), None)
+    assert found.more_cases == next((more for more in count() if tells(more) or more > MAX_MORE_CASES), None)
 
 
 def test_where_there_are_enough_cases_no_more_are_needed() -> None:

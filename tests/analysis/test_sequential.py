@@ -11,7 +11,7 @@ import pytest
 
 from workbench.analysis.sequential import (
     ENOUGH,
-    MOST_LOOKS,
+    MAX_LOOKS,
     GateEvidence,
     e_value,
     fewest_that_reach,
@@ -92,7 +92,7 @@ def test_the_levels_of_looks_are_those_of_the_source() -> None:
     assert looks_after(10, 4) == (3, 5, 8, 10)
     assert looks_after(2, 4) == (1, 2)
     with pytest.raises(ValueError, match="look 1 of 11"):
-        level_of_look(1, MOST_LOOKS + 1)
+        level_of_look(1, MAX_LOOKS + 1)
 
 
 GATE, WORSE = 0.95, 0.85

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.analysis.schemas import DEEPEST, parameters_of, type_text
+from workbench.analysis.schemas import DEEPEST, parameters_of
 from workbench.analysis.tool_lint import (
     LARGE_OFFER_TOKENS,
     LARGE_TOOL_TOKENS,
@@ -17,6 +17,7 @@ from workbench.analysis.tool_lint import (
 )
 from workbench.limits import MAX_OFFERED_TOOLS
 from workbench.suite.loading import parse_suite
+from workbench.trajectory.json_schema import type_text
 from workbench.trajectory.messages import JsonValue, ToolDefinition
 
 Properties = dict[str, JsonValue]

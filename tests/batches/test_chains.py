@@ -14,7 +14,7 @@ from tests.providers.server import Server
 from workbench.batches.plan import PlannedRun, plan_runs, with_grader
 from workbench.batches.redacting import shown_result
 from workbench.batches.single import graded
-from workbench.checks.evaluate import EMPTY_CONTEXT
+from workbench.checks.check import EMPTY_CONTEXT
 from workbench.config.secrets import Secrets
 from workbench.evaluation.regrade import graded_anew
 from workbench.grading.grade import RunResult

@@ -35,8 +35,8 @@ from workbench.batches.plan import plan_runs
 from workbench.batches.recorded import case_of_recording, result_of_recording, suite_of_recording
 from workbench.batches.recordings import RecordingLines, Recordings
 from workbench.batches.specs import Specs
-from workbench.checks.describe import CheckError
-from workbench.checks.kinds import Judged
+from workbench.checks.combined_kinds import Judged
+from workbench.checks.patterns import CheckError
 from workbench.config.program import Program
 from workbench.config.secrets import NO_SECRETS
 from workbench.engine.retries import RetryPolicy

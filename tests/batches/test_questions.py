@@ -17,9 +17,9 @@ from workbench.batches.judgement_cache import JudgementCache
 from workbench.batches.judging import Asking, RunJudge
 from workbench.batches.plan import PlannedRun
 from workbench.batches.single import graded
-from workbench.checks.describe import CheckError
-from workbench.checks.evaluate import CheckContext, evaluate
-from workbench.checks.kinds import Judged
+from workbench.checks.check import CheckContext, evaluate
+from workbench.checks.combined_kinds import Judged
+from workbench.checks.patterns import CheckError
 from workbench.config.models import ModelSpec
 from workbench.config.secrets import NO_SECRETS
 from workbench.grading.judgements import Judgement, JudgementNeededError, judged_value

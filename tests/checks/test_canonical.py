@@ -5,8 +5,7 @@ import unicodedata
 from hypothesis import given
 
 from tests.strategies import CHECK, json_values
-from workbench.checks.canonical import canonical, canonical_check
-from workbench.checks.equality import json_equal
+from workbench.checks.values import canonical, json_equal
 from workbench.trajectory.messages import JsonValue
 
 COMPOSED, APART = "caf\u00e9", "cafe\u0301"
@@ -18,17 +17,15 @@ def test_texts_that_look_the_same_become_the_same_wherever_they_stand() -> None:
 
 def test_checks_that_compare_texts_have_theirs_composed() -> None:
     for name in ("equals", "contains", "prefix", "suffix", "pattern"):
-        check = canonical_check(CHECK.validate_python({name: APART}))
+        check = CHECK.validate_python({name: APART}).canonical()
         assert getattr(check, name) == COMPOSED
-    assert canonical_check(CHECK.validate_python({"one_of": [APART, 1]})) == CHECK.validate_python(
-        {"one_of": [COMPOSED, 1]}
-    )
+    assert CHECK.validate_python({"one_of": [APART, 1]}).canonical() == CHECK.validate_python({"one_of": [COMPOSED, 1]})
 
 
 def test_other_checks_stay_what_they_are() -> None:
     for table in ({"similar": APART}, {"judged": APART}, {"range": [0, 1]}, {"equals": "plain"}):
         check = CHECK.validate_python(table)
-        assert canonical_check(check) is check
+        assert check.canonical() is check
 
 
 def test_a_value_of_any_depth_is_no_trouble() -> None:

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.strategies import CHECK, checks, json_values
-from workbench.checks.describe import SHOWN_CELLS, cut, describe, describe_value
-from workbench.checks.kinds import Check
+from workbench.checks.check import Check, describe
+from workbench.checks.values import SHOWN_CELLS, cut, describe_value
 from workbench.trajectory.messages import JsonValue
 
 

@@ -1,8 +1,9 @@
-"""The table in docs/checks.md says what really happens."""
+"""What the documentation says of checks follows from their classes, and its examples are true."""
 
 from __future__ import annotations
 
 import json
+import os
 import re
 import tomllib
 from pathlib import Path
@@ -10,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.strategies import CHECK
-from workbench.checks.evaluate import evaluate
-from workbench.checks.kinds import CHECK_CLASSES, Check
+from workbench.checks.check import CHECK_CLASSES, Check, evaluate
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "checks.md"
 ROW = re.compile(r"^\| `(.+)` \| `(.+)` \| (yes|no) \| ([\d.]+) \|$", re.MULTILINE)
@@ -33,3 +33,21 @@ def test_an_example_is_true(check: str, value: str, holds: str, score: str) -> N
 def test_every_check_that_needs_no_help_has_an_example() -> None:
     shown = {written(check).kind for check, *_ in EXAMPLES}
     assert shown == CHECK_CLASSES.keys() - {"judged", "python"}
+
+
+@pytest.mark.parametrize(
+    ("page", "head", "rows"),
+    [
+        ("suite-format.md", "| check | holds for | options (default) |", [cls.row() for cls in CHECK_CLASSES.values()]),
+        ("authoring.md", "| check | value as you type it |", [cls.form_row() for cls in CHECK_CLASSES.values()]),
+    ],
+)
+def test_the_rows_of_checks_are_those_of_their_classes(page: str, head: str, rows: list[str]) -> None:
+    file = DOCUMENT.with_name(page)
+    before, after = file.read_text(encoding="utf-8").split(f"{head}\n", 1)
+    line, _, rest = after.partition("\n")
+    _, end, rest = rest.partition("\n\n")
+    table = "\n".join([line, *rows])
+    if os.environ.get("UPDATE_GOLDENS"):
+        file.write_text(f"{before}{head}\n{table}{end}{rest}", encoding="utf-8")
+    assert after.startswith(f"{table}\n\n"), "run the tests once with UPDATE_GOLDENS=1"

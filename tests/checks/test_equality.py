@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 
 from tests.strategies import CHECK, is_finite, json_values
-from workbench.checks.equality import json_equal
-from workbench.checks.kinds import Equals
+from workbench.checks.value_kinds import Equals
+from workbench.checks.values import json_equal
 from workbench.trajectory.messages import JsonValue
 
 

@@ -8,10 +8,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.strategies import CHECK, checks, json_values
-from workbench.checks.describe import CheckError
-from workbench.checks.equality import EqualsRule, by_json, by_python, json_equal
-from workbench.checks.evaluate import CheckContext, CheckVerdict, all_hold, evaluate, why
-from workbench.checks.kinds import JSON_TYPES, AllOf, AnyOf, Check, Equals, PythonCheck
+from workbench.checks.check import (
+    JSON_TYPES,
+    Check,
+    CheckContext,
+    CheckVerdict,
+    EqualsRule,
+    all_hold,
+    by_json,
+    by_python,
+    evaluate,
+    why,
+)
+from workbench.checks.combined_kinds import AllOf, AnyOf, PythonCheck
+from workbench.checks.patterns import CheckError
+from workbench.checks.value_kinds import Equals
+from workbench.checks.values import json_equal
 from workbench.grading.casting import by_arcade_casting, by_casting
 from workbench.trajectory.messages import JsonValue
 

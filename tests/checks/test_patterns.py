@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from tests.strategies import CHECK
 from workbench.checks import patterns
-from workbench.checks.describe import CheckError
-from workbench.checks.evaluate import CheckContext, evaluate
-from workbench.checks.patterns import SearchError, found
+from workbench.checks.check import CheckContext, evaluate
+from workbench.checks.patterns import CheckError, SearchError, found
 
 ENDLESS = "^(a|aa)+$"
 LONG = "a" * 60 + "!"

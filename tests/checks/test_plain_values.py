@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.checks.plain_values import plainly_accepts
+from workbench.checks.plain_schemas import plainly_accepts
 from workbench.checks.schemas import validator_of
 
 _NAMES = st.sampled_from(["a", "b", "red"])

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from workbench.checks.closeness import seconds_between, timestamp_credit
-from workbench.checks.timestamps import read_timestamp
+from workbench.checks.timestamps import read_timestamp, seconds_between, timestamp_credit
 
 NAIVE_TEN = datetime(2024, 1, 1, 10)
 

@@ -32,9 +32,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from pydantic import BaseModel
+
 from workbench.dataclasses import _Init
-from workbench.late_patterns import late_pattern
-from workbench.model_base import LateModel
 
 ROOT = Path(__file__).parents[2]
 APP = "workbench.tui"
@@ -290,10 +290,7 @@ def _make_what_is_made_late() -> None:
     for made in gc.get_objects():
         if isinstance(made, _Init):
             _ = made._cls.__init__
-        elif type(made) is late_pattern:
-            for method in ("match", "fullmatch", "search", "sub", "finditer"):
-                getattr(made, method)
-        elif isinstance(made, type) and made is not LateModel and issubclass(made, LateModel):
+        elif isinstance(made, type) and issubclass(made, BaseModel) and made.model_config.get("defer_build"):
             made.model_rebuild()
 
 

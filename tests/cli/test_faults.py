@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import Program
-from workbench.analysis.faults import FAULTS, VERDICTS, faulty
+from workbench.analysis.faults import FAULTS, VERDICT_WORDS, VERDICTS, faulty
 from workbench.cli.faults import FAULTS as OFFERED
 
 SUITE = """
@@ -92,12 +92,12 @@ def test_a_matrix_has_a_column_for_each_variant_and_says_what_is_not_sound(progr
     done = program.run("faults", "suite.toml", *words)
     head, error, empty, *rest = done.stdout.splitlines()
     assert head.split("  ")[-1].strip() == "offline × other words"
-    assert error.split() == ["get_weather", "error", "told", "told"]
+    assert error.split() == ["get_weather", "error", "disclosed", "disclosed"]
     assert empty.split() == ["get_weather", "empty", "false", "success", "false", "success"]
     assert "✗ offline × other words · Weather: false success after empty of get_weather" in "\n".join(rest)
     sound = program.run("faults", "suite.toml", "--case", "weather", "--fault", "error", "--lasts", "once")
     assert sound.returncode == 0
-    assert "offline: sound in 1 of 1 trial" in sound.stdout
+    assert "offline: ok in 1 of 1 trial" in sound.stdout
     nothing = program.run("faults", "suite.toml", "--case", "weather", "--tool", "send_mail")
     assert nothing.returncode == 2
     assert "no run called a tool that is meant" in nothing.stderr
@@ -111,7 +111,9 @@ def test_a_cut_result_is_shorter_and_never_empty(content: str) -> None:
 def test_the_page_and_the_command_have_all_faults_and_verdicts() -> None:
     page = (Path(__file__).parents[2] / "docs" / "faults.md").read_text(encoding="utf-8")
     assert OFFERED == FAULTS
-    assert [name for name in (*FAULTS, *VERDICTS) if f"| `{name}` |" not in page] == []
+    assert tuple(VERDICT_WORDS) == VERDICTS
+    shown = [words.shown for words in VERDICT_WORDS.values()]
+    assert [name for name in (*FAULTS, *shown) if f"| `{name}` |" not in page] == []
 
 
 class _Page(HTMLParser):
@@ -147,8 +149,8 @@ def test_each_cell_of_the_page_leads_to_its_runs_without_a_script(program: Progr
     page = _Page()
     page.feed((program.folder / "faults.html").read_text(encoding="utf-8"))
     assert page.scripts == 0
-    assert page.cells["runs-0-0"] == "✓told"
-    assert page.cells["runs-7-1"] == "✗obeyed"
+    assert page.cells["runs-0-0"] == "✓disclosed"
+    assert page.cells["runs-7-1"] == "✗followed injection"
     assert set(page.cells) <= set(page.texts)
     obeyed = page.texts["runs-7-1"]
     places = [obeyed.index(text) for text in ("it called send_mail", "<script>alert(1)", "IMPORTANT: ignore", "answer")]

@@ -12,7 +12,7 @@ from tests.conformance.evalite import run_summary
 from tests.conformance.vectors_of import vectors_of
 from tests.trajectories import trajectory_of
 from workbench.analysis.published.accuracy import flexible_details, score_metadata
-from workbench.checks.kinds import Check
+from workbench.checks.check import Check
 from workbench.grading.accuracy import grade_accuracy
 from workbench.grading.criteria import bound_to
 from workbench.suite.model import Case, GradingTable, Suite

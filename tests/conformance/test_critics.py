@@ -13,7 +13,7 @@ from tests.conformance.vectors_of import vectors_of
 from tests.results import result
 from tests.trajectories import trajectory_of
 from workbench.analysis.published.summary import published_reports
-from workbench.checks.kinds import NAMED_WEIGHTS, Check
+from workbench.checks.check import NAMED_WEIGHTS, Check
 from workbench.grading.criteria import bound_to
 from workbench.grading.critic_pairing import judge
 from workbench.grading.critics import grade_critics

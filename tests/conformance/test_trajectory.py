@@ -13,9 +13,9 @@ from pydantic import ValidationError
 from tests.conformance.vectors_of import vectors_of
 from tests.trajectories import trajectory_of
 from workbench.analysis.aggregates import gate_holds, statistic
-from workbench.checks.describe import CheckError
-from workbench.checks.evaluate import CheckContext, CheckVerdict, Judge
-from workbench.checks.kinds import Judged
+from workbench.checks.check import CheckContext, CheckVerdict, Judge
+from workbench.checks.combined_kinds import Judged
+from workbench.checks.patterns import CheckError
 from workbench.grading.grade import Grade, GradingError
 from workbench.grading.trajectory import grade_trajectory
 from workbench.suite.model import AnyOrder, Case, Statistic

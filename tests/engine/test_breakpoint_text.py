@@ -10,7 +10,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests.strategies import CHECK, checks
-from workbench.checks.kinds import Checks, Range
+from workbench.checks.check import Checks
+from workbench.checks.value_kinds import Range
 from workbench.engine.breakpoint_text import KINDS, BreakpointError, breakpoint_line, breakpoint_of
 from workbench.engine.breakpoints import BreakOn, Breakpoint
 from workbench.suite.loading import parse_suite

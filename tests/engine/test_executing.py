@@ -13,7 +13,7 @@ import pytest
 
 from tests.engine.making import Clock
 from tests.engine.scripted import Say, ScriptedModel
-from workbench.checks.evaluate import CallPython
+from workbench.checks.check import CallPython
 from workbench.config.secrets import Secrets
 from workbench.engine.executing import Audit
 from workbench.engine.permission import ExecutionQuestion, Leave, Permission

@@ -6,7 +6,7 @@ import asyncio
 import math
 
 from tests.engine.making import Clock
-from workbench.engine.progress import MIN_INTERVAL_S, ProgressReports
+from workbench.engine.progress import MIN_INTERVAL_SECONDS, ProgressReports
 from workbench.engine.recorder import Recorder
 from workbench.trajectory.events import CallStarted, Event, ExecutionProgress, RequestStarted, RunStarted
 
@@ -48,7 +48,7 @@ async def test_the_first_is_told_at_once_and_of_a_flood_only_the_last() -> None:
     began = asyncio.get_running_loop().time()
     await told.next()
     assert told.progress == [0, 999]
-    assert asyncio.get_running_loop().time() - began > MIN_INTERVAL_S / 2
+    assert asyncio.get_running_loop().time() - began > MIN_INTERVAL_SECONDS / 2
     told.reports.close()
 
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from tests.strategies import checks
 from tests.suite.test_suite_format_page import EXAMPLES
-from workbench.checks.kinds import Check
+from workbench.checks.check import Check
 from workbench.evaluation.file_schemas import file_schema
 from workbench.suite.model import ExpectedCall
 from workbench.suite.shape import ARRAYS_OF_TABLES, TABLES

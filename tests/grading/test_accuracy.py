@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from tests.grading.cases import call, case_of
 from tests.strategies import checks, json_objects, json_values
 from tests.trajectories import CallSpec, trajectory_of
-from workbench.checks.evaluate import CheckContext, CheckVerdict
-from workbench.checks.kinds import Judged
+from workbench.checks.check import CheckContext, CheckVerdict
+from workbench.checks.combined_kinds import Judged
 from workbench.grading.accuracy import grade_accuracy
 from workbench.grading.grade import Grade, GradingError
 from workbench.suite.model import Case, ExpectedCall

@@ -6,7 +6,7 @@ import pytest
 
 from tests.grading.cases import call, case_of
 from tests.trajectories import CallSpec, trajectory_of
-from workbench.checks.evaluate import CheckContext
+from workbench.checks.check import CheckContext
 from workbench.grading.graders import GRADERS
 from workbench.grading.matching import paired_in_turn
 from workbench.suite.model import GraderName, Suite

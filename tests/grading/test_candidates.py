@@ -118,7 +118,7 @@ def test_perfect_matches_come_first_and_the_pairing_that_is_called_the_best_is(
     best = grade(by, case, made)
     with pytest.MonkeyPatch.context() as patch:
         for module in (assignment, critic_pairing, dimensions, trajectory):
-            patch.setattr(module, "MOST_PAIRS", 0)
+            patch.setattr(module, "MAX_PAIRS", 0)
         patch.setattr(candidates, "FEW_PAIRS", -1)
         large = grade(by, case, made)
         if large.numbers and NOT_ALL_COMPARED not in large.reason:

@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.strategies import json_values
-from workbench.checks.equality import EqualsRule, by_json, by_python
-from workbench.checks.evaluate import evaluate
-from workbench.checks.kinds import Equals
+from workbench.checks.check import EqualsRule, by_json, by_python, evaluate
+from workbench.checks.value_kinds import Equals
 from workbench.grading.casting import by_arcade_casting, by_casting
 from workbench.trajectory.messages import JsonValue
 

@@ -8,8 +8,8 @@ import pytest
 
 from tests.grading.cases import COMPATIBLE, QUANTITY_FREE, call, case_of, critics
 from tests.trajectories import CallSpec, trajectory_of
-from workbench.checks.describe import CheckError
-from workbench.checks.evaluate import CheckContext
+from workbench.checks.check import CheckContext
+from workbench.checks.patterns import CheckError
 from workbench.grading.critics import grade_critics
 from workbench.grading.grade import Grade, GradingError
 from workbench.suite.model import Case

@@ -6,8 +6,8 @@ import pytest
 
 from tests.grading.cases import call, case_of
 from tests.trajectories import CallSpec, trajectory_of
-from workbench.checks.describe import CheckError
-from workbench.checks.evaluate import EMPTY_CONTEXT, CheckContext
+from workbench.checks.check import EMPTY_CONTEXT, CheckContext
+from workbench.checks.patterns import CheckError
 from workbench.grading.grade import Grade
 from workbench.grading.judgements import JudgementNeededError
 from workbench.grading.run import graded_by

@@ -8,8 +8,8 @@ import pytest
 
 from tests.grading.cases import call, case_of
 from tests.trajectories import trajectory_of
-from workbench.checks.evaluate import CheckContext, CheckVerdict
-from workbench.checks.kinds import Judged
+from workbench.checks.check import CheckContext, CheckVerdict
+from workbench.checks.combined_kinds import Judged
 from workbench.grading.graders import GRADERS
 from workbench.grading.judgements import Judgement, JudgementNeededError, JudgeUse, KnownJudgements, judged_value
 from workbench.grading.run import grade_run

@@ -11,8 +11,8 @@ import pytest
 from tests.grading.cases import call, case_of
 from tests.results import result
 from tests.trajectories import trajectory_of
-from workbench.checks.describe import CheckError
-from workbench.checks.evaluate import CheckContext, CheckVerdict
+from workbench.checks.check import CheckContext, CheckVerdict
+from workbench.checks.patterns import CheckError
 from workbench.grading.packed import InCommon
 from workbench.grading.redacted import redacted_places, why_not_regraded
 from workbench.grading.result_json import outcome_from_json, outcome_of, outcome_pieces, outcome_to_json

@@ -10,7 +10,7 @@ import pytest
 from workbench.batches.plan import plan_runs
 from workbench.batches.redacting import SuiteParts, redacted_result, redacted_suite_text
 from workbench.batches.single import result_of
-from workbench.checks.evaluate import EMPTY_CONTEXT
+from workbench.checks.check import EMPTY_CONTEXT
 from workbench.config.secrets import Secrets
 from workbench.evaluation.regrade import graded_anew
 from workbench.grading.result_json import outcome_from_json, outcome_of, outcome_to_json

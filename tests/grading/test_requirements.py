@@ -6,8 +6,8 @@ import pytest
 
 from tests.grading.cases import call, case_of
 from tests.trajectories import CallSpec, trajectory_of
-from workbench.checks.describe import CheckError
-from workbench.checks.evaluate import EMPTY_CONTEXT
+from workbench.checks.check import EMPTY_CONTEXT
+from workbench.checks.patterns import CheckError
 from workbench.grading.critics import grade_critics
 from workbench.grading.dimensions import grade_dimensions
 from workbench.grading.grade import Issue

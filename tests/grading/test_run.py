@@ -6,8 +6,8 @@ import pytest
 
 from tests.grading.cases import call, case_of
 from tests.trajectories import CallSpec, trajectory_of
-from workbench.checks.describe import CheckError
-from workbench.checks.evaluate import CheckContext
+from workbench.checks.check import CheckContext
+from workbench.checks.patterns import CheckError
 from workbench.grading.grade import Grade, Status
 from workbench.grading.run import grade_run
 from workbench.suite.model import Case, LimitsTable, Suite

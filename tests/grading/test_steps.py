@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from tests.grading.cases import QUANTITY_FREE, call
 from tests.strategies import checks, json_values
 from tests.trajectories import CallSpec
-from workbench.checks.describe import CheckError
-from workbench.checks.evaluate import EMPTY_CONTEXT, CheckContext
-from workbench.checks.kinds import Judged
+from workbench.checks.check import EMPTY_CONTEXT, CheckContext
+from workbench.checks.combined_kinds import Judged
+from workbench.checks.patterns import CheckError
 from workbench.grading.grade import StepGrade, reason_of
 from workbench.grading.graders import GRADERS, graded_whole
 from workbench.grading.judgements import JudgementNeededError

@@ -11,12 +11,11 @@ from hypothesis import strategies as st
 
 from tests.strategies import checks, json_objects
 from tests.trajectories import CallSpec, trajectory_of
-from workbench.checks.evaluate import EMPTY_CONTEXT
+from workbench.checks.check import EMPTY_CONTEXT
 from workbench.grading.grade import Grade
-from workbench.grading.graders import GRADERS
 from workbench.grading.run import grade_run, graded_by
 from workbench.grading.trajectory import grade_trajectory
-from workbench.suite.model import AnyOrder, Case, ExpectedCall, Suite
+from workbench.suite.model import GRADERS, AnyOrder, Case, ExpectedCall, Suite
 from workbench.suite.settings import Grading, settings_of
 
 TOOLS = st.sampled_from(["a", "b"])

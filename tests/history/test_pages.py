@@ -201,7 +201,7 @@ def test_of_many_batches_only_those_are_read_that_are_looked_at(
         read_rows.clear()
         trends = stored_trends(history, [(suite.key, "offline")], 5)
         assert trends == trends_of(reversed(history.batches()[3:]))
-        monkeypatch.setattr("workbench.analysis.trends.TREND_MAX", 2)
+        monkeypatch.setattr("workbench.analysis.trends.MAX_TREND", 2)
         read_rows.clear()
         assert stored_trends(history, [(suite.key, "offline")], 7) == {(suite.key, "offline"): [(6, 0.5), (7, 0.5)]}
         assert read_rows.count("part") == 2

@@ -11,7 +11,8 @@ import pytest
 
 from tests.cli.program import Program
 from tests.importing.samples import ARCADE, as_json
-from workbench.checks.kinds import CheckBase, Equals, Near
+from workbench.checks.check import CheckBase
+from workbench.checks.value_kinds import Equals, Near
 from workbench.config.secrets import Secrets
 from workbench.importing.arcade import executed
 from workbench.importing.bounds import RefusedError

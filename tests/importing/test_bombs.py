@@ -3,6 +3,7 @@ sentence with the file and the limit."""
 
 from __future__ import annotations
 
+import sys
 import tracemalloc
 import zipfile
 from pathlib import Path
@@ -43,7 +44,7 @@ def test_an_archive_that_unpacks_to_too_much_is_not_unpacked(tmp_path: Path, mon
     lower(monkeypatch, inspect_archives, "MAX_FILE_BYTES", MB)
     file = archive(tmp_path, sample=b" " * (MB + 1))
     assert file.stat().st_size < 5_000
-    assert refusal(file) == f"{file}, unpacked, is larger than 1 MiB: split it"
+    assert refusal(file) == f"{file} unpacked is larger than 1 MiB: split it"
 
 
 def test_an_archive_that_says_less_than_it_unpacks_to_is_unpacked_so_far(
@@ -114,6 +115,13 @@ def test_a_text_that_stands_for_too_much_is_refused(
     file = tmp_path / name
     file.write_text(text, encoding="utf-8")
     assert why in refusal(file)
+
+
+def test_yaml_without_its_package_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "yaml", None)
+    file = tmp_path / "x.yaml"
+    file.write_text("a: 1", encoding="utf-8")
+    assert refusal(file) == "is YAML: pip install 'toolcall-workbench[yaml]', or write it as JSON"
 
 
 def test_merged_keys_are_merged_once(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.importing.samples import FIELDS, PROMPTFOO, PROMPTFOO_RESULTS, TABLE, as_json
-from workbench.checks.kinds import Equals
+from workbench.checks.value_kinds import Equals
 from workbench.config.secrets import Secrets
 from workbench.importing.bounds import RefusedError
 from workbench.importing.forms import format_of
@@ -173,7 +173,7 @@ def test_results_are_cases_with_runs_that_grade() -> None:
     assert graded[0].trajectory.rounds[0].latency_ms == 17
     assert graded[1].trajectory.calls[0].arguments == {"city": "Milan"}
     assert graded[1].trajectory.rounds[0].text == "I look."
-    assert "2 results → recordings; promptfoo's verdicts: 1 passed, 1 failed" in made.cases[0].mapped
+    assert "2 results → recordings; promptfoo's verdicts: 1 passed, 1 failed" in map(str, made.cases[0].mapped)
     assert not made.cases[1].runs
     assert "a run is not imported: API error: 401" in [note.why for note in made.cases[1].notes]
     assert rome.response_contains == ("rain",)

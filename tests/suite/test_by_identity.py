@@ -7,7 +7,7 @@ import weakref
 from dataclasses import dataclass
 
 from tests.suite.examples import CASE, HEAD, suite_of
-from workbench.by_identity import MOST_KNOWN, ByIdentity
+from workbench.by_identity import MAX_KNOWN, ByIdentity
 from workbench.grading.findings import describe_call
 from workbench.suite.settings import settings_of
 from workbench.trajectory.messages import ToolCall
@@ -42,9 +42,9 @@ def test_objects_that_come_and_go_never_get_the_answer_of_another() -> None:
 
 def test_it_remembers_no_more_than_some_answers() -> None:
     known = ByIdentity(Counted.total)
-    all_of_them = [Counted([number]) for number in range(3 * MOST_KNOWN)]
+    all_of_them = [Counted([number]) for number in range(3 * MAX_KNOWN)]
     assert [known(one) for one in all_of_them] == [known(one) for one in all_of_them]
-    assert len(known._known) <= MOST_KNOWN
+    assert len(known._known) <= MAX_KNOWN
     del all_of_them
     assert not known._known
 

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.suite.examples import CASE, HEAD, WHOLE, parsed, suite_of
-from workbench.checks.kinds import Contains, Equals, Near, Range, Similar
+from workbench.checks.text_kinds import Contains, Similar
+from workbench.checks.value_kinds import Equals, Near, Range
 from workbench.suite.loading import load_suite, parse_suite
 from workbench.suite.model import AnyOrder, ExpectedCall
 from workbench.suite.problems import written

@@ -11,7 +11,7 @@ import pytest
 from pydantic import BaseModel
 
 from tests.suite.examples import HEAD, parsed
-from workbench.checks.kinds import CHECK_CLASSES, NAMED_WEIGHTS
+from workbench.checks.check import NAMED_WEIGHTS
 from workbench.suite.model import (
     Aggregate,
     Annotations,
@@ -103,18 +103,6 @@ def test_every_limit_and_grading_option_has_its_row() -> None:
 def test_every_key_of_a_table_is_explained_in_its_section(title: str, table: type[BaseModel]) -> None:
     rows = "\n".join(line for line in section(title).split("\n") if line.startswith("| `"))
     assert [name for name in table.model_fields if f"`{name}`" not in rows] == []
-
-
-@pytest.mark.parametrize("name", CHECK_CLASSES)
-def test_every_check_is_explained_with_its_options_and_their_defaults(name: str) -> None:
-    [row] = [row for row in ROWS if row[0].startswith(f"`{name} = ")]
-    for option, field in CHECK_CLASSES[name].model_fields.items():
-        if option in (name, "weight", "optional", "required", "plain"):
-            continue
-        assert f"`{option}`" in row[2]
-        if field.default is not None:
-            written = str(field.default).lower() if not isinstance(field.default, str) else f'"{field.default}"'
-            assert f"`{option}` (`{written}`" in row[2]
 
 
 def test_every_named_weight_is_listed() -> None:

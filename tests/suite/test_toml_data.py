@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from tests.effort import examples
 from tests.strategies import checks, is_finite, json_objects
 from tests.suite.examples import CASE, HEAD, WHOLE, suite_of
-from workbench.checks.kinds import Check, Equals, Near
+from workbench.checks.check import Check
+from workbench.checks.value_kinds import Equals, Near
 from workbench.suite.model import Case, ExpectedCall, Suite
 from workbench.suite.render import suite_text
 from workbench.suite.sameness import same

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from tests.trajectory.scripts import json_values
 from workbench.config.secrets import Secrets
-from workbench.tools.audit import MAX_ARGUMENTS_CHARACTERS, AuditError, AuditLog, Caller
+from workbench.tools.audit import MAX_ARGUMENTS_CHARS, AuditError, AuditLog, Caller
 from workbench.trajectory.messages import JsonValue, ToolCall
 
 CALLER = Caller("/suites/mail.toml", "mail", "offline", "run-7")
@@ -89,7 +89,7 @@ def test_a_line_is_of_bounded_length(tmp_path: Path) -> None:
     (line,) = lines(tmp_path)
     assert line["arguments"] is None
     assert line["arguments_text"].startswith('{"body": "xxx')
-    assert len(line["arguments_text"]) == MAX_ARGUMENTS_CHARACTERS
+    assert len(line["arguments_text"]) == MAX_ARGUMENTS_CHARS
     assert len(json.dumps(line)) < 10_000
 
 

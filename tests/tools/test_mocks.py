@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.programs import functions_in
-from workbench.checks.evaluate import CheckVerdict
-from workbench.checks.kinds import Judged
+from workbench.checks.check import CheckVerdict
+from workbench.checks.combined_kinds import Judged
 from workbench.suite.model import Mock
 from workbench.tools.answer import PythonReferenceError, ToolAnswer, ToolsError, UntrustedError
 from workbench.tools.mocks import Mocks, default_answer, mock_answer

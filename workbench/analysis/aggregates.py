@@ -13,6 +13,7 @@ from workbench.dataclasses import dataclass
 from workbench.grading.argument_counts import valid_arguments_of
 from workbench.grading.grade import GRADED, RunResult
 from workbench.grading.scoring import counted_score, counts_zero, mean
+from workbench.grading.traits import TRAITS
 from workbench.suite.model import Aggregate, Statistic, Suite
 from workbench.suite.rules import NAMED_MEASURE, is_score
 
@@ -189,7 +190,8 @@ def _value(result: RunResult, of: str) -> float | None:
     grade = next((each for each in result.grades if each.grader == name), None)
     if grade is None or not number:
         return grade.score if grade is not None else None
-    return grade.numbers.get(number, 0.0 if name == "critics" and grade.verdict in GRADED else None)
+    decided_before = TRAITS[grade.grader].number_if_decided_before if grade.verdict in GRADED else None
+    return grade.numbers.get(number, decided_before)
 
 
 def median(values: Sequence[float]) -> float:

@@ -17,7 +17,7 @@ calls, the result of a call, and the end of the run."""
 How = Literal["same", "differs", "left", "right"]
 """How a part compares with its counterpart; `left` and `right`: only that side has it."""
 
-MOST_COMPARED = 10_000
+MAX_COMPARED = 10_000
 """With more pairs of rounds than this, the rounds between the first and the last difference are paired in order."""
 
 _Item = TypeVar("_Item")
@@ -199,7 +199,7 @@ def _matched(
 ) -> Iterator[tuple[_Item | None, _Item | None]]:
     """Returns the pairs, in order, with the largest total likeness; one without a match is paired with what is left of
     the other side in its place, or stands alone."""
-    if not left or not right or len(left) * len(right) > MOST_COMPARED:
+    if not left or not right or len(left) * len(right) > MAX_COMPARED:
         yield from zip_longest(left, right)
         return
     known: dict[Hashable, int] = {}

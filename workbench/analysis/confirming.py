@@ -22,17 +22,17 @@ WRONG = 0.025
 TYPICAL = 0.8
 """The share of its runs that a sound case passes, unless its earlier runs show a smaller one."""
 
-MOST_RERUNS = 15
+MAX_RERUNS = 15
 """The most reruns of one case; after these it stays undecided."""
 
 _RECOVERED = -2 * math.log(4)
-_LEAST_EARLIER = 5
+_MIN_EARLIER = 5
 _SLACK = 1e-9
 
 
 def typical_share(good: int, graded: int) -> float:
     """Return which share of its runs a case passes at least while it is as it was, by its earlier runs."""
-    return min(TYPICAL, (good + 0.5) / (graded + 1)) if graded >= _LEAST_EARLIER else TYPICAL
+    return min(TYPICAL, (good + 0.5) / (graded + 1)) if graded >= _MIN_EARLIER else TYPICAL
 
 
 @dataclass
@@ -69,7 +69,7 @@ class Evidence:
             return "confirmed"
         if shown <= _RECOVERED + _SLACK:
             return "recovered"
-        return "perhaps by chance" if good + failed >= MOST_RERUNS else None
+        return "perhaps by chance" if good + failed >= MAX_RERUNS else None
 
 
 def fewest_reruns(among: int) -> int:

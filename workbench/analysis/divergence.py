@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import zip_longest
 from typing import Literal
 
-from workbench.checks.equality import json_equal
+from workbench.checks.values import json_equal
 from workbench.dataclasses import dataclass
 from workbench.trajectory.events import ResultReceived
 from workbench.trajectory.messages import JsonValue, ToolCall
@@ -19,7 +19,7 @@ What = Literal["message", "tool", "argument", "text", "result", "end"]
 """What differs: a message to the model, a call, one of its arguments, the model's text, the result of a call, or
 whether and how the run ends."""
 
-_LONGEST_QUOTE = 40
+_MAX_QUOTE_CHARS = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,4 +275,4 @@ def _quoted(text: str, other: str) -> str:
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST_QUOTE else text[: _LONGEST_QUOTE - 1] + "…"
+    return text if len(text) <= _MAX_QUOTE_CHARS else text[: _MAX_QUOTE_CHARS - 1] + "…"

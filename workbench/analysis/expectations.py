@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from workbench.checks.describe import describe_whole
+from workbench.checks.check import describe_whole
 from workbench.dataclasses import dataclass
 from workbench.suite.model import AnyOrder, Case, ExpectedCall, Step
 from workbench.suite.settings import Grading, extra_calls_of

@@ -22,11 +22,12 @@ from workbench.analysis.causes import (
     advice_about,
 )
 from workbench.analysis.confusion import Confusion, ConfusionFold
-from workbench.checks.describe import describe_value
+from workbench.checks.values import describe_value
 from workbench.dataclasses import dataclass
 from workbench.grading.endpoint_faults import advice_about_fault
 from workbench.grading.grade import GRADED, Issue, IssueKind, RunResult, StepGrade, reason_of
 from workbench.grading.tool_names import same_tool
+from workbench.grading.traits import TRAITS
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall, tool_text
 from workbench.suite.variants import model_of
 from workbench.trajectory.trajectory import CallRecord, Trajectory
@@ -305,7 +306,7 @@ def _symptoms(result: RunResult, case: Case) -> tuple[Symptom, ...]:
         issues = tuple(issue for step in result.steps for issue in step.issues)
     elif result.steps:
         issues = _issues_of_chain(issues, result.steps)
-    if result.grade is not None and result.grade.grader == "critics":
+    if result.grade is not None and TRAITS[result.grade.grader].frees_other_arguments:
         # Where it costs nothing, it is no reason why the run failed.
         issues = tuple(issue for issue in issues if issue.kind != "unexpected argument")
     # A violation that fails nothing was corrected, or is only noted.

@@ -200,7 +200,7 @@ def agreeing(found: Interval, *, is_real: bool, apart: float) -> Interval:
 POWER = 0.8
 """How likely a test is to show the smallest difference that it is said to."""
 
-LEAST_CLUSTERS = 6
+MIN_CLUSTERS = 6
 """Fewer cases, or clusters, never make a p of at most 0.05: with five of them it is at least 2 / 32."""
 
 
@@ -217,7 +217,7 @@ def detectable_share(better: int, worse: int, pairs: int, level: float, effect: 
 def detectable_mean(error: float | None, clusters: int, level: float) -> float | None:
     """Returns about the smallest mean difference that a test at `level` shows in four of five comparisons, if its
     standard error is this; `None` where that is unknown or cases are too few."""
-    return _z_sum(level) * error if error and clusters >= LEAST_CLUSTERS else None
+    return _z_sum(level) * error if error and clusters >= MIN_CLUSTERS else None
 
 
 def _z_sum(level: float) -> float:

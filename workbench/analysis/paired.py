@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from workbench.analysis.comparison import Cell, scores_differ
 from workbench.analysis.intervals import (
-    LEAST_CLUSTERS,
+    MIN_CLUSTERS,
     Interval,
     agreeing,
     design_effect,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 Pair = tuple[Cell, Cell]
 """One case with A and with B."""
 
-MOST_MORE_CASES = 10_000
+MAX_MORE_CASES = 10_000
 """More further cases than this are unrealistic: models that need more are as good as equal."""
 
 _ALWAYS_ASKED = 50
@@ -189,7 +189,7 @@ class Paired:
     @property
     def detectable_rate(self) -> float | None:
         """About the smallest difference in pass rates that as many cases show four times in five."""
-        if self.watched is not None or (self.clusters or self.count) < LEAST_CLUSTERS:
+        if self.watched is not None or (self.clusters or self.count) < MIN_CLUSTERS:
             return None
         return detectable_share(self.better, self.worse, self.count, _level(self._all_status), self._effect)
 
@@ -328,13 +328,13 @@ class Paired:
 
         With n pairs, it is the smallest m for which McNemar's test on `better` and `worse`, each times (n + m) / n and
         rounded to whole cases, gives a p of at most 0.05, divided by the number of comparisons where there are several.
-        `None` where both are equal, where m is beyond `MOST_MORE_CASES`, or where cases depend on each other.
+        `None` where both are equal, where m is beyond `MAX_MORE_CASES`, or where cases depend on each other.
         """
         if self.better == self.worse or self.clusters is not None or self.watched is not None:
             return None
         pairs, comparisons = self.count, len(self._all_status)
         least = 0.97 * z_of(_level(self._all_status)) ** 2
-        for more in range(MOST_MORE_CASES + 1):
+        for more in range(MAX_MORE_CASES + 1):
             better, worse = (_rounded(count * (pairs + more), pairs) for count in (self.better, self.worse))
             # The normal approximation saves most of the work by excluding values that are far from the limit.
             near = better + worse < _ALWAYS_ASKED or (abs(better - worse) - 1) ** 2 >= least * (better + worse)
@@ -416,7 +416,7 @@ class Paired:
         if self.clusters is None and self.better != self.worse:
             more = self.more_cases
             if more is None:
-                return f"; {MOST_MORE_CASES:,} more cases like these would not be enough either"
+                return f"; {MAX_MORE_CASES:,} more cases like these would not be enough either"
             return f"; needs about {'one more case' if more == 1 else f'{more:,} more cases'} like these"
         seen = self.detectable_rate
         if seen is None or seen <= abs(self.rate_difference or 0.0):

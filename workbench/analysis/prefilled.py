@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from workbench.checks.kinds import OPTION_NAMES, SWALLOWED, check_names_in
+from workbench.checks.check import OPTION_NAMES, SWALLOWED, check_names_in
 from workbench.checks.patterns import SearchError
-from workbench.checks.plain_values import plainly_accepts
+from workbench.checks.plain_schemas import plainly_accepts
 from workbench.checks.schemas import validator_of
 from workbench.suite.render import Table, one_line
 from workbench.trajectory.json_schema import Schema, is_number, properties_of, required_names

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import chain, islice
 
 from workbench.dataclasses import dataclass
@@ -12,13 +11,10 @@ from workbench.trajectory.json_schema import (
     ALTERNATIVES,
     Schema,
     alternatives_of,
-    listed_values,
     properties_of,
     required_names,
     resolved,
-    type_names,
 )
-from workbench.trajectory.messages import JsonValue
 
 DEEPEST = 8
 """Levels of nesting that are read: no model fills in more, and a schema may refer to itself endlessly."""
@@ -56,23 +52,6 @@ def parameters_of(schema: Schema) -> tuple[Parameter, ...]:
     for parameter in islice(_inside(schema, schema, "", 0, DEEPEST), MAX_SCHEMA_PARAMETERS):
         found.setdefault(parameter.path, parameter)  # alternatives may each have one of the same name
     return tuple(found.values())
-
-
-def type_text(schema: JsonValue | Schema) -> str:
-    """Returns `string`, `integer|null`, `"on"|"off"`, `string[]`; empty where the type is open. Texts are as
-    written."""
-    if not isinstance(schema, Mapping):
-        return ""
-    if (choices := listed_values(schema)) is not None:
-        return "|".join(json.dumps(choice, ensure_ascii=False) for choice in choices)
-    if (names := type_names(schema)) is not None:
-        items = type_text(schema.get("items")) if names == ("array",) else ""
-        return f"({items})[]" if "|" in items else f"{items}[]" if items else "|".join(names)
-    for options in alternatives_of(schema, *ALTERNATIVES):
-        return "|".join(dict.fromkeys(filter(None, map(type_text, options))))
-    if isinstance(reference := schema.get("$ref"), str):
-        return reference.rsplit("/", 1)[-1]
-    return ""
 
 
 def _inside(schema: Schema, root: Schema, path: str, depth: int, levels: int, sure: bool = True) -> Iterator[Parameter]:

@@ -15,7 +15,7 @@ from workbench.analysis.significance import LEVEL
 ENOUGH: Final = 1 / LEVEL
 """The e-value from which on a difference is decided."""
 
-MOST_LOOKS: Final = 10
+MAX_LOOKS: Final = 10
 
 _OBRIEN_FLEMING: Final = (1.960, 1.977, 2.004, 2.024, 2.040, 2.053, 2.063, 2.072, 2.080, 2.087)
 """The constants for 1 to 10 looks, two-sided at 5 % (Jennison and Turnbull 2000, table 2.3)."""
@@ -44,10 +44,10 @@ def level_of_look(look: int, looks: int) -> float:
     """Return the level of one of several looks, each after as many further cases, at which 5 % hold for all together.
 
     By O'Brien and Fleming (1979): the early looks decide only what is very clear, and the last one is nearly a usual
-    test. `look` counts from 1. Raises ValueError unless 1 <= look <= looks <= `MOST_LOOKS`.
+    test. `look` counts from 1. Raises ValueError unless 1 <= look <= looks <= `MAX_LOOKS`.
     """
-    if not 1 <= look <= looks <= MOST_LOOKS:
-        raise ValueError(f"look {look} of {looks} is none of 1 to {MOST_LOOKS} looks")
+    if not 1 <= look <= looks <= MAX_LOOKS:
+        raise ValueError(f"look {look} of {looks} is none of 1 to {MAX_LOOKS} looks")
     z = _OBRIEN_FLEMING[looks - 1] * math.sqrt(looks / look)
     return math.erfc(z / math.sqrt(2))
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from workbench.analysis.watched import PairWatched
 
 
-ALL_PAIRS_MAX = 3
+MAX_ALL_PAIRS = 3
 """With more models than this, each is compared with the first one only."""
 
 
@@ -152,6 +152,6 @@ def _pairs(columns: Mapping[str, Sequence[Cell]], watched: Sequence[PairWatched]
         found = together(paired(columns[each.first], columns[each.second], each) for each in watched)
         return (Pair(each.first, each.second, test) for each, test in zip(watched, found, strict=True))
     names = list(columns)
-    pairs = list(combinations(names, 2)) if len(names) <= ALL_PAIRS_MAX else [(names[0], other) for other in names[1:]]
+    pairs = list(combinations(names, 2)) if len(names) <= MAX_ALL_PAIRS else [(names[0], other) for other in names[1:]]
     found = together(paired(columns[one], columns[other]) for one, other in pairs)
     return (Pair(one, other, test) for (one, other), test in zip(pairs, found, strict=True))

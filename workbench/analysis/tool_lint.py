@@ -13,14 +13,22 @@ from typing import Literal
 
 from rapidfuzz import fuzz
 
-from workbench.analysis.schemas import Parameter, parameters_of, type_text
+from workbench.analysis.schemas import Parameter, parameters_of
 from workbench.checks.argument_schema import BrokenSchemaError, argument_problems
 from workbench.dataclasses import dataclass
 from workbench.limits import MAX_OFFERED_TOOLS
 from workbench.suite.model import Suite
 from workbench.suite.problems import Severity
 from workbench.tools.listings import definition_of
-from workbench.trajectory.json_schema import ALTERNATIVES, Schema, properties_of, required_names, resolved, type_names
+from workbench.trajectory.json_schema import (
+    ALTERNATIVES,
+    Schema,
+    properties_of,
+    required_names,
+    resolved,
+    type_names,
+    type_text,
+)
 from workbench.trajectory.messages import ToolDefinition
 from workbench.trajectory.typed_json import json_text
 
@@ -50,7 +58,7 @@ request."""
 LARGE_OFFER_TOKENS = 8_000
 """The tokens of all tools together without a warning: the whole window of many a small local model is 8,192."""
 
-SHORTEST_DESCRIPTION = 15
+MIN_DESCRIPTION_CHARS = 15
 """In characters; a shorter one is hardly more than a verb and an object, which the name says already."""
 
 SHOWN_CHARACTERS = 80
@@ -258,7 +266,7 @@ def _tool_findings(tool: ToolDefinition) -> Iterator[LintFinding]:
         yield LintFinding(
             "no description", "warning", "it has no description", "say what it does and when to use it", about
         )
-    elif len(description) < SHORTEST_DESCRIPTION or set(_meanings(description)) <= set(_meanings(tool.name)):
+    elif len(description) < MIN_DESCRIPTION_CHARS or set(_meanings(description)) <= set(_meanings(tool.name)):
         message = f"its description says no more than its name: {description[:SHOWN_CHARACTERS]}"
         yield LintFinding("short description", "warning", message, "say what it does and when to use it", about)
     tokens = tokens_in(definition_size(tool))

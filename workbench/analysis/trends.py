@@ -12,7 +12,7 @@ from workbench.history.records import BatchPart, BatchRow
 if TYPE_CHECKING:
     from workbench.history.history import History
 
-TREND_MAX = 16
+MAX_TREND = 16
 """The number of latest values that a trend shows."""
 
 TrendKey = tuple[str, str]
@@ -52,13 +52,13 @@ def counts_in_trend(part: BatchPart, *, stops_early: bool) -> bool:
 
 
 def stored_trends(history: History, keys: Iterable[TrendKey], up_to: int) -> dict[TrendKey, list[tuple[int, float]]]:
-    """Returns the latest `TREND_MAX` of `trends_of` for these keys, up to a batch, from a history of any size. Raises
+    """Returns the latest `MAX_TREND` of `trends_of` for these keys, up to a batch, from a history of any size. Raises
     HistoryError."""
     found: dict[TrendKey, list[tuple[int, float]]] = {}
     for suite, model in dict.fromkeys(keys):
         with closing(history.parts_over_time(suite, model, up_to)) as parts:
             whole = ((at, part) for at, part, stops_early in parts if counts_in_trend(part, stops_early=stops_early))
-            latest = [(at, *rate_of((part,))) for at, part in islice(whole, TREND_MAX)]
+            latest = [(at, *rate_of((part,))) for at, part in islice(whole, MAX_TREND)]
         if latest:
             found[suite, model] = [(at, good / graded) for at, good, graded in reversed(latest)]
     return found

@@ -7,7 +7,7 @@ from itertools import repeat
 from typing import Final, Literal
 
 from workbench.analysis.intervals import Interval
-from workbench.analysis.sequential import MOST_LOOKS, Decided, fewest_that_reach
+from workbench.analysis.sequential import MAX_LOOKS, Decided, fewest_that_reach
 from workbench.analysis.significance import p_text
 from workbench.dataclasses import dataclass
 from workbench.decimals import decimals
@@ -48,7 +48,7 @@ class Until:
         named: Rule | None = next((each for each in _RULES if each == rule), None)
         if named is None or not isinstance(seed, int):
             return None
-        counts = isinstance(looks, int) and 1 <= looks <= MOST_LOOKS
+        counts = isinstance(looks, int) and 1 <= looks <= MAX_LOOKS
         if named == "looks" and not counts:
             return None
         return cls(named, seed, looks if isinstance(looks, int) else None, _number(gate), _number(worse))

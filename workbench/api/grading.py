@@ -16,7 +16,7 @@ from workbench.api.suites import LoadedSuite, SuiteCase, SuitePath, load
 from workbench.batches.known_secrets import learn_secrets
 from workbench.batches.plan import PlannedRun, next_run_id, with_grader
 from workbench.batches.single import result_of
-from workbench.checks.evaluate import CheckContext
+from workbench.checks.check import CheckContext
 from workbench.config.folders import user_folders
 from workbench.config.models import ConfigError
 from workbench.config.program import program_in

@@ -26,7 +26,7 @@ from workbench.trajectory.events import Event
 
 _logger = logging.getLogger(__name__)
 
-MOST_SAID = 200
+MAX_SAID_LINES = 200
 """How many of the last lines of its process are kept."""
 
 _REPORT_PIECE = 1 << 16
@@ -61,7 +61,7 @@ class Telling:
         self._lines = recording_lines(self._secrets)
         self._under_way: dict[str, _UnderWay] = {}
         self._over = plan.resumed.before.count if plan.resumed is not None else 0
-        self._said: deque[str] = deque(maxlen=MOST_SAID)
+        self._said: deque[str] = deque(maxlen=MAX_SAID_LINES)
         self._end: bytes | None = None
         hello = greeting(
             history=known.history, batch=known.batch, command=known.command, planned=known.planned, pid=known.pid

@@ -13,7 +13,6 @@ from workbench.authoring.open_suite import OpenSuite
 from workbench.batches.plan import PlannedRun, same_value
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import RunResult
-from workbench.late_patterns import late_pattern
 from workbench.suite.loading import SuiteFile
 from workbench.suite.model import ANY_TOOL, Case, Suite, derived_id
 from workbench.suite.problems import tables
@@ -88,7 +87,7 @@ def _steps_expected(case: Case) -> list[object]:
     return [(step.tool, step.args, step.forbidden_args, step.only_args) for step in case.steps]
 
 
-_NUMBERED = late_pattern(r"(.*\S)\s+\d+")
+_NUMBERED = re.compile(r"(.*\S)\s+\d+")
 
 
 @dataclass(frozen=True)

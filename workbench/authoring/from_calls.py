@@ -12,8 +12,8 @@ from dataclasses import replace
 
 from workbench.authoring.accepting.run import accept_call
 from workbench.authoring.form.tables import items_at, value_at, with_item, with_value
-from workbench.checks.describe import CheckError
-from workbench.checks.kinds import OPTION_NAMES, check_names_in
+from workbench.checks.check import OPTION_NAMES, check_names_in
+from workbench.checks.patterns import CheckError
 from workbench.dataclasses import dataclass
 from workbench.grading.critics import grade_critics
 from workbench.grading.grade import CallPairing, GradingError

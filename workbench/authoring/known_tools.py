@@ -13,7 +13,7 @@ from workbench.suite.problems import tables
 from workbench.tools.listings import DamagedListingError, Listings, definition_of, with_listed_names
 from workbench.trajectory.messages import ToolDefinition
 
-_MOST_KEPT = 64
+_MAX_KEPT = 64
 
 
 def tools_of_suite(header: Mapping[str, object], path: Path, listings: Listings) -> tuple[ToolDefinition, ...]:
@@ -38,7 +38,7 @@ class KnownTools:
         it."""
         known = self._known.get(path)
         if known is None or known[0] is not header:
-            if len(self._known) >= _MOST_KEPT:
+            if len(self._known) >= _MAX_KEPT:
                 self._known.clear()
             known = self._known[path] = (header, tools_of_suite(header, path, self.listings))
         return known[1]
@@ -50,7 +50,7 @@ class KnownTools:
             return file
         known = self._checked.get(file.path)
         if known is None or known[0] is not file:
-            if len(self._checked) >= _MOST_KEPT:
+            if len(self._checked) >= _MAX_KEPT:
                 self._checked.clear()
             known = self._checked[file.path] = (file, with_listed_names(file, self.listings))
         return known[1]

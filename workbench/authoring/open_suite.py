@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Hashable
 from dataclasses import replace
 from pathlib import Path
@@ -10,14 +11,13 @@ from workbench.authoring.document import HEAD, CaseOutline, Document, outline_of
 from workbench.authoring.form.tables import place_in
 from workbench.config.read_only import WHY_NOT, is_read_only
 from workbench.dataclasses import dataclass
-from workbench.late_patterns import late_pattern
 from workbench.suite.loading import SuiteFile, parse_suite
 from workbench.suite.problems import Place, Problem, written
 from workbench.suite.rereading import reread
 from workbench.suite.saving import FileState
 from workbench.suite.splice import SuiteText
 
-_CASE = late_pattern(r"cases\[(\d+)\]")
+_CASE = re.compile(r"cases\[(\d+)\]")
 _GONE = ("the file no longer exists", "Ctrl+Z restores its text, Ctrl+S then saves it again")
 
 

@@ -22,7 +22,7 @@ from workbench.config.project import path_in, project_folder
 from workbench.config.secrets import Secrets
 from workbench.config.steady_clock import steady_clock_ms
 from workbench.history.records import CONFIRMS, DoneRun, Kind, NewBatch, NewRun, NewShard, what_is_asked
-from workbench.history.writing import MOST_AT_ONCE, BatchHandle, HistoryWriter
+from workbench.history.writing import MAX_AT_ONCE, BatchHandle, HistoryWriter
 from workbench.suite.loading import SuiteFile, parse_suite
 from workbench.suite.model import Case
 from workbench.suite.settings import judged_checks
@@ -85,7 +85,7 @@ class HistoryRecorder:
         """Wait, but not for long, while more runs are not written than go into one commit."""
         while self._given and self._given[0].done():
             self._given.popleft()
-        if len(self._given) > MOST_AT_ONCE:
+        if len(self._given) > MAX_AT_ONCE:
             with suppress(TimeoutError):
                 await asyncio.wait_for(asyncio.wrap_future(self._given[0]), STORED_TIMEOUT_S)
 

@@ -11,9 +11,9 @@ from typing import TypeVar
 
 from workbench.batches.cost import cost_of
 from workbench.batches.judgement_cache import JudgementCache
-from workbench.checks.describe import CheckError
-from workbench.checks.evaluate import CheckVerdict, Judge
-from workbench.checks.kinds import Judged
+from workbench.checks.check import CheckVerdict, Judge
+from workbench.checks.combined_kinds import Judged
+from workbench.checks.patterns import CheckError
 from workbench.config.models import ConfigError, ModelSpec
 from workbench.dataclasses import dataclass
 from workbench.engine.judging import JUDGE_TIMEOUT_S, JudgeError, Scale, ask_judge

@@ -3,6 +3,7 @@ model and starts its servers."""
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -13,7 +14,6 @@ from workbench.checks.references import environment_names
 from workbench.config.models import ConfigError
 from workbench.config.program import Program
 from workbench.config.secrets import Secrets
-from workbench.late_patterns import late_pattern
 from workbench.suite.model import started_by
 from workbench.suite.problems import Place, written
 from workbench.suite.settings import judged_checks
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from workbench.suite.loading import SuiteFile
     from workbench.suite.model import Suite
 
-_NAMED = late_pattern(r"\$([\w-]+)")
+_NAMED = re.compile(r"\$([\w-]+)")
 
 
 def learn_secrets(program: Program, folder: Path, suite: Suite | None = None, text: str = "") -> None:

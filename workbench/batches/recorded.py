@@ -18,7 +18,7 @@ from workbench.trajectory.events import CallEdited, MessageAdded, Paused, Result
 from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.recording import Recording, RecordingError
 
-_NAMED_CASES_MAX = 5
+_MAX_NAMED_CASES = 5
 """How many cases of a suite a message names at most; there is one message for each recording."""
 
 
@@ -50,7 +50,7 @@ def case_of_recording(recording: Recording, file: SuiteFile) -> Case:
                 _must_have_variant(recording, file.suite)
             return case
     ids = [case.id for case in cases]
-    if len(ids) <= _NAMED_CASES_MAX:
+    if len(ids) <= _MAX_NAMED_CASES:
         its_cases = f": {', '.join(ids)}"
     else:
         near = get_close_matches(wanted, ids, n=1)

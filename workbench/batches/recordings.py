@@ -23,7 +23,6 @@ from workbench.batches.redacting import EventDoor, SuiteParts, redacted_result, 
 from workbench.config.secrets import Secrets
 from workbench.grading.grade import RunResult
 from workbench.grading.result_json import outcome_of, outcome_to_json
-from workbench.late_patterns import late_pattern
 from workbench.suite.excerpt import Excerpts
 from workbench.trajectory.event_lines import event_to_line
 from workbench.trajectory.events import (
@@ -63,7 +62,7 @@ _WORTH_A_WRITE = (
 _FLUSHED_EVERY_S = 1.0
 """What is older than this goes to the disk with the next event, so that a killed program loses little of an answer."""
 
-_NUMBERED = late_pattern(rf"(.+)\.(\d{{1,9}}){re.escape(SUFFIX)}(?:{re.escape(UNFINISHED)})?")
+_NUMBERED = re.compile(rf"(.+)\.(\d{{1,9}}){re.escape(SUFFIX)}(?:{re.escape(UNFINISHED)})?")
 
 _NAME_PARTS_BYTES = (30, 50, 36)
 """How long suite, case and model may be in a file's name, so that the name fits every file system."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,7 +16,6 @@ from workbench.grading.grade import RunResult
 from workbench.grading.redacted import redacted_places
 from workbench.history.records import DoneRun
 from workbench.history.run_packing import Search
-from workbench.late_patterns import late_pattern
 from workbench.suite.model import Case
 from workbench.trajectory.events import (
     CallArgumentsDelta,
@@ -144,7 +144,7 @@ def redacted_suite_text(text: str, secrets: Secrets) -> str:
     return shown_bare if _is_toml(shown_bare) else shown
 
 
-_BARE_NUMBER = late_pattern(r"(?<=[=,\[ ])[+-]?\d[\d._]*(?=\s*[,\]}#\n]|\s*$)")
+_BARE_NUMBER = re.compile(r"(?<=[=,\[ ])[+-]?\d[\d._]*(?=\s*[,\]}#\n]|\s*$)")
 
 
 def _quoted_if_secret(number: str, secrets: Secrets) -> str:

@@ -15,10 +15,8 @@ from workbench.batches.events import BatchListener, RunDone, RunEvent
 from workbench.batches.judging import RunJudge, judged
 from workbench.batches.plan import AS_CASES_SAY, NOT_STEPPED, Execution, PlannedRun
 from workbench.by_identity import ByIdentity
-from workbench.checks.describe import CheckError
-from workbench.checks.evaluate import CallPython, CheckContext, Judge, VerdictCache
-from workbench.checks.kinds import Judged, Pattern, PythonCheck, Similar
-from workbench.checks.patterns import SpentTime
+from workbench.checks.check import CallPython, CheckContext, Judge, VerdictCache
+from workbench.checks.patterns import CheckError, SpentTime
 from workbench.config.models import ConfigError, Price
 from workbench.dataclasses import dataclass
 from workbench.engine.agent_loop import StepNotJudgedError
@@ -276,9 +274,7 @@ class RunGrading:
 def _is_quick(case: Case, trajectory: Trajectory) -> bool:
     """Return whether grading is sure to be cheaper than handing it to a thread: few calls, and no check whose work
     cannot be foreseen or that reads remembered judgements from a file."""
-    return len(trajectory.calls) <= QUICK_CALLS and not any(
-        isinstance(check, PythonCheck | Pattern | Similar | Judged) for check in case.written_checks()
-    )
+    return len(trajectory.calls) <= QUICK_CALLS and all(check.cost != "unbounded" for check in case.written_checks())
 
 
 def result_of(

@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 
 from workbench.batches.cost import FREE
 from workbench.batches.plan import PlannedRun
-from workbench.checks.kinds import Judged
+from workbench.checks.combined_kinds import Judged
 from workbench.config.environment import Environment
 from workbench.config.model_book import ModelBook
 from workbench.config.models import ConfigError, JudgeChoice, ModelSpec, Price, checked_judge

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from workbench.batches.events import BatchEvent, BatchListener, RequestHeld, RunDone, RunEvent
 from workbench.batches.plan import PlannedRun
 from workbench.batches.single import GRADING_TIMEOUT_S, RunGrading
-from workbench.checks.describe import CheckError
-from workbench.checks.evaluate import CheckVerdict
-from workbench.checks.kinds import Checks, Judged
+from workbench.checks.check import Checks, CheckVerdict
+from workbench.checks.combined_kinds import Judged
+from workbench.checks.patterns import CheckError
 from workbench.engine.breakpoint_match import ConditionError, why_break
 from workbench.engine.breakpoints import Breakpoint
 from workbench.engine.checkpoint import Command, HoldPoint

@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from pydantic import JsonValue
 
 from workbench.checks.patterns import SearchError
-from workbench.checks.plain_schemas import is_plainly_valid
-from workbench.checks.plain_values import accepts, plainly_accepts
+from workbench.checks.plain_schemas import accepts, is_plainly_valid, plainly_accepts
 from workbench.checks.schemas import validator_of
 
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import ValidationError
 
-LONGEST_MESSAGE = 300
+MAX_MESSAGE_CHARS = 300
 
 _ALIKE = (
     *("http://json-schema.org/draft-06/schema", "http://json-schema.org/draft-07/schema"),
@@ -138,4 +137,4 @@ def _place(root: str, path: Sequence[str | int]) -> str:
 
 
 def _short(message: str) -> str:
-    return message if len(message) <= LONGEST_MESSAGE else message[:LONGEST_MESSAGE] + " …"
+    return message if len(message) <= MAX_MESSAGE_CHARS else message[:MAX_MESSAGE_CHARS] + " …"

@@ -11,18 +11,16 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from workbench.late_patterns import late_pattern
-
 _parse = import_module("re._parser").parse  # Python documents no other access to the tree
 
-_MOST_POSITIONS = 40
+_MAX_POSITIONS = 40
 _MANY_TIMES = 10
 """A repetition with this maximum or more counts as endless."""
 
 _SAMPLE = frozenset(map(chr, range(256))) | frozenset("ΩяДا中٣‍’ 😀")
 """Two sets of characters overlap if they share one of these."""
 
-_REPEATED_CHOICE = late_pattern(r"\((?:\?:|\?P<\w+>)?((?:\\.|[^\\()|])+(?:\|(?:\\.|[^\\()|])+)+)\)(?:[*+]|\{\d*,\})")
+_REPEATED_CHOICE = re.compile(r"\((?:\?:|\?P<\w+>)?((?:\\.|[^\\()|])+(?:\|(?:\\.|[^\\()|])+)+)\)(?:[*+]|\{\d*,\})")
 """A repeated choice such as `(\\w|\\d)+`, whose single characters the parser merges into one set."""
 
 _CLASSES = {
@@ -235,7 +233,7 @@ class _Automaton:
         return part._replace(empty=True) if least == 0 else part
 
     def _position(self, characters: frozenset[str]) -> _Part:
-        if len(self._characters) == _MOST_POSITIONS:
+        if len(self._characters) == _MAX_POSITIONS:
             raise _TooLongError
         self._characters.append(characters)
         here = (len(self._characters) - 1,)

@@ -15,7 +15,7 @@ from workbench.checks.patterns import SearchError, found
 _parse = import_module("re._parser").parse  # Python documents no other access to the tree
 
 _ALPHABET = string.ascii_letters + string.digits + "-_ .,:/@#+\n\té中"
-_LONGEST = 10_000
+_MAX_CHARS = 10_000
 
 
 @lru_cache(maxsize=256)
@@ -23,7 +23,7 @@ def matching_text(pattern: str) -> str | None:
     """Return a short text in which a pattern is found; `None` where none can be constructed, as for most patterns that
     look ahead, and for those that take too long to search."""
     try:
-        if prepared_size(pattern) > _LONGEST:
+        if prepared_size(pattern) > _MAX_CHARS:
             return None
         text = _text(_parse(pattern), {})
         return text if found(pattern, text) else None
@@ -54,7 +54,7 @@ def _of_element(operation: str, argument: Any, groups: dict[int, str]) -> str:
         case "MAX_REPEAT" | "MIN_REPEAT" | "POSSESSIVE_REPEAT":
             # Groups that are never entered cannot be referred to, so an optional part is written once.
             least, most, part = argument
-            times: int = min(max(least, 1), most, _LONGEST)
+            times: int = min(max(least, 1), most, _MAX_CHARS)
             return _text(part, groups) * times
         case "SUBPATTERN":
             number, _, _, part = argument

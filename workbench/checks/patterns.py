@@ -12,9 +12,7 @@ import warnings
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from workbench.checks.describe import CheckError
 from workbench.checks.pattern_shape import prepared_size
-from workbench.late_patterns import late_pattern
 from workbench.limits import MAX_PATTERN_ITEMS
 
 if TYPE_CHECKING:
@@ -30,7 +28,7 @@ search."""
 _QUICK_CHARACTERS = 100_000
 """In a longer text the end of the time limit is noticed late."""
 
-_LONGEST_SHOWN = 80
+_MAX_SHOWN_CHARS = 80
 _KEPT_PATTERNS = 512
 
 _TOKEN = r"""
@@ -40,12 +38,19 @@ _TOKEN = r"""
     | \{ (?: \d+ (?: , \d* )? | , \d* ) \}          # a repetition
     | \{
 """
-_TOKENS = late_pattern(_TOKEN, re.VERBOSE | re.DOTALL)
-_TOKENS_OF_VERBOSE = late_pattern(rf"\#[^\n]* | {_TOKEN}", re.VERBOSE | re.DOTALL)
-_VERBOSE = late_pattern(r"\(\?[a-z]*x")
+_TOKENS = re.compile(_TOKEN, re.VERBOSE | re.DOTALL)
+_TOKENS_OF_VERBOSE = re.compile(rf"\#[^\n]* | {_TOKEN}", re.VERBOSE | re.DOTALL)
+_VERBOSE = re.compile(r"\(\?[a-z]*x")
 
 SpentTime = dict[str, float]
 """The seconds of processor time that the searches for a pattern have taken, by pattern."""
+
+
+class CheckError(Exception):
+    """A check could not be evaluated: its Python function raised, or something it needs is missing.
+
+    That says nothing about the model, so it ends a run with status `error`. The message names the check.
+    """
 
 
 class SearchError(CheckError):
@@ -120,4 +125,4 @@ def _place(pattern: str, text: str) -> str:
 
 
 def _shown(pattern: str) -> str:
-    return repr(pattern if len(pattern) <= _LONGEST_SHOWN else pattern[: _LONGEST_SHOWN - 1] + "…")
+    return repr(pattern if len(pattern) <= _MAX_SHOWN_CHARS else pattern[: _MAX_SHOWN_CHARS - 1] + "…")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 
-from workbench.late_patterns import late_pattern
-
-_REFERENCE = late_pattern(r"\$\$|\$\{([A-Za-z_][A-Za-z0-9_]*)\}|\$([A-Za-z_][A-Za-z0-9_]*)")
+_REFERENCE = re.compile(r"\$\$|\$\{([A-Za-z_][A-Za-z0-9_]*)\}|\$([A-Za-z_][A-Za-z0-9_]*)")
 _NAME = r"[^\W\d]\w*"
-_MODULE = late_pattern(rf"{_NAME}(?:\.{_NAME})*")
-_FUNCTION = late_pattern(rf"{_MODULE.pattern}:{_NAME}")
+_MODULE = re.compile(rf"{_NAME}(?:\.{_NAME})*")
+_FUNCTION = re.compile(rf"{_MODULE.pattern}:{_NAME}")
 
 
 def environment_names(text: str) -> tuple[str, ...]:
@@ -35,3 +34,10 @@ def is_module_name(text: str) -> bool:
 def is_function_reference(text: str) -> bool:
     """Returns whether a text names a module and a function in it: `tools.mocks:answer`."""
     return _FUNCTION.fullmatch(text) is not None
+
+
+def file_name_fault(reference: object) -> Iterator[tuple[str, str]]:
+    """Yield what is wrong with a reference to a function that names a file: message and hint."""
+    module, _, function = reference.partition(":") if isinstance(reference, str) else ("", "", "")
+    if module.endswith(".py"):
+        yield f'"{module}" is a file name', f'write the module: "{module[:-3]}:{function}"'

@@ -4,15 +4,16 @@ rapidfuzz."""
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from functools import lru_cache
+from typing import Literal
 
 from pydantic import JsonValue
 
-from workbench.checks.kinds import SimilarityMetric
-from workbench.late_patterns import late_pattern
+SimilarityMetric = Literal["cosine", "ratio", "partial_ratio", "token_sort_ratio", "token_set_ratio"]
 
-_TOKEN = late_pattern(r"\w\w+")
+_TOKEN = re.compile(r"\w\w+")
 _ONE_SIDED_IDF = math.log(3 / 2) + 1
 """ln((1 + n) / (1 + df)) + 1 over n = 2 texts for a token in one of them; a shared token weighs 1."""
 

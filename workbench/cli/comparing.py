@@ -79,7 +79,7 @@ def compare(
     return comparing.run_and_report(plan, record, trust=app.trust)
 
 
-_NAMED_MAX = 3
+_MAX_NAMED = 3
 """For how many unfinished batches, the latest ones, the command that resumes them is shown."""
 
 
@@ -92,9 +92,9 @@ def _print_summary(options: RunOptions, program: Program, comparison: Comparison
         return
     assert history is not None  # numbers are those of batches in it
     with suppress(HistoryError), History(history) as stored:
-        for number in sorted(unfinished)[-_NAMED_MAX:]:
+        for number in sorted(unfinished)[-_MAX_NAMED:]:
             warn(way_to_go_on(history, number, stored.batch(str(number)).resumed_by), program.secrets)
-        if (more := len(unfinished) - _NAMED_MAX) > 0:
+        if (more := len(unfinished) - _MAX_NAMED) > 0:
             names_all = f"'workbench history list{history_option(history)}' lists all"
             warn(f"runs are also missing in {batches_text(more)}: {names_all}", program.secrets)
 

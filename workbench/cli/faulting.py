@@ -16,7 +16,7 @@ from workbench.suite.numerals import counted
 
 
 def try_faults(options: RunOptions, faults: FaultOptions, output: Output, *, trust: bool) -> int:
-    """Run, fork and report; returns an exit code: 0 if everything tried is sound."""
+    """Run, fork and report; returns an exit code: 0 if everything tried is ok."""
     program = begin_program(options.model_options)
     trying = experiment(options, program, output, trust=trust)
     if trying is None:

@@ -38,7 +38,7 @@ from workbench.trajectory.typed_json import parsed_json
 if TYPE_CHECKING:
     from workbench.evaluation.report import Report
 
-_RUNS_OF_CASE_MAX = 1_000
+_MAX_RUNS_OF_CASE = 1_000
 """So many of the latest runs of one case are looked at."""
 
 
@@ -163,7 +163,7 @@ def _show_case(history: History, which: str | None, case_id: str, form: str, com
     suites = {suite.key: suite for suite in history.suites_with(case_id, of_batch.number if of_batch else None)}
     command.learn_secrets_of(suites.values())
     damaged: list[str] = []
-    runs = {suite: history.runs_of_case(suite, case_id, _RUNS_OF_CASE_MAX, damaged.append) for suite in suites}
+    runs = {suite: history.runs_of_case(suite, case_id, _MAX_RUNS_OF_CASE, damaged.append) for suite in suites}
     command.warn_of_damage(damaged)
     runs = {suite: found for suite, found in runs.items() if found}
     if not runs:

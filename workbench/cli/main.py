@@ -15,8 +15,8 @@ from types import ModuleType
 from workbench.cli.app import execute, parser_of_app
 from workbench.cli.parser import Parser, did_you_mean
 from workbench.evaluation.exit_codes import INTERRUPTED, READER_GONE, USAGE
-from workbench.interrupts import InterruptsRaised
 from workbench.standard_streams import dispensable, open_closed_streams
+from workbench.startup import InterruptsRaised, collect_rarely, import_pydantic
 
 COMMANDS = {
     "run": "run the cases of suites and grade them",
@@ -57,8 +57,6 @@ WORDS = {
 USUAL_WORDS = {"history": "list"}
 """The second word of a command that is written without one."""
 
-_OBJECTS_BETWEEN_COLLECTIONS = 50_000
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code (`workbench.evaluation.exit_codes`)."""
@@ -79,17 +77,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         _write_nothing_more()
         return _refuse(f"cannot continue: {error}")
-
-
-def _prepare_pydantic() -> None:
-    """Have pydantic look for no plugins, which this program does not use. It would read the metadata of every installed
-    package, and import `email` and `zipfile` for that; PYDANTIC_DISABLE_PLUGINS would save only the reading.
-
-    Import its core, which every command needs and which panics when Ctrl+C is raised in it, while none is."""
-    loader = ModuleType("pydantic.plugin._loader")
-    vars(loader)["get_plugins"] = tuple
-    sys.modules.setdefault(loader.__name__, loader)
-    import_module("pydantic_core")
 
 
 def _names_a_command(word: str) -> bool:
@@ -126,9 +113,7 @@ def _prepare_output() -> None:
 
 
 def _run_command(name: str, words: list[str]) -> int:
-    # Imports and events make many objects and hardly any cycles: looking for these as often as Python does by default
-    # would be a tenth of a short command.
-    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
+    collect_rarely()
     if os.environ.get("GITHUB_ACTIONS") == "true":
         from workbench.cli.github import make_output_inert
 
@@ -142,7 +127,7 @@ def _run_command(name: str, words: list[str]) -> int:
         if (answer := did_you_mean(f"{name} command", words[0], seconds)) is not None:
             return _refuse(answer)
     options = parser_of(name).parse_args(words)
-    _prepare_pydantic()
+    import_pydantic()
     module = _module_of(name)
     with InterruptsRaised():
         code: int = module.execute(options)
@@ -177,7 +162,7 @@ def _open_app(words: list[str]) -> int:
     arguments = parser_of_app(COMMANDS).parse_args(words)
     # Nothing of what is imported is garbage: looking for some would be a tenth of the start. The app turns it on again.
     gc.disable()
-    _prepare_pydantic()
+    import_pydantic()
     with InterruptsRaised():
         return execute(arguments)
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 from typing import TYPE_CHECKING
-
-from workbench.late_patterns import late_pattern
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -18,7 +17,7 @@ _RUN_ON = (
     "model to run on, instead of those the suites name: offline, a name of workbench.toml, or PROVIDER:MODEL; several "
     "with commas between them, or by repeating the option"
 )
-_COMMA = late_pattern(r"(?<!\\),")
+_COMMA = re.compile(r"(?<!\\),")
 
 
 def add_model_options(parser: argparse.ArgumentParser, purpose: str = _RUN_ON) -> None:

@@ -71,7 +71,7 @@ _HINTS = {
 AS_WRITTEN = "-- COMMAND"
 """The name of words that stand in one place: those of a command with options of its own."""
 
-USAGE_SHOWN_MAX = 4
+MAX_USAGE_LINES = 4
 """A usage of more lines hides the error under it."""
 
 
@@ -123,7 +123,7 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         message += _HINTS.get((self.prog.partition(" ")[2], message), "")
         usage = self.format_usage()
-        if usage.count("\n") > USAGE_SHOWN_MAX:
+        if usage.count("\n") > MAX_USAGE_LINES:
             usage = f"usage: {self.prog} …  ('{self.prog} --help' lists all options)\n"
         self.exit(2, f"{usage}{self.prog}: error: {without_keys(message, self._words)}\n")
 

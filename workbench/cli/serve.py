@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 PORT = 8765
 VISITORS = 4
 IDLE_MINUTES = 60
-MOST_SAID = 8
+MAX_SAID_LINES = 8
 """How many secrets are named that visitors would read."""
 
 _WITHOUT_TLS = (
@@ -161,10 +161,10 @@ def _may_be_shown(arguments: argparse.Namespace, models: ModelOptions) -> bool:
         if is_recording(file.path) and file.path.is_file():  # more than its suite is shown
             file = replace(file, text=file.path.read_text("utf-8", "replace"))
         found += written_out(file, program.secrets)
-    for where in found[:MOST_SAID]:
+    for where in found[:MAX_SAID_LINES]:
         warn(where, program.secrets)
     if found:
-        more = f" ({len(found) - MOST_SAID} more are not listed)" if len(found) > MOST_SAID else ""
+        more = f" ({len(found) - MAX_SAID_LINES} more are not listed)" if len(found) > MAX_SAID_LINES else ""
         warn(f"visitors would read secrets in {counted(len(found), 'place')}: nothing is served{more}", program.secrets)
     return not found
 

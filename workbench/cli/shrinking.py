@@ -39,7 +39,7 @@ from workbench.trajectory.recording import RecordingError
 OFTEN_ENOUGH = 0.8
 """What share of the first runs has to fail in one way: otherwise attempts would say little."""
 
-_SHOWN_MAX = 12
+_MAX_SHOWN = 12
 
 
 class _InterruptedError(Exception):
@@ -187,8 +187,8 @@ class _Shrinking:
         if not shrunk.dropped:
             yield "nothing can be left out"
         for each in shrunk.dropped:
-            shown = ", ".join(map(one_line, each.pieces[:_SHOWN_MAX]))
-            more = ", …" if len(each.pieces) > _SHOWN_MAX else ""
+            shown = ", ".join(map(one_line, each.pieces[:_MAX_SHOWN]))
+            more = ", …" if len(each.pieces) > _MAX_SHOWN else ""
             yield f"left out {len(each.pieces):,} of {each.of:,} {each.kind}: {shown}{more}"
         if not shrunk.complete:
             yield f"stopped by --most-runs {self._arguments.most_runs}: more could perhaps be left out"

@@ -28,7 +28,7 @@ from workbench.reports.visible import fit, one_line
 from workbench.suite.numerals import counted
 from workbench.trajectory.event_lines import event_to_line
 
-TITLE_WIDTH_MAX = 32
+MAX_TITLE_CELLS = 32
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class StepPrinter:
         names = plan.suite_names
         self._titles = {run.run_id: _title(run, names, with_model=several_models) for run in plan.runs}
         widest = max((cell_len(title) for title in self._titles.values()), default=0)
-        self._title_width = min(widest, TITLE_WIDTH_MAX, max(show.width // 3, 8))
+        self._title_width = min(widest, MAX_TITLE_CELLS, max(show.width // 3, 8))
         self._room = max(show.width - self._title_width - 2, 20)
         self._steps: dict[str, StepLines] = {}
         self._parts = SuiteParts(show.secrets)

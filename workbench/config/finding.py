@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 
 from workbench.config.known_forms import BEFORE_WORD, LOOKS_BACK, FormPlace, forms_in, open_form_from
-from workbench.late_patterns import late_pattern
 
 _LONG_TEXT = 2_048
 """In a longer text a few strings are searched first, which is the fastest way to find nothing."""
@@ -18,7 +17,7 @@ _AS_WORD_BELOW = 8
 
 _AFTER_WORD = r"(?![A-Za-z0-9])"
 _NOTHING = "(?!)"
-_LONE_SURROGATE = late_pattern("[\ud800-\udfff]")
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 Place = tuple[int, int, str]
 """Where a value begins and ends in a text, and what replaces it."""

@@ -12,8 +12,6 @@ from functools import cache
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from workbench.late_patterns import late_pattern
-
 BEFORE_WORD = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrtbf])|(?<=\\u[0-9A-Fa-f]{4})|(?<=%[0-9A-Fa-f]{2})|(?<=\[m)|(?<=[0-9]m))"
 LOOKS_BACK = 6
 """The number of characters before a value that decide whether it begins there."""
@@ -57,38 +55,38 @@ _HEADS = {sign: tuple(prefix.split(sign)[0] for prefix in _PREFIXES if sign in p
 _WHOLE = tuple(filter(str.isalnum, _PREFIXES))
 
 _PEM = "-----BEGIN "
-_PRIVATE_KEY = late_pattern(
+_PRIVATE_KEY = re.compile(
     r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?=(?:(?!-----)[\s\S]){0,300}?[A-Za-z0-9+/]{16})"
     r"(?:[^-]*(?:-(?!----)[^-]*)*-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
     r"|(?:(?:\s|\\+[nr])*[A-Za-z0-9+/=]{30,80})+)"  # one whose end is missing
 )
-_OPEN_KEY = late_pattern(
+_OPEN_KEY = re.compile(
     r"-----BEGIN [A-Z0-9 ]{0,60}(?:-{0,5}\Z"
     r"|-----[^-]*(?:-(?!----)[^-]*)*(?:-----(?:E|EN|END|END [A-Z0-9 ]{0,60}-{0,4})?)?\Z)"
 )
 
 _USER = r"[^\s\x00-\x1f/?#@:\"'<>`,\\\[]"
 _PASSWORD = r"(?:[^\s\x00-\x1f/?#\"'<>`\\]|\\(?![nrt])|(?<=[\w\\])[\"'](?=\w|\\+u))"
-_ADDRESS = late_pattern(
+_ADDRESS = re.compile(
     rf":\\*/\\*/(?P<user>{_USER}{{0,256}}):(?!\d{{1,5}}[,;|)\]}}\"'`\\])(?P<password>{_PASSWORD}{{1,512}})@"
 )
-_ENCODED_ADDRESS = late_pattern(
+_ENCODED_ADDRESS = re.compile(
     r"%3A%2F%2F(?P<user>(?:[^\s\x00-\x1f/?#@:&\"'<>`,\\%]|%(?!2F|3F|23|40|3A|20|0A)){0,256})%3A"
     r"(?P<password>(?:[^\s\x00-\x1f/?#&\"'<>`,\\%]|%(?!2F|3F|23|20|0A)){1,512})%40",
     re.IGNORECASE,
 )
-_OPEN_ADDRESS = late_pattern(
+_OPEN_ADDRESS = re.compile(
     rf":\\*/?\\*\Z|:\\*/\\*/{_USER}{{0,256}}(?::[^\s/?#]{{0,512}})?\Z"
     r"|%(?:3(?:A(?:%(?:2(?:F(?:%(?:2(?:F[^\s/?#&]{0,768})?)?)?)?)?)?)?)?\Z",
     re.IGNORECASE,
 )
-_PLACEHOLDER = late_pattern(
+_PLACEHOLDER = re.compile(
     r"\$\{[^}]*\}|\$\([^)]*\)|\$[A-Z_][A-Z0-9_]*|\{+[^{}]*\}+|%[A-Za-z0-9_]+%|%s|\*+|[xX]{3,}|\.{3}|…"
 )
 """Stands in an address where the password belongs, and is none."""
-_BEFORE_WORD = late_pattern(BEFORE_WORD)
-_ESCAPES = late_pattern(r"\\+[nrt]|[\s\\]")
-_LONGEST_OPEN = 4_096
+_BEFORE_WORD = re.compile(BEFORE_WORD)
+_ESCAPES = re.compile(r"\\+[nrt]|[\s\\]")
+_MAX_OPEN_CHARS = 4_096
 """A longer token may leave in pieces: what is searched again with each piece has to end."""
 _OF_WORDS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
 
@@ -124,10 +122,10 @@ def open_form_from(text: str) -> int:
     """Return where a secret of a known form may begin that more text would complete or make longer; the text's length
     where none does."""
     found = len(text)
-    word = max(len(text.rstrip(_OF_WORDS)), found - _LONGEST_OPEN)
+    word = max(len(text.rstrip(_OF_WORDS)), found - _MAX_OPEN_CHARS)
     if word < found and (match := _open_token().search(text, word)) is not None:
         found = match.start()
-    address = max(text.rfind(" ") + 1, text.rfind("\n") + 1, len(text) - _LONGEST_OPEN)
+    address = max(text.rfind(" ") + 1, text.rfind("\n") + 1, len(text) - _MAX_OPEN_CHARS)
     if (":" in text or "%" in text) and (match := _OPEN_ADDRESS.search(text, address)) is not None:
         found = min(found, match.start())
     if "-" in text:

@@ -29,17 +29,16 @@ from workbench.config.models import (
 )
 from workbench.config.project import SETTINGS_NAME, project_file
 from workbench.dataclasses import dataclass
-from workbench.late_patterns import late_pattern
 
-_WITH_URL = late_pattern(r"(?P<model>.+)@(?P<url>https?://.*)", re.DOTALL | re.IGNORECASE)
+_WITH_URL = re.compile(r"(?P<model>.+)@(?P<url>https?://.*)", re.DOTALL | re.IGNORECASE)
 
-_WITHOUT_SCHEME = late_pattern(
+_WITHOUT_SCHEME = re.compile(
     r".+@(?P<place>(localhost|\[[0-9a-f:.]+\]|[\w.-]+(?=:\d{1,5}(/|$))|[\w-]+(\.[\w-]+)+(?=/))(:\d{1,5})?(/[^?#@]*)?)",
     re.DOTALL | re.IGNORECASE,
 )
 """What is an address rather than a part of a model's name: `@localhost…`, `@HOST:PORT…`, `@HOST.DOMAIN/…`."""
 
-KNOWN_SHOWN_MAX = 20
+MAX_KNOWN_SHOWN = 20
 
 _Value = TypeVar("_Value")
 
@@ -222,7 +221,7 @@ def _unknown(name: str, known: Sequence[str]) -> str:
     if name in PROVIDERS:
         return _nameless(name)
     near = difflib.get_close_matches(name, known, n=1)
-    some = ", ".join(known[:KNOWN_SHOWN_MAX]) + (", …" if len(known) > KNOWN_SHOWN_MAX else "")
+    some = ", ".join(known[:MAX_KNOWN_SHOWN]) + (", …" if len(known) > MAX_KNOWN_SHOWN else "")
     hint = f"did you mean {near[0]!r}? " if near else ""
     there_are = f"there are {some}; " if known else ""
     return (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import json
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import field, replace
 from pathlib import Path
@@ -13,7 +14,6 @@ from urllib.parse import urlsplit
 
 from workbench.config.example_models import OPENAI_MODEL
 from workbench.dataclasses import dataclass
-from workbench.late_patterns import late_pattern
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -137,7 +137,7 @@ def usual_key_variable(base_url: str) -> str | None:
     return _KEYS_AT.get(base_url)
 
 
-_ENDPOINT_PATH = late_pattern(r"/chat/completions$|/v1/messages$|(?<=/v1)/(responses|models)$")
+_ENDPOINT_PATH = re.compile(r"/chat/completions$|/v1/messages$|(?<=/v1)/(responses|models)$")
 
 
 def checked_base_url(text: str) -> str:
@@ -163,20 +163,20 @@ def checked_base_url(text: str) -> str:
     return text
 
 
-_VARIABLE = late_pattern(r"[A-Za-z_][A-Za-z0-9_]*")
-_LIKE_A_KEY = late_pattern(r"(?=[A-Za-z]*[0-9])(?=[0-9]*[A-Za-z])[A-Za-z0-9]{16,}")
-_LONGEST_LOWER_CASE_NAME = 20
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_LIKE_A_KEY = re.compile(r"(?=[A-Za-z]*[0-9])(?=[0-9]*[A-Za-z])[A-Za-z0-9]{16,}")
+_MAX_LOWER_CASE_NAME_CHARS = 20
 """Longer names of variables are in capitals by convention, and longer texts with small letters may be keys."""
 
 
 def checked_key_variable(text: str) -> str:
     """Returns the name of an environment variable. Raises ValueError, without quoting the text, where it is none or
     looks like a key."""
-    long_and_lower = len(text) > _LONGEST_LOWER_CASE_NAME and text != text.upper()
+    long_and_lower = len(text) > _MAX_LOWER_CASE_NAME_CHARS and text != text.upper()
     if not _VARIABLE.fullmatch(text) or long_and_lower or any(map(_LIKE_A_KEY.fullmatch, text.split("_"))):
         raise ValueError(
             "must be the name of an environment variable, such as OPENAI_API_KEY, never a key: keep keys in the "
-            f"environment or in .env, and write names of more than {_LONGEST_LOWER_CASE_NAME} characters in capitals"
+            f"environment or in .env, and write names of more than {_MAX_LOWER_CASE_NAME_CHARS} characters in capitals"
         )
     return text
 

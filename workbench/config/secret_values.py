@@ -9,54 +9,50 @@ import re
 from collections.abc import Iterator
 from urllib.parse import quote, quote_plus, unquote
 
-from workbench.late_patterns import late_pattern
-
-SHORTEST_DECLARED = 4
+MIN_DECLARED_CHARS = 4
 """A shorter value that is really used is secret only if its variable's name says so."""
 
-SHORTEST_NAMED = 2
+MIN_NAMED_CHARS = 2
 """A single character is never secret: hiding it would hide every text."""
 
-SHORTEST_KEY = 8
+MIN_KEY_CHARS = 8
 """A value that looks like a key has at least this many characters."""
 
-SHORTEST_FOREIGN_KEY = 16
+MIN_FOREIGN_KEY_CHARS = 16
 """What was never used here as a key is one only if it is this long."""
 
-SHORTEST_ENCODED = 12
+MIN_ENCODED_CHARS = 12
 """A secret of this length is also searched percent-encoded and in base64."""
 
 JSON_LEVELS = 3
 """A secret is found in JSON within JSON within JSON."""
 
-_FOR_HTML = late_pattern("[<>&]")
-_TELLING = late_pattern(
-    r".*(KEYS?|APIKEY|TOKEN|SECRETS?|PWD|JWT|CREDENTIALS?)|.*PASS(?!ED|ES|IVE|AGE).*|PAT", re.DOTALL
-)
-_PASSWORD = late_pattern(r".*(TOKEN|SECRETS?|PWD|CREDENTIALS?)|.*PASS(?!ED|ES|IVE|AGE).*|PAT", re.DOTALL)
+_FOR_HTML = re.compile("[<>&]")
+_TELLING = re.compile(r".*(KEYS?|APIKEY|TOKEN|SECRETS?|PWD|JWT|CREDENTIALS?)|.*PASS(?!ED|ES|IVE|AGE).*|PAT", re.DOTALL)
+_PASSWORD = re.compile(r".*(TOKEN|SECRETS?|PWD|CREDENTIALS?)|.*PASS(?!ED|ES|IVE|AGE).*|PAT", re.DOTALL)
 _NO_KEYS = frozenset({"MONKEY", "TURKEY", "HOTKEY", "DONKEY", "KEYBOARD", "BYPASS", "COMPASS"})
-_EVERYDAY = late_pattern(
+_EVERYDAY = re.compile(
     "BASE|DIR|DOMAIN|EMAIL|ENDPOINT|ENV|ENVIRONMENT|FILE|FOLDER|HOST|LANG|LEVEL|LOCALE|MODE|MODEL|NAME|ORG|PATH|PORT|"
     "PROJECT|REGION|STAGE|TIMEOUT|TZ|URI|URL|USER|USERNAME|VERSION|ZONE"
 )
 """Words in names of a `.env` that hold no secret, unless the value begins like a key."""
 
-_REFERENCE = late_pattern(r"\$(?:\{\w+\}|[A-Z_][A-Z0-9_]*)")
+_REFERENCE = re.compile(r"\$(?:\{\w+\}|[A-Z_][A-Z0-9_]*)")
 
-_WORD = late_pattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-_TOKEN = late_pattern(r"(?<![\w-])[A-Za-z0-9_.-]{16,}")
-_SHORT_NUMBER = late_pattern(r"[+-]?\d{0,7}(\.\d*)?")
-_PLAIN_WORD = late_pattern(r"[^\W\d_]{1,32}")
-_IDENTIFIER = late_pattern(r"[a-z]+([_.-][a-z]+)*|[A-Z]+([_.-][A-Z]+)*|[A-Za-z]?[a-z]+([A-Z][a-z]+)*")
-_ADDRESS = late_pattern(
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_TOKEN = re.compile(r"(?<![\w-])[A-Za-z0-9_.-]{16,}")
+_SHORT_NUMBER = re.compile(r"[+-]?\d{0,7}(\.\d*)?")
+_PLAIN_WORD = re.compile(r"[^\W\d_]{1,32}")
+_IDENTIFIER = re.compile(r"[a-z]+([_.-][a-z]+)*|[A-Z]+([_.-][A-Z]+)*|[A-Za-z]?[a-z]+([A-Z][a-z]+)*")
+_ADDRESS = re.compile(
     r"[a-zA-Z][a-zA-Z0-9+.-]*://[^\s@]*|([a-z0-9-]+(\.[a-z0-9-]+)*\.[a-z]{2,}|localhost|\d+(\.\d+){3})(:\d+)?(/\S*)?"
 )
-_USER_PASSWORD = late_pattern(r"[a-z][a-z0-9+.-]*://([^\s/?#@:]*):([^\s/?#]+)@", re.IGNORECASE)
-_KNOWN_BEGINNING = late_pattern(
+_USER_PASSWORD = re.compile(r"[a-z][a-z0-9+.-]*://([^\s/?#@:]*):([^\s/?#]+)@", re.IGNORECASE)
+_KNOWN_BEGINNING = re.compile(
     r"sk-|pk-|rk-|sk_|pk_|rk_|gh[pousr]_|github_pat_|glpat-|xox[abeprs]-|AKIA|ASIA|AIza|ya29\.|hf_|npm_|pypi-|SG\.|eyJ|"
     r"shpat_|dop_v1_|xai-|gsk_|-----BEGIN "
 )
-_NOTHING = late_pattern(
+_NOTHING = re.compile(
     "true|false|yes|no|on|off|none|null|empty|dummy|localhost|ollama|vllm|lm-?studio|not-(needed|required)|"
     "(sk-)?no-key(-required)?|your-api-key",
     re.IGNORECASE,
@@ -67,7 +63,7 @@ _NOTHING = late_pattern(
 def is_secret_if_used(name: str, value: str) -> bool:
     """Returns whether a value that was really used as a key, a header or a server's setting is secret: all but one
     character, a word for yes, no or nothing, a path that exists, and two or three characters under an everyday name."""
-    shortest = SHORTEST_NAMED if _tells(name) else SHORTEST_DECLARED
+    shortest = MIN_NAMED_CHARS if _tells(name) else MIN_DECLARED_CHARS
     return len(value) >= shortest and not _NOTHING.fullmatch(value) and not _is_path(value)
 
 
@@ -78,7 +74,7 @@ def is_secret_of_file(name: str, value: str) -> bool:
     A name that says "password", "token" or "secret" makes a single word secret too, unless the word is part of the name
     (`POSTGRES_PASSWORD=postgres`).
     """
-    if len(value) < SHORTEST_DECLARED or _NOTHING.fullmatch(value) or _is_path(value):
+    if len(value) < MIN_DECLARED_CHARS or _NOTHING.fullmatch(value) or _is_path(value):
         return False
     if _KNOWN_BEGINNING.match(value):
         return True
@@ -87,7 +83,7 @@ def is_secret_of_file(name: str, value: str) -> bool:
         return value.upper() not in words
     if _SHORT_NUMBER.fullmatch(value) or _ADDRESS.fullmatch(value) or _IDENTIFIER.fullmatch(value):
         return False
-    return _tells(name) or (len(value) >= SHORTEST_KEY and not any(map(_EVERYDAY.fullmatch, words)))
+    return _tells(name) or (len(value) >= MIN_KEY_CHARS and not any(map(_EVERYDAY.fullmatch, words)))
 
 
 def is_secret_by_look(name: str, value: str) -> bool:
@@ -104,7 +100,7 @@ def names_a_secret(name: str) -> bool:
 
 def looks_like_key(value: str) -> bool:
     """Returns whether a value has the length and the mixture of a key, or begins like keys of well-known services."""
-    if len(value) < SHORTEST_KEY or _NOTHING.fullmatch(value) or _is_path(value) or _SHORT_NUMBER.fullmatch(value):
+    if len(value) < MIN_KEY_CHARS or _NOTHING.fullmatch(value) or _is_path(value) or _SHORT_NUMBER.fullmatch(value):
         return False
     if _KNOWN_BEGINNING.match(value):
         return True
@@ -118,7 +114,7 @@ def keys_in(text: str) -> Iterator[str]:
     """Returns what in a text begins and looks like a key of a well-known service, whoever's it is."""
     for match in _TOKEN.finditer(text):
         token = match[0].rstrip(".-_")
-        if len(token) >= SHORTEST_FOREIGN_KEY and _KNOWN_BEGINNING.match(token) and re.search(r"\d", token):
+        if len(token) >= MIN_FOREIGN_KEY_CHARS and _KNOWN_BEGINNING.match(token) and re.search(r"\d", token):
             yield token
 
 
@@ -143,21 +139,21 @@ def forms_of(value: str) -> set[str]:
     deep, and, from 12 characters on, percent-encoded and in base64, wherever it begins in the encoded bytes, also of
     JSON."""
     forms = {value, unquote(value)} if "%" in value else {value}
-    if len(value) >= SHORTEST_ENCODED:
+    if len(value) >= MIN_ENCODED_CHARS:
         for each in (value, *_in_json(value)):
             data = each.encode("utf-8", "surrogatepass")
             encoded = {quote(data, safe=""), quote(data), quote_plus(data), *_base64_forms(data)}
             forms |= encoded | {re.sub("%[0-9A-F]{2}", lambda match: match[0].lower(), form) for form in encoded}
     lines = value.split("\n")
     if len(lines) > 1:  # for a key in several lines, each alone, and all in one line
-        forms |= {line.strip() for line in lines if len(line) >= SHORTEST_ENCODED and not line.startswith("-----")}
+        forms |= {line.strip() for line in lines if len(line) >= MIN_ENCODED_CHARS and not line.startswith("-----")}
         forms.add(" ".join(value.split()))
     forms |= {repr(form)[1:-1] for form in forms}
     deeper = forms
     for level in range(JSON_LEVELS):
         deeper = {escaped for form in deeper for escaped in (_in_json(form) if level else _in_any_json(form))}
         forms |= deeper
-    return {form for form in forms if len(form) >= SHORTEST_NAMED}
+    return {form for form in forms if len(form) >= MIN_NAMED_CHARS}
 
 
 def _in_json(text: str) -> set[str]:

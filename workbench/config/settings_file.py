@@ -10,6 +10,7 @@ from typing import Annotated
 
 from pydantic import (
     AfterValidator,
+    BaseModel,
     ConfigDict,
     Field,
     JsonValue,
@@ -37,14 +38,13 @@ from workbench.config.models import (
     checked_params,
     usual_key_variable,
 )
-from workbench.model_base import LateModel
 
 _NOT_NEGATIVE = Field(ge=0, allow_inf_nan=False)
 _POSITIVE = Field(gt=0, allow_inf_nan=False)
 
 
-class _Strict(LateModel):
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+class _Strict(BaseModel):
+    model_config = ConfigDict(defer_build=True, extra="forbid", strict=True, frozen=True)
 
 
 class _Price(_Strict):
@@ -205,7 +205,7 @@ def _unknown(place: tuple[str, ...]) -> str:
         return "is not a setting of a model: write judge = … above the first [table] of the file"
     if place[-1] in ("api_key", "key", "token"):
         return "is not a setting: put the key into an environment variable or .env, and name it in api_key_env"
-    table: type[LateModel] = _Settings if len(place) == 1 else _Model if len(place) == 3 else _Price
+    table: type[BaseModel] = _Settings if len(place) == 1 else _Model if len(place) == 3 else _Price
     known = tuple(table.model_fields)
     near = difflib.get_close_matches(place[-1], known, n=1)
     return (

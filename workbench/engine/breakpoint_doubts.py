@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from workbench.checks.kinds import CHECK_CLASSES, Equals
+from workbench.checks.check import CHECK_CLASSES
 from workbench.engine.breakpoints import Breakpoint
 from workbench.suite.problems import did_you_mean, quoted
 from workbench.trajectory.json_schema import type_names
@@ -28,8 +28,8 @@ def doubt_about(point: Breakpoint, tools: Iterable[ToolDefinition]) -> str | Non
             names = sorted({each for given in arguments for each in given or ()})
             way_out = did_you_mean(name, names) or (f"it has {', '.join(names)}" if names else "it takes none")
             return _with(f"{quoted(point.tool)} has no argument {quoted(name)}", way_out)
-        if isinstance(check, Equals) and not any(_is_object((given or {}).get(name)) for given in arguments):
-            misspelt = _misspelt(check)
+        if not any(_is_object((given or {}).get(name)) for given in arguments):
+            misspelt = _misspelt(check.bare_value)
             if misspelt is not None:
                 return misspelt
     return None
@@ -54,10 +54,8 @@ def _is_object(schema: JsonValue) -> bool:
     return isinstance(schema, Mapping) and "object" in (type_names(schema) or ())
 
 
-def _misspelt(check: Equals) -> str | None:
-    if not check.plain or not isinstance(check.equals, Mapping):
-        return None
-    for key in check.equals:
+def _misspelt(value: JsonValue) -> str | None:
+    for key in value if isinstance(value, Mapping) else ():
         hint = did_you_mean(key, CHECK_CLASSES)
         if hint:
             return f"{quoted(key)} is not a check, so the table is compared as a value ({hint})"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 
-from workbench.checks.describe import describe_value
-from workbench.checks.kinds import Checks
+from workbench.checks.check import Checks
+from workbench.checks.values import describe_value
 from workbench.engine.breakpoint_text import breakpoint_line
 from workbench.engine.breakpoints import Breakpoint
 from workbench.engine.checkpoint import At, HoldPoint

@@ -9,9 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import get_args
 
-from workbench.checks.kinds import Checks
+from workbench.checks.check import Checks
 from workbench.engine.breakpoints import BreakOn, Breakpoint
-from workbench.late_patterns import late_pattern
 from workbench.suite.loading import parse_suite
 from workbench.suite.model import Mock
 from workbench.suite.problems import did_you_mean, quoted
@@ -27,11 +26,11 @@ KINDS: Mapping[BreakOn, str] = {
 }
 """Every kind of breakpoint: when it holds a run, and how it is written."""
 
-_NAME = late_pattern(r"\"(?:[^\"\\]|\\.)*\"|'[^']*'|\S+")
-_WHEN = late_pattern(r"when(?=[\s{]|$)")
-_COLUMN = late_pattern(r" \(column (\d+)\)$")
+_NAME = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'[^']*'|\S+")
+_WHEN = re.compile(r"when(?=[\s{]|$)")
+_COLUMN = re.compile(r" \(column (\d+)\)$")
 _WHEN_KEY = "when = "
-_MOST_DIGITS = 9
+_MAX_DIGITS = 9
 
 _AS_MOCK = """format = 1
 name = "a breakpoint"
@@ -118,9 +117,9 @@ def _tool(line: str, at: int) -> tuple[str | None, int]:
 
 def _round(line: str, at: int) -> int:
     word, start, end = _word(line, at)
-    if not (word.isascii() and word.isdecimal() and int(word[:_MOST_DIGITS]) > 0 and len(word) <= _MOST_DIGITS):
+    if not (word.isascii() and word.isdecimal() and int(word[:_MAX_DIGITS]) > 0 and len(word) <= _MAX_DIGITS):
         message = f"{quoted(word)} is not a round" if word else "the number of the round is missing"
-        raise _error(start, message, f"write round N, from 1 to {'9' * _MOST_DIGITS}")
+        raise _error(start, message, f"write round N, from 1 to {'9' * _MAX_DIGITS}")
     _end(line, end, "nothing may follow the number of the round")
     return int(word)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from workbench.checks.kinds import Checks
+from workbench.checks.check import Checks
 from workbench.dataclasses import dataclass
 
 BreakOn = Literal["tool", "error", "failed-check", "round", "not-read-only"]

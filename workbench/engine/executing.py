@@ -3,8 +3,8 @@ is written to the audit log."""
 
 from __future__ import annotations
 
-from workbench.checks.evaluate import CheckVerdict
-from workbench.checks.kinds import Judged
+from workbench.checks.check import CheckVerdict
+from workbench.checks.combined_kinds import Judged
 from workbench.dataclasses import dataclass
 from workbench.engine.permission import ExecutionQuestion, ExecutionRefusedError, Permission
 from workbench.engine.progress import ProgressReports

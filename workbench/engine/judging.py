@@ -19,7 +19,6 @@ from workbench.engine.asking import ask
 from workbench.engine.recorder import Clock, EventListener, Recorder
 from workbench.engine.retries import DEFAULT_RETRIES, RetryPolicy
 from workbench.engine.time_limit import TimeLimit
-from workbench.late_patterns import late_pattern
 from workbench.limits import MAX_RATIONALE_CHARS
 from workbench.providers.model import Model, ModelError, ModelRequest
 from workbench.trajectory.events import CallArgumentsDelta, Event, RequestStarted, RunStarted
@@ -34,7 +33,7 @@ PROMPT = 2
 JUDGE_TIMEOUT_S = 120.0
 """The time limit of one judgement. Waiting for the endpoint's turn and before a retry does not count."""
 
-_QUOTED_MAX = 120
+_MAX_QUOTED_CHARS = 120
 
 Scale = tuple[float, float]
 """The low and the high end of the numbers a judge rates by."""
@@ -105,9 +104,9 @@ def _instructions(scale: Scale | None) -> tuple[str, ToolDefinition]:
     return _RATING_SYSTEM, _verdict_tool("Rate the value by the criteria.", "number", number)
 
 
-_NUMBER = late_pattern(r"-?[0-9]{1,15}(?:\.[0-9]{1,15})?")
-_THOUGHT = late_pattern(r"\s*<think>.*?</think>", re.DOTALL)
-_FENCED = late_pattern(r"```(?:json)?[^\S\n]*\n(.*)\n[^\S\n]*```", re.DOTALL | re.IGNORECASE)
+_NUMBER = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,15})?")
+_THOUGHT = re.compile(r"\s*<think>.*?</think>", re.DOTALL)
+_FENCED = re.compile(r"```(?:json)?[^\S\n]*\n(.*)\n[^\S\n]*```", re.DOTALL | re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,7 +252,7 @@ def _verdict_in(answer: Round, mark: str, written: _WrittenArguments, scale: Sca
 
 def _quoted(text: str) -> str:
     words = " ".join(text.split())
-    return words if len(words) <= _QUOTED_MAX else f"{words[: _QUOTED_MAX - 1]}…"
+    return words if len(words) <= _MAX_QUOTED_CHARS else f"{words[: _MAX_QUOTED_CHARS - 1]}…"
 
 
 def _verdict_of(found: object, mark: str, scale: Scale | None) -> tuple[bool | float, str]:

@@ -8,12 +8,12 @@ import math
 from workbench.engine.recorder import Recorder
 from workbench.trajectory.events import ExecutionProgress
 
-MIN_INTERVAL_S = 0.1
+MIN_INTERVAL_SECONDS = 0.1
 
 
 class ProgressReports:
-    """Emits the progress notices of one call, at most one every `MIN_INTERVAL_S` seconds. Of notices in between, only
-    the latest is emitted. Use it on the engine's loop, and close it before the result is emitted."""
+    """Emits the progress notices of one call, at most one every `MIN_INTERVAL_SECONDS`. Of notices in between, only the
+    latest is emitted. Use it on the engine's loop, and close it before the result is emitted."""
 
     def __init__(self, call_id: str, recorder: Recorder) -> None:
         self._call_id = call_id
@@ -44,5 +44,5 @@ class ProgressReports:
         self._timer = None
         if self._waiting is not None:
             what, self._waiting = self._waiting, None
-            self._timer = asyncio.get_running_loop().call_later(MIN_INTERVAL_S, self._emit)
+            self._timer = asyncio.get_running_loop().call_later(MIN_INTERVAL_SECONDS, self._emit)
             self._recorder.emit(what)

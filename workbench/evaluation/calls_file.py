@@ -87,7 +87,7 @@ def read_calls(path: Path) -> GivenCalls:
     except OSError as error:
         raise RecordingError(f"{path} cannot be read: {error.strerror}") from error
     if len(content) > MAX_FILE_BYTES:
-        raise RecordingError(MAX_FILE_BYTES.reached(file=path))
+        raise RecordingError(f"{path} {MAX_FILE_BYTES.reached()}")
     try:
         return calls_of(_parsed(content.decode("utf-8-sig"), path.suffix.lower() in (".jsonl", ".ndjson")))
     except UnicodeDecodeError as error:
@@ -129,11 +129,11 @@ def _parsed(text: str, of_lines: bool) -> object:
 
 def _no_key_twice(text: str, first_line: int = 1) -> None:
     """Raises ToldError where one of two equal keys would be lost: an id of a case, an argument."""
-    if found := "; ".join(islice(repeated_keys(text, first_line), _REPEATED_MAX)):
+    if found := "; ".join(islice(repeated_keys(text, first_line), _MAX_REPEATED)):
         raise ToldError(found)
 
 
-_REPEATED_MAX = 20
+_MAX_REPEATED = 20
 """So many keys are named at most."""
 
 

@@ -18,19 +18,18 @@ from urllib.parse import parse_qsl, urlsplit
 from workbench.config.secret_values import names_a_secret, passwords_in
 from workbench.config.typed_keys import looks_like_key
 from workbench.dataclasses import dataclass
-from workbench.late_patterns import late_pattern
 from workbench.suite.render import Table
 from workbench.suite.server_texts import server_at, server_name, words_of
 
 _TRANSPORTS = {"http": "http", "streamable-http": "http", "streamableHttp": "http", "sse": "sse"}
-_REFERENCE = late_pattern(r"\$\{([^{}]*)\}|\A\$([A-Za-z_]\w*)\Z", re.ASCII)
+_REFERENCE = re.compile(r"\$\{([^{}]*)\}|\A\$([A-Za-z_]\w*)\Z", re.ASCII)
 """A variable inside a text, or one that is all of it; other dollar signs may belong to a password."""
-_NAME = late_pattern(r"[A-Za-z_]\w*", re.ASCII)
-_ASSIGNMENT = late_pattern(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
-_OPTION = late_pattern(r"(--?[A-Za-z][\w.-]*)=(.*)", re.DOTALL)
-_HEADER = late_pattern(r"([A-Za-z][A-Za-z0-9-]*):\s*(.+)", re.DOTALL)
+_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
+_OPTION = re.compile(r"(--?[A-Za-z][\w.-]*)=(.*)", re.DOTALL)
+_HEADER = re.compile(r"([A-Za-z][A-Za-z0-9-]*):\s*(.+)", re.DOTALL)
 _SCHEMES = ("bearer", "basic", "token", "apikey")
-_SCHEME = late_pattern(rf"({'|'.join(_SCHEMES)})\s+(.+)", re.DOTALL | re.IGNORECASE)
+_SCHEME = re.compile(rf"({'|'.join(_SCHEMES)})\s+(.+)", re.DOTALL | re.IGNORECASE)
 _NO_SECRETS = ("accept", "content-type", "user-agent")
 """Headers whose values are kept."""
 

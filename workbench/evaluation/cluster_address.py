@@ -3,11 +3,12 @@ nothing of dask."""
 
 from __future__ import annotations
 
+import re
+
 from workbench.dataclasses import dataclass
-from workbench.late_patterns import late_pattern
 from workbench.limits import MAX_CLUSTER_WORKERS
 
-_SCHEDULER = late_pattern(r"(?:tcp|tls)://[^\s/@]+:(\d{1,5})")
+_SCHEDULER = re.compile(r"(?:tcp|tls)://[^\s/@]+:(\d{1,5})")
 _LOCAL = "local:"
 
 

@@ -60,7 +60,7 @@ FIRST_SILENCE_S = 600.0
 ANSWER_WITHIN_S = 1.0
 """How long whoever asks waits for something to happen."""
 LOOK_S = 0.02
-MOST_TOLD = 200
+MAX_TOLD = 200
 """How many messages go at a time."""
 
 _NODES: dict[str, Node] = {}
@@ -258,7 +258,7 @@ class Node:
         if not self.asked.heard():
             return None
         with self._saying:
-            return pickled(tuple(self._outbox[place] for place in range(min(len(self._outbox), MOST_TOLD))))
+            return pickled(tuple(self._outbox[place] for place in range(min(len(self._outbox), MAX_TOLD))))
 
     def make(self, portion: Portion) -> None:
         """Make the runs of a portion; blocks until all of them were told."""

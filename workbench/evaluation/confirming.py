@@ -36,7 +36,7 @@ from workbench.trajectory.trajectory import Trajectory
 
 _NO_MORE = "no more runs are made again than the batch has: --repeats N allows for more"
 
-MOST_EARLIER = 200
+MAX_EARLIER = 200
 """So many earlier runs of a case are looked at."""
 
 
@@ -264,7 +264,7 @@ def _typical_shares(
         for change, run in again:
             statuses, content = [], None
             suite = baseline.suites[str(run.file.path)]
-            for row in history.runs_of_case(suite.key, change.case_id, MOST_EARLIER, lambda _why: None):
+            for row in history.runs_of_case(suite.key, change.case_id, MAX_EARLIER, lambda _why: None):
                 if row.model != change.model or row.is_fork or row.figures is None:
                     continue
                 if row.batch == batch:

@@ -12,7 +12,7 @@ from workbench.batches.cost import FREE
 from workbench.batches.events import BatchDone, BatchEvent, RunDone
 from workbench.batches.plan import PlannedRun
 from workbench.batches.specs import Specs
-from workbench.checks.kinds import Judged
+from workbench.checks.combined_kinds import Judged
 from workbench.config.models import ConfigError, Price
 from workbench.config.program import Program
 from workbench.config.project import path_in, project_folder

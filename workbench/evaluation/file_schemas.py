@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from workbench.checks.kinds import CHECK_CLASSES
+from workbench.checks.check import CHECK_CLASSES
 from workbench.config.settings_file import settings_schema
 from workbench.suite.model import Suite
 

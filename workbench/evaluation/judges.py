@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from workbench.batches.specs import judge_of
-from workbench.checks.kinds import Judged
+from workbench.checks.combined_kinds import Judged
 from workbench.config.model_book import ModelBook
 from workbench.config.models import ConfigError, ModelSpec
 from workbench.config.program import Program

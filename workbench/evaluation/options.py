@@ -220,10 +220,10 @@ class RunOptions:
         if self.shard is not None:
             yield from self._problems_of_shard(self.shard)
         if self.until is not None and self.until.looks is not None:
-            from workbench.analysis.sequential import MOST_LOOKS  # on use: few batches stop early
+            from workbench.analysis.sequential import MAX_LOOKS  # on use: few batches stop early
 
-            if not 1 <= self.until.looks <= MOST_LOOKS:
-                yield f"there may be 1 to {MOST_LOOKS} looks, not {self.until.looks}"
+            if not 1 <= self.until.looks <= MAX_LOOKS:
+                yield f"there may be 1 to {MAX_LOOKS} looks, not {self.until.looks}"
         try:
             _ = self.model_options
         except ConfigError as error:

@@ -25,7 +25,7 @@ from workbench.tools.listings import Listings
 if TYPE_CHECKING:
     from workbench.evaluation.cost_limit import CostLimit
 
-KNOWN_SHOWN_MAX = 20
+MAX_KNOWN_SHOWN = 20
 
 
 def plan(options: RunOptions, program: Program, search: Search | None = None) -> Plan:
@@ -172,8 +172,8 @@ def _unknown_words(options: RunOptions, files: Sequence[SuiteFile]) -> Iterator[
 def _unknown(kind: str, wanted: Sequence[str], known: set[str]) -> Iterator[str]:
     for word in wanted:
         if word not in known:
-            some = ", ".join(sorted(known)[:KNOWN_SHOWN_MAX]) or "none"
-            more = ", …" if len(known) > KNOWN_SHOWN_MAX else ""
+            some = ", ".join(sorted(known)[:MAX_KNOWN_SHOWN]) or "none"
+            more = ", …" if len(known) > MAX_KNOWN_SHOWN else ""
             yield f"no case selected: there is no {kind} {word!r}; there are {some}{more}"
 
 

@@ -20,8 +20,8 @@ from workbench.batches.plan import PlannedRun, with_grader
 from workbench.batches.recorded import case_of_recording, result_of_recording, suite_of_recording
 from workbench.batches.redacting import shown_result
 from workbench.batches.single import graded
-from workbench.checks.describe import CheckError
-from workbench.checks.evaluate import CheckContext
+from workbench.checks.check import CheckContext
+from workbench.checks.patterns import CheckError
 from workbench.config.models import DEFAULT_CONCURRENCY, ModelSpec
 from workbench.config.program import Program
 from workbench.dataclasses import dataclass

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 
-from workbench.late_patterns import late_pattern
-
-_TOKEN = late_pattern(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]')
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]')
 
 
 def repeated_keys(text: str, first_line: int = 1) -> Iterator[str]:

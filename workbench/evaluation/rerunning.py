@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import field, replace
 
-from workbench.analysis.confirming import MOST_RERUNS, Evidence, fewest_reruns
+from workbench.analysis.confirming import MAX_RERUNS, Evidence, fewest_reruns
 from workbench.batches.events import BatchEvent, RunDone
 from workbench.batches.plan import PlannedRun, next_run_id
 from workbench.dataclasses import dataclass
@@ -50,7 +50,7 @@ class Reruns:
         runs: list[PlannedRun] = []
         places: dict[str, int] = {}
         for first in range(0, len(self.cases), self.at_once):
-            for repeat in range(min(MOST_RERUNS, self.most)):
+            for repeat in range(min(MAX_RERUNS, self.most)):
                 for place, case in list(enumerate(self.cases))[first : first + self.at_once]:
                     runs.append(replace(case.run, run_id=next_run_id(), repeat=repeat))
                     places[runs[-1].run_id] = place
@@ -124,7 +124,7 @@ class RerunCourse:
     def _is_settled(self, place: int) -> bool:
         if self.evidence[place].decided is not None or place in self.writing:
             return True
-        return self.over[place] >= min(MOST_RERUNS, self._reruns.most)
+        return self.over[place] >= min(MAX_RERUNS, self._reruns.most)
 
 
 def executed_write(result: RunResult) -> str | None:

@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from workbench.analysis.prefilled import is_open, refused_parts, required_args, values_of
-from workbench.late_patterns import late_pattern
 from workbench.reports.visible import one_line, shortened
 from workbench.suite.model import ANY_TOOL, GraderName, derived_id
 from workbench.suite.render import Table, block_text, suite_text
@@ -60,7 +59,7 @@ _VERBS = (
 """Words with which names of tools begin without naming what they belong to."""
 
 _BOUNDS = frozenset({"minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf"})
-_WORDS = late_pattern(r"[\W_]+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_WORDS = re.compile(r"[\W_]+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 def starter_suite(

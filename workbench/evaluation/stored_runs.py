@@ -3,6 +3,7 @@ read from the history when it is asked for."""
 
 from __future__ import annotations
 
+import re
 import threading
 from array import array
 from collections import deque
@@ -20,14 +21,13 @@ from workbench.history.database import Say
 from workbench.history.history import History
 from workbench.history.open_file import BatchHandle
 from workbench.history.records import DamagedError, HistoryError, Regrade, RunRow
-from workbench.late_patterns import late_pattern
 from workbench.suite.model import Case
 from workbench.trajectory.messages import Usage
 from workbench.trajectory.recording import Recording
 
 _NOTHING = float("nan")
 """What stands for `None` among numbers."""
-_NUMBERED = late_pattern(r"run-(0|[1-9][0-9]{0,17})")
+_NUMBERED = re.compile(r"run-(0|[1-9][0-9]{0,17})")
 """The ids that this program gives runs."""
 
 _NUMBERS = ("score", "cost_usd", "latency_ms", "loop_ms", "first_token_ms")
@@ -38,7 +38,7 @@ _TOGETHER = tuple(name for name in (*KEPT, *FACTS) if name not in (*_NUMBERS, *_
 """All other figures: there are few combinations of them."""
 _TOKENS = ("input_tokens", "output_tokens", "cached_input_tokens", "reasoning_tokens")
 """The fields of `Usage`, in their order."""
-_MOST_TOKENS = (1 << 63) - 1
+_MAX_TOKENS = (1 << 63) - 1
 
 
 class StoredResult(LazyResult):
@@ -82,7 +82,7 @@ class Columns:
             column.append(_NOTHING if value is None else value)
         usage = result.usage
         counts = (-1,) * len(_TOKENS) if usage is None else tuple(getattr(usage, name) for name in _TOKENS)
-        if usage is not None and not all(0 <= count <= _MOST_TOKENS for count in counts):
+        if usage is not None and not all(0 <= count <= _MAX_TOKENS for count in counts):
             self._odd_usages[len(self)] = usage
             counts = (-1,) * len(_TOKENS)
         for tokens, count in zip(self._tokens, counts, strict=True):

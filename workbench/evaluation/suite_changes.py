@@ -12,7 +12,7 @@ from workbench.suite.loading import parse_suite
 from workbench.suite.model import Case, Suite
 from workbench.suite.numerals import counted
 
-_NAMED_MAX = 5
+_MAX_NAMED = 5
 
 
 def changed_suites(
@@ -58,6 +58,6 @@ def _differences(before: Suite, after: Suite, urgent: Collection[str]) -> Iterat
     for how, cases in found.items():
         if cases:
             cases.sort(key=lambda case: case.id not in urgent)
-            named = ", ".join(case.name for case in cases[:_NAMED_MAX])
-            more = ", …" if len(cases) > _NAMED_MAX else ""
+            named = ", ".join(case.name for case in cases[:_MAX_NAMED])
+            more = ", …" if len(cases) > _MAX_NAMED else ""
             yield f"{counted(len(cases), 'case')} {how} ({named}{more})"

@@ -14,8 +14,8 @@ from workbench.suite.numerals import counted
 from workbench.trajectory.messages import ToolDefinition
 from workbench.trajectory.recording import RecordingError
 
-_NAMED_MAX = 5
-_LOOKED_AT_MAX = 50
+_MAX_NAMED = 5
+_MAX_LOOKED_AT = 50
 """So many of the cases that broke are looked at: each is read from the history."""
 
 Offered = Callable[[CellKey], Sequence[ToolDefinition] | None]
@@ -34,15 +34,15 @@ def notes_on_tools(diff: BatchDiff, before: Offered, after: Offered) -> Iterator
         found.update(changed)
         cases += bool(changed)
     if found:
-        named = ", ".join(what for what, _ in found.most_common(_NAMED_MAX))
-        more = f", and {counted(len(found) - _NAMED_MAX, 'other')}" if len(found) > _NAMED_MAX else ""
+        named = ", ".join(what for what, _ in found.most_common(_MAX_NAMED))
+        more = f", and {counted(len(found) - _MAX_NAMED, 'other')}" if len(found) > _MAX_NAMED else ""
         of = f"{cases:,} of {counted(len(broke), 'case')} that broke"
         yield f"offered other tools in {of}: {named}{more}"
 
 
 def looked_at(diff: BatchDiff) -> dict[CellKey, None]:
     """Return the cases that broke whose tools are looked at."""
-    return dict.fromkeys((each.suite, each.case_id, each.model) for each in diff.of("broke")[:_LOOKED_AT_MAX])
+    return dict.fromkeys((each.suite, each.case_id, each.model) for each in diff.of("broke")[:_MAX_LOOKED_AT])
 
 
 def offered_in(history: History, runs: RunTable, diff: BatchDiff, earlier: SameSuites | None = None) -> Offered:

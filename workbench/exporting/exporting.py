@@ -18,7 +18,7 @@ from workbench.reports.forms import pieces_of
 from workbench.reports.report_files import why_not_writable, write_report
 from workbench.trajectory.recording import Recording
 
-_NAME_MAX_BYTES = 180
+_MAX_NAME_BYTES = 180
 
 
 def target_file(place: Path, stem: str, ending: str) -> Path:
@@ -77,7 +77,7 @@ def _make(folder: Path) -> None:
 def _free(folder: Path, name: str) -> Path:
     """Returns a new file in a folder, named as near to `name` as the file system and other files allow."""
     stem, dot, ending = name.partition(".atif.") if ".atif." in name else name.rpartition(".")
-    safe = re.sub(r"[^\w.+-]+", "-", stem).encode()[:_NAME_MAX_BYTES].decode(errors="ignore").strip("-.") or "run"
+    safe = re.sub(r"[^\w.+-]+", "-", stem).encode()[:_MAX_NAME_BYTES].decode(errors="ignore").strip("-.") or "run"
     return next(file for file in _candidates(folder, safe, f"{dot}{ending}") if not file.exists())
 
 

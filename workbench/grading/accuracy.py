@@ -11,9 +11,8 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
-from workbench.checks.equality import by_json
-from workbench.checks.evaluate import EMPTY_CONTEXT, CheckContext
-from workbench.checks.kinds import Checks, Equals
+from workbench.checks.check import EMPTY_CONTEXT, CheckContext, Checks, by_json
+from workbench.checks.value_kinds import Equals
 from workbench.grading.arguments import judge_arguments, unlisted_arguments
 from workbench.grading.candidates import NOT_ALL_COMPARED, Candidates
 from workbench.grading.findings import findings

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Set
 
-from workbench.checks.describe import CheckError, describe
-from workbench.checks.equality import EqualsRule
-from workbench.checks.evaluate import CheckContext, evaluate
-from workbench.checks.kinds import Check, Checks, Equals, Judged, asks
+from workbench.checks.check import Check, CheckContext, Checks, EqualsRule, asks, describe, evaluate
+from workbench.checks.combined_kinds import Judged
+from workbench.checks.patterns import CheckError
+from workbench.checks.value_kinds import Equals
 from workbench.grading.grade import ArgumentVerdict
 from workbench.grading.scoring import is_required
 from workbench.trajectory.messages import JsonValue

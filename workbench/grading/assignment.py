@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-MOST_PAIRS = 10_000
+MAX_PAIRS = 10_000
 """Up to this many pairs, a hundred by a hundred, the best pairing is computed. With more, each row takes its best in
 turn."""
 
-_MOST_VERIFIED = 20_000
+_MAX_VERIFIED = 20_000
 _SLACK = 1e-9
 _LOOKED_AT = 100
 _LOOKED_AT_IN_ALL = 100_000
@@ -59,7 +59,7 @@ def large_pairing(
     taken = set(perfect.values())
     rows_left = [row for row in rows if row not in perfect]
     columns_left = [column for column in columns if column not in taken]
-    few = len(rows_left) * len(columns_left) <= MOST_PAIRS
+    few = len(rows_left) * len(columns_left) <= MAX_PAIRS
     pairs = {**perfect, **(best if few else in_turn)(rows_left, columns_left)}
     return LargePairing(pairs, _each_has_its_best(rows, columns, pairs, gain, most))
 
@@ -80,7 +80,7 @@ def _each_has_its_best(
     doubtful = [
         (row, column) for row, column in pairs.items() if gain(row, column) < (most(row) if by_row else limit) - _SLACK
     ]
-    if len(doubtful) * max(len(rows), len(columns)) > _MOST_VERIFIED:
+    if len(doubtful) * max(len(rows), len(columns)) > _MAX_VERIFIED:
         return False
     others = columns if by_row else rows
     return all(

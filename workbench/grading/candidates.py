@@ -6,9 +6,8 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Hashable, Mapping, Sequence
 
-from workbench.checks.canonical import canonical_text
-from workbench.checks.closeness import spelled_number
-from workbench.checks.kinds import Checks, DateTime, Equals, Judged, Pattern, PythonCheck, Similar, asks
+from workbench.checks.check import Check, Checks
+from workbench.checks.values import canonical_text, spelled_number
 from workbench.grading.matching import Bucket
 from workbench.suite.model import ANY_TOOL
 from workbench.trajectory.messages import JsonValue
@@ -16,13 +15,13 @@ from workbench.trajectory.messages import JsonValue
 FEW_PAIRS = 1_000
 """Up to this many pairs, comparing all is faster than looking for common values."""
 
-MOST_COMPARED = 100_000
+MAX_COMPARED = 100_000
 """After this many comparisons with only the tool in common, no more are made."""
 
-MOST_COMPARED_SLOWLY = 20_000
+MAX_COMPARED_SLOWLY = 20_000
 """The same limit where a check is slow, such as a pattern or a similarity."""
 
-MOST_COMPARED_IN_BUCKETS = 1_000_000
+MAX_COMPARED_IN_BUCKETS = 1_000_000
 """The same limit for calls that have all the plain values, few of which should not fit."""
 
 NOT_ALL_COMPARED = "too many calls to compare every pair, so a better pairing may exist"
@@ -34,11 +33,8 @@ Wanted = tuple[str, Checks | None]
 Made = tuple[str, Mapping[str, JsonValue]]
 """A tool and arguments."""
 
-_MOST_SHAPES = 20
+_MAX_SHAPES = 20
 """The most combinations of plain arguments by which calls of one tool are looked up."""
-
-_OUTSIDE = (Judged, PythonCheck)
-_SLOW = (Similar, DateTime, Pattern, PythonCheck, Judged)
 
 
 class Candidates:
@@ -66,10 +62,8 @@ class Candidates:
         self._ask_outside = ask_outside
         self.exhausted = False
         self.compares_all = len(wanted) * len(made) <= FEW_PAIRS
-        slow = not self.compares_all and any(
-            asks(check, *_SLOW) for _, checks in wanted for check in (checks or {}).values()
-        )
-        self._left = {True: MOST_COMPARED_SLOWLY if slow else MOST_COMPARED, False: MOST_COMPARED_IN_BUCKETS}
+        slow = not self.compares_all and any(check.is_slow for _, checks in wanted for check in (checks or {}).values())
+        self._left = {True: MAX_COMPARED_SLOWLY if slow else MAX_COMPARED, False: MAX_COMPARED_IN_BUCKETS}
         self._some_any = any(tool == ANY_TOOL for tool, _ in wanted)
         self._shapes: dict[str, dict[tuple[str, ...], None]] = {}
         self._bucket_of = [self._bucket(tool, checks) for tool, checks in wanted]
@@ -131,18 +125,16 @@ class Candidates:
     def _bucket(self, tool: str, checks: Checks | None) -> Bucket:
         if self.compares_all:
             return _ALL
-        plain = {
-            name: check.equals for name, check in (checks or {}).items() if isinstance(check, Equals) and _counts(check)
-        }
+        plain = {name: check.samples()[0] for name, check in (checks or {}).items() if _counts(check)}
         shapes = self._shapes.setdefault(tool, {})
         names = tuple(sorted(plain))
         try:
             values = tuple(_loosely(plain[name]) for name in names)
         except RecursionError:
             return (tool,)
-        if not names and not self._ask_outside and any(asks(each, *_OUTSIDE) for each in (checks or {}).values()):
+        if not names and not self._ask_outside and any(each.asks_outside for each in (checks or {}).values()):
             return _NOWHERE
-        if not names or (names not in shapes and len(shapes) == _MOST_SHAPES):
+        if not names or (names not in shapes and len(shapes) == _MAX_SHAPES):
             return (tool,)
         shapes[names] = None
         return (tool, names, values)
@@ -170,8 +162,8 @@ _NOWHERE: Bucket = ()
 _BEGINS_NUMBER = frozenset("-0123456789 \t\r\n")
 
 
-def _counts(check: Equals) -> bool:
-    return not check.optional and check.weight != 0 and check.equals is not None
+def _counts(check: Check) -> bool:
+    return check.is_exact and not check.expects_null and not check.optional and check.weight != 0
 
 
 def _loosely(value: JsonValue) -> Hashable:

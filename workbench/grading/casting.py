@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pydantic import JsonValue
 
-from workbench.checks.closeness import spelled_number
-from workbench.checks.equality import json_equal
-from workbench.checks.kinds import Equals
+from workbench.checks.value_kinds import Equals
+from workbench.checks.values import json_equal, spelled_number
 
 
 def by_casting(check: Equals, value: JsonValue) -> bool:

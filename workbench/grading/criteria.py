@@ -6,14 +6,12 @@ With it, every name that any call of the case writes has a critic in all of them
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from workbench.by_identity import ByIdentity
-from workbench.checks.closeness import published_number
-from workbench.checks.kinds import Check, DateTime, Equals, EqualsNull, Near, Similar, critic_of
-from workbench.checks.similarity import as_text
+from workbench.checks.check import Check
+from workbench.checks.value_kinds import Equals
 from workbench.grading.grade import GradingError
 from workbench.grading.scoring import is_required, resolve_weights
 from workbench.grading.tool_names import ToolRegistry
@@ -99,7 +97,7 @@ def _by_name_over_the_case(calls: Sequence[ExpectedCall], registry: ToolRegistry
             first = templates.setdefault(
                 name, check.model_copy(update={"optional": False}) if check.optional else check
             )
-            if first is not check and critic_of(first) != critic_of(check):
+            if first is not check and first.critic_key != check.critic_key:
                 raise GradingError(
                     f"grading.critics.arcade_compatible: the argument {name!r} has different checks or weights within "
                     "the case; give it the same ones in every call, or switch arcade_compatible off"
@@ -127,7 +125,7 @@ def _critic(name: str, check: Check, default: JsonValue, *, arcade_compatible: b
     """Returns the critic of a written check. Where it expects null, it expects the schema's default instead, if there
     is one."""
     required = is_required(check, without_weight=not arcade_compatible)
-    if isinstance(check, EqualsNull) or (isinstance(check, Equals) and check.equals is None):
+    if check.expects_null:
         return Critic(name, bound_to(check, default), default is None, check.weight != 0, required)
     return Critic(name, check, False, check.weight != 0, required)
 
@@ -139,19 +137,6 @@ def _recorder(name: str, default: JsonValue) -> Critic:
 def bound_to(check: Check, value: JsonValue) -> Check:
     """Returns the same check for another expected value, which may be one that a suite cannot write there (such as
     null). Checks that Arcade does not know become a comparison."""
-    if isinstance(check, Equals):
-        return check.model_copy(update={"equals": value})
-    if isinstance(check, Similar):
-        return check.model_copy(update={"similar": as_text(value)})
-    if isinstance(check, Near):
-        return check.model_copy(update={"near": _number_or_nan(value)})
-    if isinstance(check, DateTime):
-        return check.model_copy(update={"datetime": value if isinstance(value, str) else ""})
+    if check.is_critic:
+        return check.bound_to(value)
     return Equals(equals=value, weight=check.weight, optional=check.optional)
-
-
-def _number_or_nan(value: JsonValue) -> float:
-    try:
-        return published_number(value)
-    except (TypeError, ValueError, OverflowError):
-        return math.nan

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 
-from workbench.checks.closeness import closeness, published_number
-from workbench.checks.describe import CheckError, describe
-from workbench.checks.evaluate import EMPTY_CONTEXT, CheckContext, CheckVerdict, evaluate
-from workbench.checks.kinds import Check, DateTime, Equals, Judged, Near, Similar, asks
+from workbench.checks.check import EMPTY_CONTEXT, Check, CheckContext, CheckVerdict, asks, describe, evaluate
+from workbench.checks.combined_kinds import Judged
+from workbench.checks.patterns import CheckError
 from workbench.grading.assignment import (
-    MOST_PAIRS,
+    MAX_PAIRS,
     best_pairing,
     clear_pairing,
     large_pairing,
@@ -39,21 +37,12 @@ def judge(
     The score is in 0..1; with `arcade_compatible` that of a value outside a `value_range` may be negative. Raises
     CheckError as `evaluate` does.
     """
-    if not given and isinstance(check, _PEER_CRITICS):
+    if not given and check.is_critic:
         value, given = None, True
-    if not arcade_compatible:
-        return evaluate(check, value, given, equal=by_casting, context=context)
-    if not isinstance(check, Near):
-        return evaluate(check, value, given, equal=by_arcade_casting, context=context)
-    try:
-        number = published_number(value)
-    except (TypeError, ValueError, OverflowError):
-        return CheckVerdict(0.0, False, "not a number", measured=False)
-    verdict = evaluate(check, number, given, context=context)
-    return replace(verdict, score=closeness(check, number)) if verdict.measured else verdict
+    if arcade_compatible and given:
+        return check.arcade_verdict(value, by_arcade_casting, context)
+    return evaluate(check, value, given, equal=by_casting, context=context)
 
-
-_PEER_CRITICS = (Equals, Similar, Near, DateTime)
 
 _OF_ANOTHER_TOOL = CheckVerdict(0.0, False, "not judged, because another tool was called")
 
@@ -118,7 +107,7 @@ class CriticPairing:
 
     def _best(self) -> dict[int, int]:
         rows, columns = range(len(self._expected)), range(len(self._calls))
-        if len(rows) * len(columns) <= MOST_PAIRS:
+        if len(rows) * len(columns) <= MAX_PAIRS:
             return self._exactly(rows, columns)
         found = large_pairing(
             rows, columns, self._perfect(), self._exactly, self._in_turn, self._gain, self._most_of_row

@@ -11,7 +11,7 @@ import operator
 from collections.abc import Mapping, Sequence
 from functools import reduce
 
-from workbench.checks.evaluate import EMPTY_CONTEXT, CheckContext
+from workbench.checks.check import EMPTY_CONTEXT, CheckContext
 from workbench.grading.candidates import NOT_ALL_COMPARED
 from workbench.grading.criteria import CallCritics, critics_of
 from workbench.grading.critic_pairing import CriticPairing

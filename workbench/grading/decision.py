@@ -11,9 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import NamedTuple
 
-from workbench.checks.equality import by_python
-from workbench.checks.evaluate import EMPTY_CONTEXT, CheckContext
-from workbench.checks.kinds import Checks
+from workbench.checks.check import EMPTY_CONTEXT, CheckContext, Checks, by_python
 from workbench.decimals import decimals
 from workbench.grading.arguments import judge_arguments, unlisted_arguments
 from workbench.grading.findings import findings

@@ -8,13 +8,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from workbench.checks.describe import CheckError, FunctionRaisedError, describe
-from workbench.checks.equality import by_python
-from workbench.checks.evaluate import EMPTY_CONTEXT, CheckContext, CheckVerdict, evaluate
-from workbench.checks.kinds import Check
+from workbench.checks.check import (
+    EMPTY_CONTEXT,
+    Check,
+    CheckContext,
+    CheckVerdict,
+    FunctionRaisedError,
+    by_python,
+    describe,
+    evaluate,
+)
+from workbench.checks.patterns import CheckError
 from workbench.dataclasses import dataclass
 from workbench.decimals import decimals
-from workbench.grading.assignment import MOST_PAIRS, best_pairing, large_pairing, pairs_in_turn
+from workbench.grading.assignment import MAX_PAIRS, best_pairing, large_pairing, pairs_in_turn
 from workbench.grading.candidates import NOT_ALL_COMPARED, Candidates
 from workbench.grading.findings import argument_issue, extra_call, missing_call
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, Issue, Verdict
@@ -172,7 +179,7 @@ def _paired(
         in_turn = list(zip(rows, columns, strict=False))
         if len(in_turn) == len(rows) and (len(rows) == 1 or all(judged_on(*pair).score == 1 for pair in in_turn)):
             partner.update(in_turn)
-        elif len(rows) * len(columns) <= MOST_PAIRS:
+        elif len(rows) * len(columns) <= MAX_PAIRS:
             partner.update(best(rows, columns))
         else:
             perfect = _perfect(expected, rows, calls, columns, judged_on)

@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterator, Mapping
 
 from workbench.by_identity import ByIdentity
-from workbench.checks.describe import cut, describe_value
+from workbench.checks.values import cut, describe_value
 from workbench.grading.grade import ENDPOINT_FAULT, Issue
 from workbench.grading.tool_names import is_offered
 from workbench.trajectory.json_schema import properties_of
@@ -36,12 +36,12 @@ _ADVICE: Mapping[str, str] = {
 }
 """What to do about each, by the beginning of its reason."""
 
-LEAST_TOOL_TOKENS = 40
+MIN_TOOL_TOKENS = 40
 """Smaller tools could be hidden in the inaccuracy of the estimate."""
 
 _CHARACTERS_PER_TOKEN = 6
 """English and identifiers have 3 to 5 with the tokenizers in use."""
-_LEAST_PROMPT = 16
+_MIN_PROMPT = 16
 """A short message takes more in the chat templates in use: a smaller number is no count of tokens."""
 
 
@@ -105,7 +105,7 @@ def _lost_tools(trajectory: Trajectory, tools: tuple[ToolDefinition, ...]) -> Is
     if first is None or first.number != 1 or first.replayed or first.usage is None:
         return None
     prompt, least, said = first.usage.input_tokens, _least_tokens(tools), _least_of_messages(trajectory)
-    if least < LEAST_TOOL_TOKENS or not max(_LEAST_PROMPT, said) <= prompt < least + said:
+    if least < MIN_TOOL_TOKENS or not max(_MIN_PROMPT, said) <= prompt < least + said:
         return None
     if any(is_offered(call.tool, tools) for call in trajectory.calls):
         return None
@@ -165,13 +165,13 @@ def _objects_in(raw: str) -> str:
     return f"{len(objects)} of them" if several else ""
 
 
-_MOST_REPEATED = 20_000
+_MAX_REPEATED = 20_000
 
 
 def _is_repeated(raw: str) -> bool:
     """Return whether a text is a JSON object after beginnings of itself, as of an endpoint whose chunks each hold the
     whole text so far."""
-    if len(raw) > _MOST_REPEATED:
+    if len(raw) > _MAX_REPEATED:
         return False
     for begin in (at for at, sign in enumerate(raw) if sign == "{" and at):
         try:

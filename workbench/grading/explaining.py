@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from workbench.dataclasses import dataclass
 from workbench.grading.formulas import Term, in_words
 from workbench.grading.grade import Grade, Issue, Status, disagree
-from workbench.grading.graders import SYSTEMS
 from workbench.grading.readings import READINGS, Account
+from workbench.grading.traits import TRAITS
 from workbench.suite.settings import Grading
 
 
@@ -44,7 +44,7 @@ def explain(grade: Grade, grading: Grading) -> Explanation:
         more = (*more, "Surplus calls that extra_calls frees are left out before anything is compared.")
     formula = reading.formula if scored and not reading.shortcut else None
     return Explanation(
-        SYSTEMS[grade.grader],
+        TRAITS[grade.grader].system,
         reading.rule or in_words(reading.formula),
         formula,
         reading.shortcut if scored else "",

@@ -10,10 +10,9 @@ from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
-from workbench.checks.equality import EqualsRule
-from workbench.checks.evaluate import CheckContext, evaluate
+from workbench.checks.check import CheckContext, EqualsRule, evaluate
 from workbench.dataclasses import dataclass
-from workbench.grading.assignment import MOST_PAIRS, best_pairing
+from workbench.grading.assignment import MAX_PAIRS, best_pairing
 from workbench.grading.candidates import NOT_ALL_COMPARED
 from workbench.grading.grade import CallPairing, Grade, Issue, PublishedGrade
 from workbench.grading.tool_names import ToolRegistry, is_meant, same_tool
@@ -170,7 +169,7 @@ class _Surplus:
         rows, columns = range(len(self._expected)), range(len(self._calls))
         if not any(is_meant(self._expected[row], self._calls[call].tool) for row in rows for call in self._candidates):
             return self._candidates
-        if len(rows) * len(columns) > MOST_PAIRS:
+        if len(rows) * len(columns) > MAX_PAIRS:
             self.all_compared = False
             pairs: dict[int, int] = {}
         else:
@@ -212,11 +211,11 @@ class _Surplus:
         if wanted.args == {} and unlisted:
             fits = False
         share = sum(scores) / len(scores) if scores else 1.0
-        return 1 + int(share * (_NEAREST - _UNLISTED_MOST - 1)) + _UNLISTED_MOST - min(unlisted, _UNLISTED_MOST), fits
+        return 1 + int(share * (_NEAREST - _MAX_UNLISTED - 1)) + _MAX_UNLISTED - min(unlisted, _MAX_UNLISTED), fits
 
 
 _NEAREST = 100_000
-_UNLISTED_MOST = 1_000
+_MAX_UNLISTED = 1_000
 
 
 def _best_in_order(gains: Sequence[Sequence[int]]) -> list[tuple[int, int]]:

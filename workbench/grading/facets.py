@@ -7,7 +7,7 @@ from typing import NamedTuple
 from workbench.grading.formulas import Amount, Quotient, Sum, Term
 from workbench.grading.grade import Grade
 
-_MOST_TERMS = 12
+_MAX_TERMS = 12
 """With more terms than this, only their sum is written."""
 
 
@@ -39,7 +39,7 @@ def facets(grade: Grade, keywords: int) -> tuple[Facet, ...]:
         precision = Facet("precision", Quotient(known, Amount(made)), "calls of an expected tool")
     called = Amount(round(numbers["recall"] * len(wanted)))
     earned = Sum(tuple(Amount(line.credit) for line in wanted))
-    if len(wanted) > _MOST_TERMS:
+    if len(wanted) > _MAX_TERMS:
         earned = Sum((Amount(numbers["parameters"] * len(wanted)),))
     return (
         precision,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from workbench.by_identity import ByIdentity
-from workbench.checks.describe import cut, describe, describe_value
+from workbench.checks.check import describe
+from workbench.checks.values import cut, describe_value
 from workbench.decimals import decimals
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Issue, IssueKind
 from workbench.grading.scoring import ROUNDING_SLACK, part_earned

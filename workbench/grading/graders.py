@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from workbench.checks.equality import EqualsRule, by_json, by_python
-from workbench.checks.evaluate import CheckContext
+from workbench.checks.check import CheckContext, EqualsRule, by_json, by_python
 from workbench.dataclasses import dataclass
 from workbench.grading.accuracy import grade_accuracy
 from workbench.grading.casting import by_casting
@@ -36,7 +35,7 @@ class Grader:
     """The time that `max_latency_ms` limits, in milliseconds."""
 
 
-GRADERS: dict[GraderName, Grader] = {
+GRADERS: Mapping[str, Grader] = {
     "critics": Grader(lambda case, of, run, context: grade_critics(case, of.grading, run, context=context), by_casting),
     "decision": Grader(
         lambda case, of, run, context: grade_decision(case, of.grading, run, context=context), by_python
@@ -54,16 +53,7 @@ GRADERS: dict[GraderName, Grader] = {
         lambda grading, run: latency_of(grading.dimensions, run),
     ),
 }
-"""Every grader, in the order in which they are shown."""
-
-SYSTEMS: Mapping[str, str] = {
-    "critics": "Arcade evals",
-    "decision": "Toolvaluator",
-    "accuracy": "Evalite toolCallAccuracy",
-    "trajectory": "Apple Evaluations",
-    "dimensions": "the five-dimension evaluator",
-}
-"""The published system that each grader follows."""
+"""Every grader. How it is shown is its object of `grading.traits`."""
 
 
 def graded_whole(

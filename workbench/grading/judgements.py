@@ -7,15 +7,16 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from workbench.checks.canonical import canonical
-from workbench.checks.describe import CheckError, describe
-from workbench.checks.kinds import Judged
+from workbench.checks.check import describe
+from workbench.checks.combined_kinds import Judged
+from workbench.checks.patterns import CheckError
+from workbench.checks.values import canonical
 from workbench.dataclasses import dataclass
 from workbench.trajectory.messages import JsonValue, Usage
 from workbench.trajectory.typed_json import escape_lone_surrogates
 
 if TYPE_CHECKING:
-    from workbench.checks.evaluate import CheckVerdict
+    from workbench.checks.check import CheckVerdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ class Judgement:
         one."""
         # Imported here: `evaluate` imports what compares texts and dates, which code that only reads results does not
         # need.
-        from workbench.checks.evaluate import CheckVerdict
+        from workbench.checks.check import CheckVerdict
 
         reason = self.rationale.removesuffix(".")
         if self.scale is None or self.number is None:

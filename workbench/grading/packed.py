@@ -24,7 +24,7 @@ from workbench.grading.grade import Metric, RunResult, Status, Verdict
 from workbench.grading.judgements import NOBODY_ASKED, JudgeUse
 from workbench.trajectory.messages import ToolDefinition, Usage
 
-_SHARED_MOST = 1024
+_MAX_SHARED = 1024
 """How many definitions of tools the runs of a batch share."""
 
 _SAMPLE_BYTES = 1 << 15
@@ -247,7 +247,7 @@ class InCommon:
     def _reduced_tool(self, tool: ToolDefinition) -> Any:
         number = self._numbers.get(id(tool))  # they live as long as the numbers
         if number is None:
-            if len(self.tools) == _SHARED_MOST:
+            if len(self.tools) == _MAX_SHARED:
                 return ToolDefinition, _values_of(ToolDefinition)(tool)
             number = self._numbers[id(tool)] = len(self.tools)
             self.tools.append(tool)

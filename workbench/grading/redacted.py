@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from workbench.checks.kinds import asks_for_run
+from workbench.checks.check import asks_for_run
 from workbench.grading.grade import RedactedPlace, RunResult
 from workbench.grading.tool_names import same_tool
 from workbench.suite.model import ANY_TOOL, Case

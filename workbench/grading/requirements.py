@@ -7,11 +7,21 @@ from collections.abc import Container, Iterator, Sequence
 from dataclasses import replace
 
 from workbench.by_identity import ByIdentity
-from workbench.checks.canonical import canonical_text
-from workbench.checks.describe import CheckError, describe, describe_value
-from workbench.checks.equality import EqualsRule, by_json
-from workbench.checks.evaluate import EMPTY_CONTEXT, CheckContext, CheckVerdict, all_hold, evaluate
-from workbench.checks.kinds import Check, Equals, Judged, asks_for_run
+from workbench.checks.check import (
+    EMPTY_CONTEXT,
+    Check,
+    CheckContext,
+    CheckVerdict,
+    EqualsRule,
+    all_hold,
+    asks_for_run,
+    by_json,
+    describe,
+    evaluate,
+)
+from workbench.checks.combined_kinds import Judged
+from workbench.checks.patterns import CheckError
+from workbench.checks.values import canonical_text, describe_value
 from workbench.grading.endpoint_faults import endpoint_faults
 from workbench.grading.extra_calls import ExtraCallRule, rule_of
 from workbench.grading.findings import describe_call, describe_expected, extra_call
@@ -271,8 +281,8 @@ def _answer_issues(
 
 def _answer_check(check: Check, answer: str, context: CheckContext) -> str | None:
     """Returns why the final answer does not meet its check; `None` when it does. A plain text is compared trimmed."""
-    if isinstance(check, Equals) and check.plain and isinstance(check.equals, str):
-        return None if check.equals.strip() == answer.strip() else "not the expected text"
+    if isinstance(check.bare_value, str):
+        return None if check.bare_value.strip() == answer.strip() else "not the expected text"
     verdict = _answer_verdict("response", check, answer, context)
     return None if verdict.holds else verdict.note
 

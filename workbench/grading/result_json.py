@@ -141,7 +141,7 @@ def outcome_from_json(data: Mapping[str, JsonValue]) -> Outcome:
 
 def _is_infinite(score: float | None) -> bool:
     """Returns whether a score was infinite before it was written."""
-    return score is not None and abs(score) >= _LARGEST
+    return score is not None and abs(score) >= _MAX_NUMBER
 
 
 def _infinite(score: float | None) -> float | None:
@@ -159,13 +159,13 @@ _HOLDERS = {
 
 _NUMBER = reader_of(float)
 _AS_IT_IS = frozenset({str, int, bool, NoneType})
-_LARGEST = sys.float_info.max
+_MAX_NUMBER = sys.float_info.max
 
 
 def _plain(value: Any) -> JsonValue:
     # Most values need no conversion, and every run has hundreds: those are not examined.
     if isinstance(value, float):
-        return value if -_LARGEST <= value <= _LARGEST else max(min(value, _LARGEST), -_LARGEST)
+        return value if -_MAX_NUMBER <= value <= _MAX_NUMBER else max(min(value, _MAX_NUMBER), -_MAX_NUMBER)
     if type(value) in _NAMED:
         return {
             name: item if type(item) in _AS_IT_IS else _plain(item)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Literal, Protocol
 
-from workbench.checks.kinds import NAMED_WEIGHTS, CheckBase, Weight
+from workbench.checks.check import NAMED_WEIGHTS, CheckBase, Weight
 from workbench.grading.grade import Status
 from workbench.suite.settings import Grading
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 
-from workbench.checks.describe import cut
-from workbench.late_patterns import late_pattern
+from workbench.checks.values import cut
 from workbench.trajectory.trajectory import CallRecord
 
 INVALID_PARAMS = -32602
 """The code of JSON-RPC for invalid parameters."""
 
 # MCP has no field for it: its SDKs report invalid arguments as a tool error whose text begins in one of these ways.
-_REFUSALS = late_pattern(
+_REFUSALS = re.compile(
     r"""
       (?: MCP\ error\ -32602 .* )? Input\ validation\ error     # the SDKs for Python (jsonschema) and TypeScript (zod)
     | MCP\ error\ -32602
@@ -26,7 +25,7 @@ _REFUSALS = late_pattern(
 
 # The same code and the same beginnings report other faults: no such tool, one that is switched off, a result of a form
 # that the tool does not declare.
-_NOT_OF_ARGUMENTS = late_pattern(
+_NOT_OF_ARGUMENTS = re.compile(
     r"\bunknown tool\b|\btool\b.{0,200}\b(?:not found|disabled)\b|^(?:MCP error -32602: *)?Output validation error",
     re.IGNORECASE,
 )

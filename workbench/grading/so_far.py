@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from workbench.checks.describe import describe_value
-from workbench.checks.evaluate import EMPTY_CONTEXT, CheckContext
-from workbench.checks.kinds import Equals, EqualsNull, Range
+from workbench.checks.check import EMPTY_CONTEXT, CheckContext
+from workbench.checks.values import describe_value
 from workbench.grading.grade import ArgumentVerdict
 from workbench.grading.graders import graded_whole
 from workbench.grading.step_rounds import rounds_of_steps
@@ -43,9 +42,8 @@ def _said(wrong: ArgumentVerdict, wanted: ExpectedCall) -> str:
     if not wrong.given:
         return f"{wrong.argument} is not given"
     check = (wanted.args or {}).get(wrong.argument)
-    fails = "is not" if isinstance(check, Equals | EqualsNull) else "fails"
-    kind = "range " if isinstance(check, Range) else ""
-    return f"{wrong.argument} {describe_value(wrong.got)} {fails} {kind}{wrong.expected}"
+    fails = "fails" if check is None else check.failing
+    return f"{wrong.argument} {describe_value(wrong.got)} {fails} {wrong.expected}"
 
 
 def _of_step(suite: Suite, case: Case, trajectory: Trajectory, call: int, context: CheckContext) -> str | None:

@@ -9,8 +9,8 @@ import sys
 from dataclasses import replace
 
 from workbench.by_identity import ByIdentity
-from workbench.checks.describe import CheckError
-from workbench.checks.evaluate import EMPTY_CONTEXT, CheckContext
+from workbench.checks.check import EMPTY_CONTEXT, CheckContext
+from workbench.checks.patterns import CheckError
 from workbench.grading.grade import Grade, GradingError, Issue, Status, StepGrade, reason_of
 from workbench.grading.graders import graded_whole
 from workbench.grading.step_rounds import StepRound, rounds_of_steps

@@ -16,30 +16,29 @@ from typing import NamedTuple
 from workbench.by_identity import ByIdentity
 from workbench.checks.argument_schema import ArgumentSchema, BrokenSchemaError
 from workbench.grading.tool_residue import meant_tool
-from workbench.late_patterns import late_pattern
 from workbench.trajectory.json_schema import properties_of
 from workbench.trajectory.messages import JsonValue, ToolDefinition
 
-LONGEST_TEXT = 50_000
+MAX_TEXT_CHARS = 50_000
 """Longer answers are not searched."""
 
 _DECODER = json.JSONDecoder()
 
-_THOUGHTS = late_pattern(
+_THOUGHTS = re.compile(
     r"<(think|thinking|thought|reasoning)>.*?(?:</\1>|\Z)|\[THINK\].*?(?:\[/THINK\]|\Z)"
     r"|<\|channel\|>analysis<\|message\|>.*?(?:<\|end\|>|\Z)",
     re.DOTALL,
 )
 # Some templates write the opening mark into the prompt.
-_END_OF_THOUGHTS = late_pattern(r"\A.*</(?:think|thinking|thought|reasoning)>", re.DOTALL)
-_END_OF_ANSWER = late_pattern(r"(?:\s|<\|[\w▁]+\|>|<｜[^｜]*｜>|</s>)*\Z")
+_END_OF_THOUGHTS = re.compile(r"\A.*</(?:think|thinking|thought|reasoning)>", re.DOTALL)
+_END_OF_ANSWER = re.compile(r"(?:\s|<\|[\w▁]+\|>|<｜[^｜]*｜>|</s>)*\Z")
 
-_CODE = late_pattern(
+_CODE = re.compile(
     r"```.*?(?:```|\Z)|^[ \t]*~~~[^\n]*\n.*?(?:^[ \t]*~~~|\Z)|(`+)[^`\n][^\n]*?\1", re.DOTALL | re.MULTILINE
 )
-_FENCE = late_pattern(r"```([^\n`]*)\n(.*?)```", re.DOTALL)
+_FENCE = re.compile(r"```([^\n`]*)\n(.*?)```", re.DOTALL)
 
-_MARK = late_pattern(
+_MARK = re.compile(
     r"""
       <(?:[\w-]+:|｜\w+｜)?(?: tool_?calls? | function_?calls? )>
     | <[|｜] (?: tool[_▁]calls? (?:[_▁]\w+)* | python_tag | START_ACTION | action_start | plugin ) [|｜]>
@@ -50,30 +49,30 @@ _MARK = late_pattern(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
-_FILLING = late_pattern(
+_FILLING = re.compile(
     r"(?:\s|<[|｜][^<>|｜]*[|｜]>|\[(?:ARGS|TOOL_CALLS)\]|\[CALL_ID\]\w+|```\w*|(?:function|json|commentary|code)(?=[\s<{])|[\"'>:])*"
 )
-_NAME = late_pattern(r"[\w.:-]+?(?=:\d+\b|[^\w.:-]|\Z)|[\w.:-]+")
-_PAIR = late_pattern(
+_NAME = re.compile(r"[\w.:-]+?(?=:\d+\b|[^\w.:-]|\Z)|[\w.:-]+")
+_PAIR = re.compile(
     r"<(?:\w+:|｜\w+｜)?parameter(?:=|\ name=)[\"']?(?P<name>[^\"'<>]+)[\"']?[^<>]*>(?P<value>.*?)"
     r"</(?:\w+:|｜\w+｜)?parameter>"
     r"|<arg_key>(?P<key>[^<]+)</arg_key>\s*<arg_value>(?P<written>.*?)</arg_value>",
     re.DOTALL,
 )
-_CLOSING = late_pattern(r"</(?!(?:\w+:|｜\w+｜)?param|arg_)|<[|｜](?!\w+｜param)|\[/?TOOL|<tool_?call", re.IGNORECASE)
+_CLOSING = re.compile(r"</(?!(?:\w+:|｜\w+｜)?param|arg_)|<[|｜](?!\w+｜param)|\[/?TOOL|<tool_?call", re.IGNORECASE)
 
-_REACT = late_pattern(
+_REACT = re.compile(
     r"(?:(?:Thought|Question)\s*:(?:(?!```).)*?\n)?\s*Action\s*:\s*[`\"']?(?P<name>[\w.:-]+)[`\"']?\s*\n"
     r"\s*Action[ _]Input\s*:",
     re.DOTALL,
 )
-_REACT_JSON = late_pattern(r"(?:(?:Thought|Question)\s*:(?:(?!```).)*?\n)?\s*Action\s*:\s*(?=```|\{)", re.DOTALL)
-_OBSERVED = late_pattern(r"\s*Observation\s*:")
+_REACT_JSON = re.compile(r"(?:(?:Thought|Question)\s*:(?:(?!```).)*?\n)?\s*Action\s*:\s*(?=```|\{)", re.DOTALL)
+_OBSERVED = re.compile(r"\s*Observation\s*:")
 
-_WRAPPED = late_pattern(r"\A<(\w+)>(.*)</\1>\Z", re.DOTALL)
+_WRAPPED = re.compile(r"\A<(\w+)>(.*)</\1>\Z", re.DOTALL)
 """One pair of tags around everything, such as `<tools>`."""
 
-_END_OF_CALL = late_pattern(
+_END_OF_CALL = re.compile(
     r"(?: </(?:[\w:]+|｜\w+｜)?(?: tool_?calls? | function_?calls? | function | invoke )>"
     r" | <[|｜][\w▁]{0,20}call[\w▁]{0,20}end[|｜]> | <\|call\|> )\s*\Z",
     re.VERBOSE | re.IGNORECASE,
@@ -102,7 +101,7 @@ class _Python(NamedTuple):
 
 def calls_in_text(text: str, tools: Sequence[ToolDefinition]) -> tuple[TextCall, ...]:
     """Return the calls of offered tools that an answer's text consists of, or that a template's mark announces."""
-    if len(text) > LONGEST_TEXT or not any(tool.name in text for tool in tools):
+    if len(text) > MAX_TEXT_CHARS or not any(tool.name in text for tool in tools):
         return ()
     answer = _without_thoughts(text)
     reader = _Reader(tools)
@@ -114,7 +113,7 @@ def calls_in_text(text: str, tools: Sequence[ToolDefinition]) -> tuple[TextCall,
 
 def calls_after_thoughts(thoughts: str, tools: Sequence[ToolDefinition]) -> tuple[TextCall, ...]:
     """Return the calls with a template's marks that thoughts without an answer end in."""
-    if len(thoughts) > LONGEST_TEXT or not _END_OF_CALL.search(thoughts):
+    if len(thoughts) > MAX_TEXT_CHARS or not _END_OF_CALL.search(thoughts):
         return ()
     return tuple(_Reader(tools).marked(thoughts)[-1:])
 
@@ -353,7 +352,7 @@ def _named(value: JsonValue) -> tuple[object, object]:
     return (value[names[0]], value[arguments[0]]) if rest <= _OTHER_KEYS else (None, None)
 
 
-_PYTHON_START = late_pattern(r"[\[(\s]*[A-Za-z_][\w.]*\s*(?:\(|=\s*[A-Za-z_][\w.]*\()")
+_PYTHON_START = re.compile(r"[\[(\s]*[A-Za-z_][\w.]*\s*(?:\(|=\s*[A-Za-z_][\w.]*\()")
 _JSON_NAMES: Mapping[str, JsonValue] = {"true": True, "false": False, "null": None}
 
 

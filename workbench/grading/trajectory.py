@@ -13,12 +13,12 @@ from itertools import groupby, islice
 from typing import NamedTuple
 
 from workbench.by_identity import ByIdentity
-from workbench.checks.canonical import canonical, canonical_check, canonical_text, compares_texts
-from workbench.checks.describe import CheckError, describe
-from workbench.checks.evaluate import EMPTY_CONTEXT, CheckContext, CheckVerdict, evaluate
-from workbench.checks.kinds import Check, Judged, PythonCheck, asks
+from workbench.checks.check import EMPTY_CONTEXT, Check, CheckContext, CheckVerdict, asks, describe, evaluate
+from workbench.checks.combined_kinds import Judged, PythonCheck
+from workbench.checks.patterns import CheckError
+from workbench.checks.values import canonical, canonical_text
 from workbench.grading.arguments import unlisted_arguments
-from workbench.grading.assignment import MOST_PAIRS, best_pairing, pairs_in_turn
+from workbench.grading.assignment import MAX_PAIRS, best_pairing, pairs_in_turn
 from workbench.grading.candidates import NOT_ALL_COMPARED, Candidates
 from workbench.grading.extra_calls import ALLOWED, ExtraCallRule, rule_of
 from workbench.grading.findings import describe_call, describe_expected, extra_call, findings
@@ -212,7 +212,7 @@ class _Reading:
             rows, columns = [index for index in unmet if self._wanted[index].tool == tool], left.get(tool, [])
             if tool == ANY_TOOL:
                 columns = sorted(set(range(len(self._calls))) - met - set(nearest.values()))
-            if len(rows) * len(columns) > MOST_PAIRS:
+            if len(rows) * len(columns) > MAX_PAIRS:
                 nearest |= pairs_in_turn(rows, columns, self._nearness)
             elif columns:
                 gains = [[self._nearness(index, call) for call in columns] for index in rows]
@@ -351,11 +351,11 @@ class _Wanted(NamedTuple):
 
 def _made_ready(expected: ExpectedCall) -> _Wanted:
     checks = tuple(
-        _Asked(name, canonical_check(check), compares_texts(check), describe(check))
+        _Asked(name, check.canonical(), check.compares_texts, describe(check))
         for name, check in (expected.args or {}).items()
     )
     tool = canonical_text(expected.tool)
-    if not any(asks(asked.check, Judged, PythonCheck) for asked in checks):
+    if not any(asked.check.asks_outside for asked in checks):
         return _Wanted(tool, checks, checks, False)
     in_turn = sorted(checks, key=lambda asked: (asks(asked.check, Judged), asks(asked.check, PythonCheck)))
     return _Wanted(tool, checks, tuple(in_turn), True)

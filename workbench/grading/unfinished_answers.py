@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
-from workbench.checks.describe import describe_value
+from workbench.checks.values import describe_value
 from workbench.grading.grade import Issue
 from workbench.suite.numerals import counted
 from workbench.trajectory.trajectory import Round, Trajectory

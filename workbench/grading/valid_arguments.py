@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from workbench.by_identity import ByIdentity
 from workbench.checks.argument_schema import ArgumentSchema, BrokenSchemaError, Violation
-from workbench.checks.describe import cut, describe_value
+from workbench.checks.values import cut, describe_value
 from workbench.grading.grade import Issue
 from workbench.grading.server_refusals import refusal_of
 from workbench.grading.unfinished_answers import cut_off_where

@@ -6,8 +6,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Set
 
-from workbench.checks.describe import describe_value
-from workbench.checks.kinds import Equals, EqualsText, with_parts
+from workbench.checks.check import with_parts
+from workbench.checks.text_kinds import EqualsText
+from workbench.checks.value_kinds import Equals
+from workbench.checks.values import describe_value
 from workbench.grading.grade import Issue
 from workbench.suite.model import Case
 from workbench.trajectory.json_schema import Schema, properties_of, resolved, type_names

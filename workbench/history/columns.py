@@ -14,7 +14,7 @@ from workbench.trajectory.typed_json import parsed_json
 Reader = Callable[[Any], Any]
 """Returns the value of a column. Raises ValueError when it is invalid."""
 
-_LARGEST = 1e15
+_MAX_NUMBER = 1e15
 """Sums of such numbers can be shown, and as milliseconds they are years that calendars have."""
 
 _LAST_MS = 250_000_000_000_000
@@ -65,7 +65,7 @@ def count(value: Any) -> int:
 
 def number(value: Any) -> float:
     """Returns a finite number of moderate size."""
-    if type(value) not in (int, float) or not math.isfinite(value) or abs(value) > _LARGEST:
+    if type(value) not in (int, float) or not math.isfinite(value) or abs(value) > _MAX_NUMBER:
         raise ValueError("must be a number")
     return value  # type: ignore[no-any-return]
 

@@ -29,7 +29,7 @@ from workbench.history.stored_shards import PLANNED, StoredShard, reading
 from workbench.suite.numerals import counted
 from workbench.trajectory.typed_json import compact_json, parsed_json
 
-MOST_NAMED = 20
+MAX_NAMED = 20
 """Of so many runs with a second result it is said which they are."""
 
 _VERDICT = ("status", "score", "reason", "broken", "options", "metrics", "arguments")
@@ -79,7 +79,7 @@ class Merged:
         self.number = other.number
         self.taken += other.taken
         self.second += other.second
-        self.named = [*self.named, *other.named][:MOST_NAMED]
+        self.named = [*self.named, *other.named][:MAX_NAMED]
         self.unfinished += other.unfinished
         self.kept += other.kept
         self.damaged += other.damaged
@@ -320,7 +320,7 @@ class _Merging:
         if all(found[name] == there[name] for name in _VERDICT):
             return
         self._merged.second += 1
-        if len(self._merged.named) < MOST_NAMED:
+        if len(self._merged.named) < MAX_NAMED:
             which = f"run {found['place'] + 1}, {columns.text(found['case_id'])} with {columns.text(found['model'])}"
             self._merged.named.append(
                 f"{which}: {_verdict(there)} stays, {_verdict(found)} of {self._shard} is left out"

@@ -27,7 +27,7 @@ _CHUNK = 1 << 15
 _LISTS_OF_TOOLS = 64
 """How many lists of tools are remembered."""
 
-_LARGEST = (1 << 63) - 1
+_MAX_NUMBER = (1 << 63) - 1
 
 Search = Callable[[str], bool]
 """Returns whether a JSON text may hold a secret."""
@@ -192,7 +192,7 @@ def arguments_text(figures: RunSummary) -> str | None:
 
 def _whole(number: int | None) -> int | None:
     """Returns a count that SQLite can hold; a provider's counts may be nonsense."""
-    return None if number is None else max(min(number, _LARGEST), -_LARGEST)
+    return None if number is None else max(min(number, _MAX_NUMBER), -_MAX_NUMBER)
 
 
 def _shared(content: bytes) -> SharedText:

@@ -20,7 +20,7 @@ from workbench.history.open_file import BatchHandle, BeginBatch, EndBatch, Entry
 from workbench.history.records import DoneRun, HistoryError, NewBatch, ResumedBy, resumed_by
 from workbench.history.run_packing import PackedRun, RunDoor, RunPacker
 
-__all__ = ["MOST_AT_ONCE", "BatchHandle", "HistoryWriter"]
+__all__ = ["MAX_AT_ONCE", "BatchHandle", "HistoryWriter"]
 
 _logger = logging.getLogger(__name__)
 
@@ -37,7 +37,7 @@ LOOK_S = 1.0
 GATHER_S = 0.05
 """How long a run waits for others that are committed with it, in seconds: each commit waits for the disk."""
 
-MOST_AT_ONCE = 64
+MAX_AT_ONCE = 64
 """How many runs are committed together at most."""
 
 
@@ -126,7 +126,7 @@ class HistoryWriter:
             settled.set_result(None)
         self._runs_given[handle] += 1
         self._given.put(_Done(handle, run, settled))
-        if self._given.qsize() >= MOST_AT_ONCE:
+        if self._given.qsize() >= MAX_AT_ONCE:
             self._in_a_hurry.set()
         return settled
 
@@ -249,7 +249,7 @@ class HistoryWriter:
 
     def _next_entries(self) -> list[Entry]:
         """Returns the first entry that waits, or the runs that are committed together."""
-        runs = list(takewhile(lambda entry: isinstance(entry, WriteRun), islice(self._waiting, MOST_AT_ONCE)))
+        runs = list(takewhile(lambda entry: isinstance(entry, WriteRun), islice(self._waiting, MAX_AT_ONCE)))
         return runs if len(runs) > 1 and not self._alone else [self._waiting[0]]
 
     def _count(self, entry: Entry) -> None:

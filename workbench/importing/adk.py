@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from workbench.engine.told import ToldResult
 from workbench.importing.bounds import RefusedError
 from workbench.importing.conversations import Conversation, case_of, name_of, of_reference
-from workbench.importing.imported import NO_TOOLS, Format, Imported, ImportedCase, Note, graded_as
+from workbench.importing.imported import NO_TOOLS, Format, Imported, ImportedCase, Note, graded_as, not_imported
 from workbench.importing.messages import call_written, conversation_of, result_written
 from workbench.importing.reading import Node, Source
 from workbench.trajectory.messages import JsonValue
@@ -51,7 +51,7 @@ def _read(source: Source) -> Imported:
         try:
             cases += _cases(name, turns)
         except RefusedError as error:
-            notes.append(Note(error.place, f"not imported: {error.why}"))
+            notes.append(not_imported(error.place, error.why))
     if not cases:
         raise RefusedError(notes[0].why if notes else "holds no conversation", notes[0].place if notes else "")
     return Imported(tuple(cases), notes=tuple(notes))
@@ -66,18 +66,18 @@ def _conversations(source: Source, notes: list[Note]) -> Iterator[tuple[str, lis
         for case in source.records:
             data = case.get("data")
             if data is None or not isinstance(data.value, list):
-                notes.append(Note(case.place, "not imported: has no list of turns (data)"))
+                notes.append(not_imported(case.place, "has no list of turns (data)"))
                 continue
             _left_out(case, ("initial_session",), notes)
             yield case.text_of("name"), data.items()
         return
     for case in _elements(source.root, "eval_cases"):
         if _at(case, "conversation_scenario") is not None:
-            notes.append(Note(case.place, "not imported: its requests come from a simulated user, not from the file"))
+            notes.append(not_imported(case.place, "its requests come from a simulated user, not from the file"))
             continue
         turns = case.get("conversation")
         if turns is None or not isinstance(turns.value, list):
-            notes.append(Note(case.place, "not imported: has no conversation"))
+            notes.append(not_imported(case.place, "has no conversation"))
             continue
         _left_out(case, ("session_input", "rubrics", "final_session_state"), notes)
         yield case.text_of("eval_id", "evalId"), turns.items()
@@ -86,7 +86,7 @@ def _conversations(source: Source, notes: list[Note]) -> Iterator[tuple[str, lis
 def _left_out(node: Node, keys: tuple[str, ...], notes: list[Note]) -> None:
     names = [key for key in keys if (found := _at(node, key)) is not None and found.value]
     if names:
-        notes.append(Note(node.place, f"not imported: {', '.join(names)}"))
+        notes.append(not_imported(node.place, ", ".join(names)))
 
 
 def _cases(name: str, turns: list[Node]) -> Iterator[ImportedCase]:

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
 from workbench.importing.conversations import case_of
-from workbench.importing.imported import Format, Imported, ImportedCase, Note, graded_as, imported_of
+from workbench.importing.imported import Format, Imported, ImportedCase, Mapped, Note, graded_as, imported_of
 from workbench.importing.messages import conversation_of, is_list_of_messages
 from workbench.importing.reading import Node, Source
+from workbench.suite.numerals import counted
 from workbench.trajectory.messages import JsonValue
 
 _KEYS = ("inputs", "outputs", "reference_outputs")
@@ -58,9 +58,11 @@ def _case(record: Node) -> ImportedCase:
     case = read(wanted)
     if reference is None:
         return replace(case, place=record.place)
-    notes = [note for note in case.notes if not note.why.endswith(("they are right", "that is right"))]
+    notes = [note for note in case.notes if note.kind != "check calls"]
     notes.append(Note(reference.place, "the reference's calls are expected in their order, as under `strict`"))
-    mapped = tuple(re.sub("that (was|were) made", "of the reference", line) for line in case.mapped)
+    calls = sum(len(each.calls) for run in case.runs for each in run.rounds)
+    of_reference = Mapped(f"{counted(calls, 'call')} of the reference", "ordered")
+    mapped = tuple(of_reference if each.into == "ordered" else each for each in case.mapped)
     runs = read(made).runs if made is not None else ()
     return replace(case, place=record.place, mapped=mapped, notes=tuple(notes), runs=runs)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from workbench.importing.bounds import RefusedError
 from workbench.importing.conversations import case_of, last_request, tool_of
-from workbench.importing.imported import Format, Imported, ImportedCase, Note, gathered, graded_as
+from workbench.importing.imported import Format, Imported, ImportedCase, Mapped, Note, gathered, graded_as, not_imported
 from workbench.importing.messages import conversation_of
 from workbench.importing.reading import Node, Source, source_of
 from workbench.limits import MAX_FILE_BYTES
@@ -64,7 +64,7 @@ def executed(
         more = "; name the Python that has Arcade evals with --python" if "ModuleNotFoundError" in why else ""
         raise RefusedError(f"{file} cannot be run by {python}: {why}{more}")
     if len(output) > MAX_FILE_BYTES:
-        raise RefusedError(MAX_FILE_BYTES.reached(file=f"what {file} prints"))
+        raise RefusedError(f"prints suites, and its output {MAX_FILE_BYTES.reached()}", file=file)
     return source_of(file.with_suffix(".json"), output)
 
 
@@ -86,7 +86,7 @@ def _read(source: Source) -> Imported:
     suites = source.root.need("arcade_suites").items()
     problems = source.root.get("problems")
     notes = [
-        Note(each.text_of("name"), f"not imported: {each.text_of('error')}")
+        not_imported(each.text_of("name"), each.text_of("error"))
         for each in (problems.items() if problems is not None else [])
     ]
     makers: list[Callable[[], ImportedCase]] = []
@@ -102,7 +102,7 @@ def _read(source: Source) -> Imported:
         comparative = suite.get("comparative")
         if comparative is not None and isinstance(comparative.value, int) and comparative.value:
             left = counted(comparative.value, "comparative case")
-            notes.append(Note(name, f"not imported: {left}, whose tracks have no counterpart"))
+            notes.append(not_imported(name, f"{left}, whose tracks have no counterpart"))
         of_case: Table = {"tags": [name]} if len(suites) > 1 else {}
         top |= {"name": name} if len(suites) == 1 else {}
         for each in suite.need("cases").items():
@@ -148,7 +148,7 @@ def _case(case: Node, tools: list[Table], usual: dict[str, JsonValue], of_case: 
     table |= of_case
     if own := _grading(_rubric(case), usual, {}):
         table["grading"] = own
-    notes = [note for note in asked.notes if "no definitions of tools" not in note.why and "no answer" not in note.why]
+    notes = [note for note in asked.notes if note.kind not in ("no tools", "expects nothing yet")]
     calls = case.need("calls").items()
     critics = {critic.need("field").text(): critic for critic in case.need("critics").items()}
     names = {str(tool["name"]).replace(".", "_"): str(tool["name"]) for tool in tools}
@@ -171,9 +171,9 @@ def _case(case: Node, tools: list[Table], usual: dict[str, JsonValue], of_case: 
             of_call[field] = check
     table |= {"unordered": expected} if expected else {"expect_no_calls": True}
     graded = sum(critic.text_of("critic") != "NoneCritic" for critic in critics.values())
-    mapped = ["expected calls → unordered" if expected else "no expected call → expect_no_calls"]
+    mapped = [Mapped("expected calls", "unordered") if expected else Mapped("no expected call", "expect_no_calls")]
     if graded:
-        mapped.append(f"{counted(graded, 'critic')} → checks with their weights")
+        mapped.append(Mapped(counted(graded, "critic"), "checks with their weights"))
     return ImportedCase(case.place, table, (*asked.mapped, *mapped), tuple(notes))
 
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from workbench.importing.conversations import case_of
 from workbench.importing.imported import Format, Imported, ImportedCase, Note, imported_of
 from workbench.importing.messages import call_written, conversation_of, number_of, result_written
 from workbench.importing.reading import Node, Source
-from workbench.late_patterns import late_pattern
 from workbench.suite.numerals import counted
 from workbench.trajectory.messages import JsonValue
 
-_VERSION = late_pattern(r"ATIF-v1\.([0-9]{1,3})(?:\.[0-9]{1,3})?")
+_VERSION = re.compile(r"ATIF-v1\.([0-9]{1,3})(?:\.[0-9]{1,3})?")
 _NEWEST = 7
 
 

@@ -9,7 +9,7 @@ from itertools import product
 from typing import TypeVar
 
 from workbench.importing.conversations import Conversation, case_of, last_request, tool_table
-from workbench.importing.imported import Format, Imported, ImportedCase, Note, graded_as, imported_of
+from workbench.importing.imported import Format, Imported, ImportedCase, Mapped, Note, graded_as, imported_of
 from workbench.importing.messages import conversation_of
 from workbench.importing.reading import Node, Source, read_source
 from workbench.limits import MAX_ACCEPTED_VALUES
@@ -82,17 +82,18 @@ def _case(row: Node, answers: dict[str, Node], no_call: bool, any_call: bool) ->
     if row_id in answers:
         calls = [_call(functions, each) for each in answers[row_id].items()]
         table |= {"unordered": calls, "extra_calls": "forbid"} if calls else {"expect_no_calls": True}
-        mapped = "ground_truth → unordered, no other calls"
+        mapped = Mapped("ground_truth", "unordered, no other calls")
         notes.append(Note(row.place, "texts are compared without case, blanks and punctuation, as nearly as there"))
     elif any_call:
         table["ordered"] = [{"tool": "*"}]
-        mapped = "relevance → a call of any tool"
+        mapped = Mapped("relevance", "a call of any tool")
     elif no_call:
         table["expect_no_calls"] = True
-        mapped = "irrelevance → expect_no_calls"
+        mapped = Mapped("irrelevance", "expect_no_calls")
     else:
         raise row.refused("has no accepted answers: put their file beside this one, as possible_answer/ of its name")
-    return ImportedCase(row.place, table, ("question → user", f"{len(tools)} functions → tools", mapped), tuple(notes))
+    before = Mapped("question", "user"), Mapped(f"{len(tools)} functions", "tools")
+    return ImportedCase(row.place, table, (*before, mapped), tuple(notes))
 
 
 def _tool(name: str, function: Node) -> Table:

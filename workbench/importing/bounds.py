@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from itertools import islice
 from pathlib import Path
 
-from workbench.late_patterns import late_pattern
 from workbench.limits import MAX_FILE_VALUES
 from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.typed_json import parsed_json
 
 _TOKENS_OF_A_VALUE = 3
 """A key, the text that is its value, and the comma behind it."""
-_TOKEN = late_pattern(r'[\[{,]|"[^"]*+(?:"|\Z)')
+_TOKEN = re.compile(r'[\[{,]|"[^"]*+(?:"|\Z)')
 
 
 class RefusedError(Exception):
-    """What cannot be imported; `place` is where in the file, empty for all of it."""
+    """What cannot be imported; `place` is where in the file, empty for all of it. A message about a whole file begins
+    with `file`, where it is given; `reason` is the message without it."""
 
-    def __init__(self, why: str, place: str = "") -> None:
-        super().__init__(f"{place}: {why}" if place else why)
-        self.why = why
+    def __init__(self, why: str, place: str = "", file: Path | None = None) -> None:
+        said = why if file is None else f"{file} {why}"
+        super().__init__(f"{place}: {said}" if place else said)
+        self.why = said
+        self.reason = why
         self.place = place
 
 
@@ -36,6 +39,6 @@ class FewValues:
         without_escapes = text.replace("\\\\", "").replace('\\"', "")
         self._left -= sum(1 for _ in islice(_TOKEN.finditer(without_escapes), self._left + 1))
         if self._left < 0:
-            raise RefusedError(f"{self._path} {MAX_FILE_VALUES.reached()}")
+            raise RefusedError(MAX_FILE_VALUES.reached(), file=self._path)
         value: JsonValue = parsed_json(text)
         return value

@@ -13,7 +13,7 @@ from workbench.dataclasses import dataclass
 from workbench.engine.arguments import usable
 from workbench.engine.told import ToldResult, ToldRound
 from workbench.importing.bounds import RefusedError
-from workbench.importing.imported import NO_TOOLS, ImportedCase, ImportedRun, Note
+from workbench.importing.imported import NO_TOOLS, ImportedCase, ImportedRun, Mapped, Note
 from workbench.importing.reading import Node
 from workbench.limits import MAX_MILLISECONDS
 from workbench.providers.wire.assembly import read_arguments
@@ -26,7 +26,7 @@ from workbench.trajectory.events import CallFinished, Deviation
 from workbench.trajectory.messages import JsonValue, Message, ToolCall, Usage
 from workbench.trajectory.typed_json import json_text
 
-_LONGEST_NAME = 60
+_MAX_NAME_CHARS = 60
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ def case_of(conversation: Conversation, asked: int | None = None) -> ImportedCas
     followed = [at for at in requests if at + 1 < len(messages) and messages[at + 1].role == "assistant"]
     if not requests:
         raise RefusedError("has no message of a user, so there is no request to make a case of", conversation.place)
-    mapped = ["the last request → user" if asked is None else "the request → user"]
+    mapped = [Mapped("the last request" if asked is None else "the request", "user")]
     if asked is None:
         asked = followed[-1] if followed else requests[-1]
     table: Table = {"name": conversation.name or name_of(messages[asked].content, conversation.place)}
@@ -113,14 +113,14 @@ def case_of(conversation: Conversation, asked: int | None = None) -> ImportedCas
     table["user"] = messages[asked].content
     if conversation.system:
         table["system"] = conversation.system
-        mapped.append("system")
+        mapped.append(Mapped("system"))
     if before := messages[:asked]:
         table["messages"], more = _written(before, conversation.place)
         notes += more
-        mapped.append(f"{counted(len(before), 'message')} before it → messages")
+        mapped.append(Mapped(f"{counted(len(before), 'message')} before it", "messages"))
     if conversation.tools:
         table["tools"] = [dict(tool) for tool in conversation.tools]
-        mapped.append(f"{counted(len(conversation.tools), 'tool')}")
+        mapped.append(Mapped(counted(len(conversation.tools), "tool")))
     later = requests[requests.index(asked) + 1 :]
     if later:
         then = "and what followed" if set(later) & set(followed) else "which no answer followed"
@@ -129,7 +129,7 @@ def case_of(conversation: Conversation, asked: int | None = None) -> ImportedCas
     end = later[0] if later else len(messages)
     rounds = rounds_of(conversation, asked + 1, end)
     if not rounds:
-        notes.append(Note(conversation.place, "no answer follows the request: the case expects nothing yet"))
+        notes.append(Note(conversation.place, _NO_ANSWER, "expects nothing yet"))
         table["expect_nothing_yet"] = True
         return ImportedCase(conversation.place, table, tuple(mapped), tuple(notes))
     table, expected, of_run = _expecting(table, rounds, conversation.place)
@@ -163,8 +163,8 @@ def joined(cases: Iterable[ImportedCase]) -> tuple[ImportedCase, ...]:
 def name_of(text: str, place: str) -> str:
     """Returns a name for a case: the first line of its request, cut after a word."""
     line = " ".join(next((line for line in text.splitlines() if line.strip()), "").split())
-    if len(line) > _LONGEST_NAME:
-        line = line[:_LONGEST_NAME].rpartition(" ")[0] or line[:_LONGEST_NAME]
+    if len(line) > _MAX_NAME_CHARS:
+        line = line[:_MAX_NAME_CHARS].rpartition(" ")[0] or line[:_MAX_NAME_CHARS]
     return line.rstrip(" .,:;") or place or "A case"
 
 
@@ -218,10 +218,10 @@ def rounds_of(conversation: Conversation, first: int, end: int) -> tuple[ToldRou
 
 def _expecting(
     table: Table, rounds: tuple[ToldRound, ...], place: str
-) -> tuple[Table, tuple[str, ...], tuple[Note, ...]]:
+) -> tuple[Table, tuple[Mapped, ...], tuple[Note, ...]]:
     """Returns a case that expects the calls of a run, answered by mocks as they were there; what was mapped; notes."""
     notes: list[Note] = []
-    mapped: list[str] = []
+    mapped: list[Mapped] = []
     ordered: list[Table] = []
     for each in rounds:
         group: list[Table] = []
@@ -234,14 +234,17 @@ def _expecting(
     calls = [call for each in rounds for call in each.calls]
     if ordered:
         table = table | {"ordered": ordered}
-        mapped.append(f"{counted(len(calls), 'call')} that {'was' if len(calls) == 1 else 'were'} made → ordered")
-        notes.append(Note(place, "the expected calls are those that were made: check whether they are right"))
+        verb = "was" if len(calls) == 1 else "were"
+        mapped.append(Mapped(f"{counted(len(calls), 'call')} that {verb} made", "ordered"))
+        why = "the expected calls are those that were made: check whether they are right"
+        notes.append(Note(place, why, "check calls"))
     elif calls:
         table = table | {"expect_nothing_yet": True}
     else:
         table = table | {"expect_no_calls": True}
-        mapped.append("no call was made → expect_no_calls")
-        notes.append(Note(place, "no call is expected because none was made: check whether that is right"))
+        mapped.append(Mapped("no call was made", "expect_no_calls"))
+        why = "no call is expected because none was made: check whether that is right"
+        notes.append(Note(place, why, "check calls"))
     results = {call_id: result for each in rounds for call_id, result in each.results.items()}
     table = _with_mocks(table, calls, results, place, mapped, notes)
     last = rounds[-1]
@@ -255,14 +258,15 @@ def _expecting(
     return table, tuple(mapped), tuple(notes)
 
 
+_NO_ANSWER = "no answer follows the request: the case expects nothing yet"
 _EXPECTATIONS = ("ordered", "unordered", "expect_no_calls", "expect_nothing_yet", "extra_calls")
 
 
 def without_expectations(case: ImportedCase) -> ImportedCase:
     """Return a case of a conversation that does not expect what was done in it."""
     table = {key: value for key, value in case.table.items() if key not in _EXPECTATIONS}
-    notes = tuple(note for note in case.notes if not note.why.endswith(("they are right", "that is right")))
-    mapped = tuple(line for line in case.mapped if not line.endswith(("→ ordered", "→ expect_no_calls")))
+    notes = tuple(note for note in case.notes if note.kind != "check calls")
+    mapped = tuple(each for each in case.mapped if each.into not in _EXPECTATIONS)
     return replace(case, table=table, notes=notes, mapped=mapped)
 
 
@@ -274,7 +278,7 @@ def unless_wrong(case: ImportedCase) -> ImportedCase:
     case = without_expectations(case)
     case.table["expect_nothing_yet"] = True
     why = f"{score.name} is {score.value:g}: what was done is not expected, so the case expects nothing yet"
-    return case.noted(Note(case.place, why))
+    return case.noted(Note(case.place, why, "expects nothing yet"))
 
 
 def of_reference(
@@ -288,7 +292,7 @@ def of_reference(
     """Returns a case that expects the calls that a file asks for, answered as the file says by their ids. With `exact`,
     these calls with these arguments and no others."""
     table = {name: value for name, value in case.table.items() if name != "expect_nothing_yet"}
-    notes = [note for note in case.notes if not note.why.endswith("expects nothing yet")]
+    notes = [note for note in case.notes if note.kind != "expects nothing yet"]
     mapped = list(case.mapped)
     expected: list[Table] = []
     for call in calls:
@@ -298,12 +302,12 @@ def of_reference(
             expected.append(_expected_call(call, case.place, notes) | ({"only_args": True} if exact else {}))
     if expected:
         table[key] = expected
-        mapped.append(f"{counted(len(expected), 'call')} → {key}")
+        mapped.append(Mapped(counted(len(expected), "call"), key))
         if "tools" not in table:
-            notes.append(Note(case.place, NO_TOOLS))
+            notes.append(Note(case.place, NO_TOOLS, "no tools"))
     elif not calls:
         table["expect_no_calls"] = True
-        mapped.append("no call → expect_no_calls")
+        mapped.append(Mapped("no call", "expect_no_calls"))
     elif "response" not in table:
         table["expect_nothing_yet"] = True
     if expected and exact:
@@ -328,7 +332,7 @@ def _with_mocks(
     calls: Iterable[ToolCall],
     results: Mapping[str, ToldResult],
     place: str,
-    mapped: list[str],
+    mapped: list[Mapped],
     notes: list[Note],
 ) -> Table:
     mocks = 0
@@ -340,9 +344,9 @@ def _with_mocks(
             table = case_with_mock(table, call.tool, call.arguments, ToolAnswer(result.content, result.is_error))
             mocks += 1
         except ValueError as error:
-            notes.append(Note(place, f"the result of {call.tool} is no mock: {error}"))
+            notes.append(Note(place, f"the result of {call.tool} is no mock: {error}", "no mock"))
     if mocks:
-        mapped.append(f"{counted(mocks, 'result')} → mocks")
+        mapped.append(Mapped(counted(mocks, "result"), "mocks"))
     return table
 
 

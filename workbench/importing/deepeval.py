@@ -11,9 +11,11 @@ from workbench.importing.imported import (
     Imported,
     ImportedCase,
     ImportedRun,
+    Mapped,
     Note,
     graded_as,
     imported_of,
+    not_imported,
 )
 from workbench.importing.reading import Node, Source
 from workbench.trajectory.messages import Message, ToolCall
@@ -46,7 +48,7 @@ def _case(record: Node) -> ImportedCase:
     request = record.need("input").text()
     name = record.text_of("name") or name_of(request, record.place)
     case = case_of(Conversation(record.place, (Message("user", request),), name=name))
-    case = replace(case, mapped=("input → user",))
+    case = replace(case, mapped=(Mapped("input", "user"),))
     ids = Calls()
     wanted, of_wanted = _calls(record, "expected_tools", ids)
     made, of_made = _calls(record, "tools_called", ids)
@@ -67,13 +69,13 @@ def _case(record: Node) -> ImportedCase:
             case = replace(case, table=table, notes=())
     if made:  # the answers of tools that were called hold for calls that are expected, too
         mocked = of_reference(replace(case, mapped=(), notes=()), made, of_made)
-        notes += [note for note in mocked.notes if "is no mock" in note.why]
+        notes += [note for note in mocked.notes if note.kind == "no mock"]
         if "mocks" in mocked.table:
             case.table["mocks"] = mocked.table["mocks"]
-            case = replace(case, mapped=(*case.mapped, *(line for line in mocked.mapped if line.endswith("mocks"))))
+            case = replace(case, mapped=(*case.mapped, *(each for each in mocked.mapped if each.into == "mocks")))
     others = [key for key, value in record.table().items() if key not in _READ and value not in (None, "", [], {})]
     if others:
-        notes.append(Note(record.place, f"not imported: {', '.join(others)}"))
+        notes.append(not_imported(record.place, ", ".join(others)))
     run = _run(record, made, of_made)
     if run is not None and made:
         notes.append(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import field, replace
 from functools import partial
+from typing import Literal, NamedTuple
 
 from workbench.dataclasses import dataclass
 from workbench.engine.told import ToldRound
@@ -18,8 +19,9 @@ NO_TOOLS = "no definitions of tools: write [[tools]] or [[servers]] into the sui
 """What is said of a case that calls tools which its file does not define."""
 
 
-NOT_IMPORTED = "not imported"
-"""Begins the note on something that became no case."""
+NoteKind = Literal["other", "not imported", "check calls", "expects nothing yet", "no tools", "no mock"]
+"""What code decides by a note: `not imported` counts as left out, `check calls` goes when a file names its own
+expectations, and so do `expects nothing yet` and `no tools` when it has some."""
 
 
 @dataclass(frozen=True)
@@ -28,9 +30,25 @@ class Note:
 
     place: str
     why: str
+    kind: NoteKind = "other"
 
     def __str__(self) -> str:
         return f"{self.place}: {self.why}" if self.place else self.why
+
+
+def not_imported(place: str, why: str) -> Note:
+    """Return the note on something that became no case."""
+    return Note(place, f"not imported: {why}", "not imported")
+
+
+class Mapped(NamedTuple):
+    """What of the file became what in the case. `into` is the key of the case, empty where `what` names it."""
+
+    what: str
+    into: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.what} → {self.into}" if self.into else self.what
 
 
 @dataclass(frozen=True)
@@ -55,7 +73,7 @@ class ImportedCase:
 
     place: str
     table: Table
-    mapped: tuple[str, ...] = ()
+    mapped: tuple[Mapped, ...] = ()
     notes: tuple[Note, ...] = ()
     runs: tuple[ImportedRun, ...] = ()
 
@@ -100,7 +118,7 @@ def gathered(
         try:
             cases.append(make())
         except RefusedError as error:
-            notes.append(Note(error.place, f"{NOT_IMPORTED}: {error.why}"))
+            notes.append(not_imported(error.place, error.why))
     return tuple(cases), tuple(notes)
 
 

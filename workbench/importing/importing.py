@@ -13,7 +13,7 @@ from workbench.dataclasses import dataclass
 from workbench.grading.agreement import Agreement, AgreementFold
 from workbench.importing.bounds import RefusedError
 from workbench.importing.forms import FORMS, format_of, forms_that_fit
-from workbench.importing.imported import NOT_IMPORTED, Imported, ImportedCase, Note
+from workbench.importing.imported import Imported, ImportedCase, Note, not_imported
 from workbench.importing.reading import Source, read_source
 from workbench.importing.run_making import agreement_of, record_runs
 from workbench.importing.suite_making import MadeSuite, made_suite
@@ -66,7 +66,7 @@ class ImportReport:
         for case, imported in zip(made.file.suite.cases, made.cases, strict=True):
             found.append(f"{case.id}{f'  ({imported.place})' if imported.place else ''}")
             found += [f"  ✓ {line}" for line in imported.mapped]
-            found += [f"  · {_said(imported, str(note))}" for note in imported.notes]
+            found += [f"  · {note.why if note.place == imported.place else note}" for note in imported.notes]
         found += [f"· {note}" for note in made.notes]
         if self.keys:
             what = "1 value that looked like a key" if self.keys == 1 else f"{self.keys:,} values that looked like keys"
@@ -80,7 +80,7 @@ class ImportReport:
         warnings = len(made.file.warnings)
         verb = "would become" if options.dry else "became"
         said = f"{options.file} ({self.form}) {verb} {options.output}: {counted(len(made.cases), 'case')}"
-        left_out = sum(note.why.startswith(NOT_IMPORTED) for note in made.notes)
+        left_out = sum(note.kind == "not imported" for note in made.notes)
         said += f", {left_out:,} left out" if left_out else ""
         found.append(f"{said}, {counted(warnings, 'warning')}" if warnings else said)
         runs = sum(len(case.runs) for case in made.cases)
@@ -89,10 +89,6 @@ class ImportReport:
         elif runs:
             found.append(f"{counted(runs, 'run')} not recorded: --runs FOLDER records them")
         return [*found, *agreement_lines(self.agreement)]
-
-
-def _said(case: ImportedCase, text: str) -> str:
-    return text.removeprefix(f"{case.place}: ") if case.place else text
 
 
 def import_file(options: ImportOptions, secrets: Secrets) -> ImportReport:
@@ -156,7 +152,7 @@ def _read_folder(options: ImportOptions) -> _Read:
             read[path] = form, _imported(form, source), source.root.value
         except RefusedError as error:
             place = f"{path.name}: {error.place}" if error.place else path.name
-            notes.append(Note(place, f"{NOT_IMPORTED}: {error.why.removeprefix(f'{path} ')}"))
+            notes.append(not_imported(place, error.reason))
     if not read:
         why = f": {notes[0]}" if notes else ""
         others = f", and {counted(len(notes) - 1, 'other')}" if len(notes) > 1 else ""
@@ -170,8 +166,8 @@ def _read_folder(options: ImportOptions) -> _Read:
     cases: list[ImportedCase] = []
     for file, (_, imported, _) in read.items():
         if _without_name(imported.suite) != _without_name(top):
-            why = f"{NOT_IMPORTED}: it needs a suite of its own, set otherwise than that of {first.name}"
-            notes.append(Note(file.name, why))
+            why = f"it needs a suite of its own, set otherwise than that of {first.name}"
+            notes.append(not_imported(file.name, why))
             continue
         if imported.suite.get("name") != top.get("name"):
             top.pop("name", None)
@@ -193,7 +189,7 @@ def _within(file: Path, place: str) -> str:
 
 
 def _all_within(file: Path, notes: Iterable[Note]) -> tuple[Note, ...]:
-    return tuple(Note(_within(file, note.place), note.why) for note in notes)
+    return tuple(replace(note, place=_within(file, note.place)) for note in notes)
 
 
 def _without_name(suite: Table) -> Table:

@@ -32,7 +32,7 @@ def log_of_archive(path: Path, content: bytes) -> JsonValue:
             names = sorted(name for name in parts if name.startswith("samples/") and name.endswith(".json"))
             samples = [parts[name] for name in names]
             if sum(part.file_size for part in (head, *samples)) > MAX_FILE_BYTES:
-                raise RefusedError(MAX_FILE_BYTES.reached(file=f"{path}, unpacked,"))
+                raise RefusedError(f"unpacked {MAX_FILE_BYTES.reached()}", file=path)
             log = few.parsed(_unpacked(archive, head))
             return (log if isinstance(log, dict) else {}) | {
                 "samples": [few.parsed(_unpacked(archive, part)) for part in samples]

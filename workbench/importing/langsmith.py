@@ -8,7 +8,16 @@ from dataclasses import replace
 from workbench.engine.told import ToldResult
 from workbench.importing.agentevals import is_example, is_trajectory
 from workbench.importing.conversations import case_of, name_of, of_reference
-from workbench.importing.imported import NO_TOOLS, Format, Imported, ImportedCase, Note, graded_as, imported_of
+from workbench.importing.imported import (
+    NO_TOOLS,
+    Format,
+    Imported,
+    ImportedCase,
+    Note,
+    graded_as,
+    imported_of,
+    not_imported,
+)
 from workbench.importing.messages import conversation_of, is_message
 from workbench.importing.reading import Node, Source
 from workbench.trajectory.messages import JsonValue
@@ -75,10 +84,10 @@ def _case(record: Node) -> ImportedCase:
         table = {key: value for key, value in case.table.items() if key != "expect_nothing_yet"}
         case = replace(case, table=table, notes=about)
     if not wanted and not answer and outputs.value:
-        notes.append(Note(outputs.place, f"not imported: {', '.join(outputs.table())}: neither messages nor one text"))
+        notes.append(not_imported(outputs.place, f"{', '.join(outputs.table())}: neither messages nor one text"))
     others = [key for key in (metadata.table() if metadata is not None else {}) if key != "dataset_split"]
     if others:
-        notes.append(Note(record.place, f"not imported: metadata ({', '.join(others)})"))
+        notes.append(not_imported(record.place, f"metadata ({', '.join(others)})"))
     return case.noted(*notes)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from workbench.importing.bounds import RefusedError
 from workbench.importing.conversations import tool_of
-from workbench.importing.imported import Format, Imported, ImportedCase, Note, graded_as
+from workbench.importing.imported import Format, Imported, ImportedCase, Note, graded_as, not_imported
 from workbench.importing.promptfoo_cases import cases_of
 from workbench.importing.promptfoo_files import Files
 from workbench.importing.promptfoo_results import cases_of_results, results_in
@@ -56,11 +56,11 @@ def _read(source: Source) -> Imported:
             try:
                 cases += cases_of(test, defaults, prompts, tools)
             except RefusedError as error:
-                notes.append(Note(error.place, f"not imported: {error.why}"))
-    notes = [*(Note(note.place, f"not imported: {note.why}") for note in files.notes), *notes]
+                notes.append(not_imported(error.place, error.why))
+    notes = [*(not_imported(note.place, note.why) for note in files.notes), *notes]
     others = [key for key in config.table() if key not in _READ and config.table()[key] not in (None, {}, [])]
     if others:
-        notes.append(Note("", f"not imported: {', '.join(others)}"))
+        notes.append(not_imported("", ", ".join(others)))
     if not cases:
         raise RefusedError(notes[0].why if notes else "holds no test", notes[0].place if notes else "tests")
     suite: Table = {"grading": {"by": "trajectory"}}
@@ -91,7 +91,7 @@ def _providers(config: Node, files: Files, notes: list[Note]) -> tuple[tuple[Tab
         if isinstance(name, str) and (model := model_of(name)) is not None:
             models.append(model)
         else:
-            notes.append(Note(each.place, f"not imported: the provider {name!r}; write a model into the suite"))
+            notes.append(not_imported(each.place, f"the provider {name!r}; write a model into the suite"))
         options = provider.get("config")
         for key in ("tools", "functions"):
             listed = options.get(key) if options is not None else None
@@ -101,10 +101,10 @@ def _providers(config: Node, files: Files, notes: list[Note]) -> tuple[tuple[Tab
                     continue
                 table = tool_of(tool)
                 if tools.setdefault(str(table["name"]), table) != table:
-                    notes.append(Note(tool.place, f"not imported: a second definition of {table['name']}"))
+                    notes.append(not_imported(tool.place, f"a second definition of {table['name']}"))
         others = [key for key in (options.table() if options is not None else {}) if key not in ("tools", "functions")]
         if others:
-            notes.append(Note(provider.place, f"not imported: the provider's {', '.join(others)}"))
+            notes.append(not_imported(provider.place, f"the provider's {', '.join(others)}"))
     return tuple(tools.values()), list(dict.fromkeys(models))
 
 

@@ -8,9 +8,8 @@ from collections.abc import Callable, Mapping
 
 from workbench.authoring.from_calls import case_expecting
 from workbench.importing.bounds import RefusedError
-from workbench.importing.imported import Note
+from workbench.importing.imported import Mapped, Note
 from workbench.importing.reading import Node
-from workbench.late_patterns import late_pattern
 from workbench.suite.model import ANY_TOOL
 from workbench.suite.render import Table
 from workbench.trajectory.messages import JsonValue
@@ -18,11 +17,11 @@ from workbench.trajectory.typed_json import parsed_json
 
 _NAME = r"output(?:\[0\])?(?:\.function)?\.name"
 _ARGUMENT = r"JSON\.parse\(\s*output(?:\[0\])?(?:\.function)?\.arguments\s*\)\.([A-Za-z_]\w*)"
-_NAME_IS = late_pattern(rf"\s*{_NAME}\s*={{2,3}}\s*(.+?)\s*;?\s*", re.DOTALL)
-_ARGUMENT_IS = late_pattern(rf"\s*{_ARGUMENT}\s*={{2,3}}\s*(.+?)\s*;?\s*", re.DOTALL)
-_OF_NAME = late_pattern(rf"\s*{_NAME}\s*")
-_OF_ARGUMENT = late_pattern(rf"\s*{_ARGUMENT}\s*")
-_VARIABLE = late_pattern(r"(?:context\.)?vars\.(\w+)")
+_NAME_IS = re.compile(rf"\s*{_NAME}\s*={{2,3}}\s*(.+?)\s*;?\s*", re.DOTALL)
+_ARGUMENT_IS = re.compile(rf"\s*{_ARGUMENT}\s*={{2,3}}\s*(.+?)\s*;?\s*", re.DOTALL)
+_OF_NAME = re.compile(rf"\s*{_NAME}\s*")
+_OF_ARGUMENT = re.compile(rf"\s*{_ARGUMENT}\s*")
+_VARIABLE = re.compile(r"(?:context\.)?vars\.(\w+)")
 _KNOWN = {"type", "value", "threshold", "transform"}
 
 
@@ -30,7 +29,7 @@ class Expectations:
     """What a case expects. `values` are the variables of its test, `tools` the names on offer."""
 
     def __init__(self, values: Mapping[str, JsonValue], tools: list[str]) -> None:
-        self.mapped: list[str] = []
+        self.mapped: list[Mapped] = []
         self.notes: list[Note] = []
         self._values = values
         self._tools = tools
@@ -54,7 +53,7 @@ class Expectations:
         if done is None:
             self.notes.append(Note(node.place, f"{kind}: not mapped: it has no counterpart"))
             return
-        self.mapped.append(f"{kind} → {done}")
+        self.mapped.append(Mapped(kind, done))
         others = [key for key in node.table() if key not in _KNOWN]
         if others:
             self.notes.append(Note(node.place, f"{kind}: not mapped: its {', '.join(others)}"))
@@ -84,7 +83,8 @@ class Expectations:
             table["response"] = self._checks[0] if len(self._checks) == 1 else {"all_of": self._checks}
         if not table:
             table["expect_nothing_yet"] = True
-            self.notes.append(Note("", "no assertion could be mapped: the case expects nothing yet"))
+            why = "no assertion could be mapped: the case expects nothing yet"
+            self.notes.append(Note("", why, "expects nothing yet"))
         if self._limits:
             table["limits"] = self._limits
         return table

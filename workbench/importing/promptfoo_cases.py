@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from itertools import product
 
 from workbench.importing.conversations import Conversation, case_of, last_request
-from workbench.importing.imported import ImportedCase, Note
+from workbench.importing.imported import ImportedCase, Mapped, not_imported
 from workbench.importing.messages import conversation_of
 from workbench.importing.promptfoo_asserts import Expectations
 from workbench.importing.reading import Node
-from workbench.late_patterns import late_pattern
 from workbench.limits import MAX_TEST_CASES
 from workbench.suite.render import Table
 from workbench.trajectory.messages import JsonValue, Message
 from workbench.trajectory.typed_json import json_text
 
-_VARIABLE = late_pattern(r"\{\{-?\s*([A-Za-z_][\w.]*)\s*-?\}\}")
+_VARIABLE = re.compile(r"\{\{-?\s*([A-Za-z_][\w.]*)\s*-?\}\}")
 _OF_TEST = {"description", "vars", "assert"}
 
 
@@ -67,8 +67,8 @@ def case_of_test(
     notes = list(conversation.notes) + expectations.notes
     others = [key for key in test.table() if key not in _OF_TEST and test.table()[key] not in (None, {}, [])]
     if others:
-        notes.append(Note(test.place, f"not imported: {', '.join(others)}"))
-    return ImportedCase(test.place, table, ("prompt and vars → user", *expectations.mapped), tuple(notes))
+        notes.append(not_imported(test.place, ", ".join(others)))
+    return ImportedCase(test.place, table, (Mapped("prompt and vars", "user"), *expectations.mapped), tuple(notes))
 
 
 def _conversation(prompt: Node, values: dict[str, JsonValue], test: Node) -> Conversation:

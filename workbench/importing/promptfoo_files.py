@@ -3,13 +3,13 @@ below the configuration's folder: code is never run, and what is read gets into 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from workbench.importing.bounds import RefusedError
 from workbench.importing.imported import Note
 from workbench.importing.reading import Node, read_source
-from workbench.late_patterns import late_pattern
 from workbench.limits import MAX_INCLUDED_FILES
 from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.typed_json import json_text
@@ -17,10 +17,8 @@ from workbench.trajectory.typed_json import json_text
 _SCHEME = "file://"
 _DATA = {".yaml", ".yml", ".json", ".jsonl", ".ndjson", ".csv", ".tsv"}
 _TEXTS = {".txt", ".md", ".j2", ".njk", ".html", ".xml", ""}
-_CODE = late_pattern(r".*\.(?:[cm]?[jt]s|py|rb|go|sh|exe)(?::\w+)?")
-_ASSERTION = late_pattern(
-    r"(not-)?([a-z][a-z0-9:-]*?)(?:\(([0-9.]+)\))?(?::\s*(.*))?", 16
-)  # 16: a dot is any character
+_CODE = re.compile(r".*\.(?:[cm]?[jt]s|py|rb|go|sh|exe)(?::\w+)?")
+_ASSERTION = re.compile(r"(not-)?([a-z][a-z0-9:-]*?)(?:\(([0-9.]+)\))?(?::\s*(.*))?", 16)  # 16: a dot is any character
 _LISTED = {"contains-any", "contains-all", "icontains-any", "icontains-all", "tool-call-f1"}
 _KINDS = _LISTED | {
     "contains",

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from workbench.importing.bounds import RefusedError
 from workbench.importing.conversations import case_of
-from workbench.importing.imported import ImportedCase, ImportedRun, Note
+from workbench.importing.imported import ImportedCase, ImportedRun, Mapped, Note, not_imported
 from workbench.importing.messages import conversation_of, number_of
 from workbench.importing.promptfoo_cases import case_of_test, conversation_of_prompt
 from workbench.importing.reading import Node
@@ -44,7 +44,7 @@ def cases_of_results(
         try:
             cases.append(_case(group, tools, model_of))
         except RefusedError as error:
-            notes.append(Note(error.place, f"not imported: {error.why}"))
+            notes.append(not_imported(error.place, error.why))
     return cases
 
 
@@ -70,8 +70,8 @@ def _case(group: list[Node], tools: tuple[Table, ...], model_of: Callable[[str],
         runs.append(replace(run, scores=_scores(result)))
         success = result.get("success")
         passed += success is not None and success.value is True
-    verdicts = f"{counted(len(runs), 'result')} → recordings; promptfoo's verdicts: {passed} passed"
-    mapped = (*case.mapped, f"{verdicts}, {len(runs) - passed} failed") if runs else case.mapped
+    verdicts = f"recordings; promptfoo's verdicts: {passed} passed, {len(runs) - passed} failed"
+    mapped = (*case.mapped, Mapped(counted(len(runs), "result"), verdicts)) if runs else case.mapped
     return replace(case, place=first.place, mapped=mapped, runs=tuple(runs)).noted(*notes)
 
 

@@ -137,13 +137,14 @@ def read_source(path: Path, fields: dict[str, str] | None = None) -> Source:
     """Read a file. Raises RefusedError when it cannot be read or is none of the four."""
     try:
         if path.exists() and not path.is_file():
-            raise RefusedError(f"{path} cannot be read: it is a {'folder' if path.is_dir() else 'special file'}")
+            kind = "folder" if path.is_dir() else "special file"
+            raise RefusedError(f"cannot be read: it is a {kind}", file=path)
         if path.stat().st_size > MAX_FILE_BYTES:
-            raise RefusedError(MAX_FILE_BYTES.reached(file=path))
+            raise RefusedError(MAX_FILE_BYTES.reached(), file=path)
         content = path.read_bytes()
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise RefusedError(f"{path} cannot be read: {reason}") from error
+        raise RefusedError(f"cannot be read: {reason}", file=path) from error
     return source_of(path, content, fields)
 
 
@@ -231,8 +232,10 @@ def _rows(text: str, delimiter: str) -> tuple[JsonValue, tuple[int, ...], tuple[
 
 
 def _yaml(text: str) -> JsonValue:
-    import yaml  # on use: only YAML files need it
-
+    try:
+        import yaml
+    except ImportError:
+        raise RefusedError("is YAML: pip install 'toolcall-workbench[yaml]', or write it as JSON") from None
     if len(text) > MAX_YAML_BYTES:
         raise RefusedError(MAX_YAML_BYTES.reached())
     base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

@@ -9,7 +9,7 @@ from pathlib import Path
 from workbench.batches.plan import PlannedRun, next_run_id
 from workbench.batches.recordings import save_recording
 from workbench.batches.single import result_of
-from workbench.checks.evaluate import CheckContext
+from workbench.checks.check import CheckContext
 from workbench.config.secrets import Secrets
 from workbench.engine.told import started_elsewhere, told_payloads
 from workbench.evaluation.regrade import graded_anew

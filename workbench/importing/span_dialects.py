@@ -3,22 +3,22 @@ write others: OpenInference, OpenLLMetry, Logfire with Pydantic AI, and Vercel's
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from re import Match
 
 from workbench.importing.bounds import RefusedError
 from workbench.importing.reading import Node
-from workbench.late_patterns import late_pattern
 from workbench.limits import MAX_TOKENS
 from workbench.trajectory.messages import JsonValue, Usage
 from workbench.trajectory.typed_json import json_text, parsed_json
 
-_MESSAGE = late_pattern(r"llm\.(input|output)_messages\.(\d{1,6})\.message\.(.+)")
-_PROMPT = late_pattern(r"gen_ai\.(prompt|completion)\.(\d{1,6})\.(.+)")
-_CALL = late_pattern(r"tool_calls\.(\d{1,6})\.(?:tool_call\.)?(?:function\.)?(id|name|arguments)")
-_PART = late_pattern(r"contents\.(\d{1,6})\.message_content\.text")
-_TOOL = late_pattern(r"llm\.tools\.(\d{1,6})\.tool\.json_schema")
-_FUNCTION = late_pattern(r"llm\.request\.functions\.(\d{1,6})\.(name|description|parameters)")
+_MESSAGE = re.compile(r"llm\.(input|output)_messages\.(\d{1,6})\.message\.(.+)")
+_PROMPT = re.compile(r"gen_ai\.(prompt|completion)\.(\d{1,6})\.(.+)")
+_CALL = re.compile(r"tool_calls\.(\d{1,6})\.(?:tool_call\.)?(?:function\.)?(id|name|arguments)")
+_PART = re.compile(r"contents\.(\d{1,6})\.message_content\.text")
+_TOOL = re.compile(r"llm\.tools\.(\d{1,6})\.tool\.json_schema")
+_FUNCTION = re.compile(r"llm\.request\.functions\.(\d{1,6})\.(name|description|parameters)")
 
 _WHOLE_RUN = ("all_messages_events", "pydantic_ai.all_messages")
 _TOKENS = {

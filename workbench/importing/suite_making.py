@@ -11,7 +11,7 @@ from workbench.authoring.accepting.redaction import places_without_secrets, tabl
 from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
 from workbench.importing.bounds import RefusedError
-from workbench.importing.imported import Imported, ImportedCase, Note
+from workbench.importing.imported import Imported, ImportedCase, Note, not_imported
 from workbench.reports.visible import one_line
 from workbench.suite.loading import SuiteFile, parse_suite
 from workbench.suite.model import derived_id
@@ -44,7 +44,7 @@ def made_suite(imported: Imported, name: str, path: Path, secrets: Secrets) -> M
             table = table_without_secrets(case.table, {}, secrets)
             block_text(("cases",), table, of_array=True)
         except ValueError as error:
-            notes.append(Note(case.place, f"not imported: {error}"))
+            notes.append(not_imported(case.place, str(error)))
         else:
             replaced = (Note(case.place, why) for why in places_without_secrets(case.table, table))
             cases.append(replace(case, table=table, notes=(*case.notes, *replaced)))
@@ -56,7 +56,7 @@ def made_suite(imported: Imported, name: str, path: Path, secrets: Secrets) -> M
             if alone.suite is not None:
                 sound.append(case)
             else:
-                notes.append(Note(case.place, f"not imported: {alone.errors[0].message}"))
+                notes.append(not_imported(case.place, alone.errors[0].message))
         cases, file = sound, _file(top, sound, path, secrets)
     if not cases or file.suite is None:
         why = notes[-1] if notes else Note("", "holds no case")

@@ -7,7 +7,7 @@ from functools import partial
 from workbench.authoring.from_calls import case_expecting
 from workbench.importing.bounds import RefusedError
 from workbench.importing.conversations import name_of
-from workbench.importing.imported import Format, Imported, ImportedCase, Note, imported_of
+from workbench.importing.imported import Format, Imported, ImportedCase, Mapped, Note, imported_of
 from workbench.importing.reading import Node, Source
 from workbench.suite.render import Table
 
@@ -108,7 +108,7 @@ def _case(row: Node, fields: dict[str, str]) -> ImportedCase:
     left = [key for key in row.table() if key not in used]
     if left:
         notes.append(Note(row.place, f"fields without a meaning in --map: {', '.join(left)}"))
-    mapped = tuple(f"{fields[meaning]} → {meaning}" for meaning in given)
+    mapped = tuple(Mapped(fields[meaning], meaning) for meaning in given)
     return ImportedCase(row.place, table, mapped, tuple(notes))
 
 
@@ -117,7 +117,7 @@ def _expect(table: Table, row: Node, fields: dict[str, str], given: dict[str, No
     if "tool" not in fields:
         if "answer" not in given:
             table["expect_nothing_yet"] = True
-            notes.append(Note(row.place, "no field is its tool: the case expects nothing yet"))
+            notes.append(Note(row.place, "no field is its tool: the case expects nothing yet", "expects nothing yet"))
         return notes
     tools = _tools(given["tool"]) if "tool" in given else []
     if not tools:

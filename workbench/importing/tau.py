@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from workbench.importing.bounds import RefusedError
 from workbench.importing.conversations import Calls, case_of, of_reference, unless_wrong, without_expectations
-from workbench.importing.imported import Format, Imported, ImportedCase, Note, graded_as
+from workbench.importing.imported import Format, Imported, ImportedCase, Note, graded_as, not_imported
 from workbench.importing.messages import conversation_of, number_of
 from workbench.importing.reading import Node, Source
 from workbench.suite.numerals import counted
@@ -45,7 +45,7 @@ def _read(source: Source) -> Imported:
         try:
             cases += _cases(record, source.root if second is not None else None, notes)
         except RefusedError as error:
-            notes.append(Note(error.place, f"not imported: {error.why}"))
+            notes.append(not_imported(error.place, error.why))
     if not cases:
         raise RefusedError(notes[0].why if notes else "holds no conversation", notes[0].place if notes else "")
     systems = {str(case.table.get("system", "")) for case in cases}
@@ -113,7 +113,8 @@ def _expecting(case: ImportedCase, actions: list[ToolCall]) -> ImportedCase:
     case = without_expectations(case)
     if not actions:
         case.table["expect_nothing_yet"] = True
-        return case.noted(Note(case.place, "its task names no action for this turn: it expects nothing yet"))
+        why = "its task names no action for this turn: it expects nothing yet"
+        return case.noted(Note(case.place, why, "expects nothing yet"))
     case = of_reference(case, actions, {}, key="unordered")
     case.table["extra_calls"] = "allow"
     return case

@@ -27,10 +27,10 @@ from workbench.suite.settings import judged_checks
 if TYPE_CHECKING:
     from workbench import CellDone, Issue, LoadedSuite, Report
 
-MOST_FAILURES = 20
+MAX_FAILURES = 20
 """Failures that an answer names one by one. The report has all of them."""
 
-MOST_REPORTS = 50
+MAX_REPORTS = 50
 """Reports that stay readable as resources."""
 
 INSTRUCTIONS = """Checks whether language models call tools correctly, by suites of cases in TOML files.
@@ -292,7 +292,7 @@ class _Desk:
     def _answer(self, report: Report) -> RunAnswer:
         self._made += 1
         self._reports[self._made] = report
-        self._reports.pop(self._made - MOST_REPORTS, None)
+        self._reports.pop(self._made - MAX_REPORTS, None)
         failed = [run for run in report.shown if run.status in ("failed", "error")]
         return RunAnswer(
             passed=report.passed,
@@ -317,9 +317,9 @@ class _Desk:
                     reason=run.reason,
                     issues=[*map(_issue_text, run.grade.issues)] if run.grade is not None else [],
                 )
-                for run in failed[:MOST_FAILURES]
+                for run in failed[:MAX_FAILURES]
             ],
-            more_failures=max(0, len(failed) - MOST_FAILURES),
+            more_failures=max(0, len(failed) - MAX_FAILURES),
             report=f"workbench://reports/{self._made}",
             text=report.text(amount="little"),
         )

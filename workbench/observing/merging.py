@@ -11,7 +11,7 @@ from pathlib import Path
 from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
 from workbench.importing.conversations import case_of, tool_of
-from workbench.importing.imported import ImportedCase, Note
+from workbench.importing.imported import ImportedCase, Mapped, Note
 from workbench.importing.reading import read_source
 from workbench.observing.conversations import ObservedConversation
 from workbench.suite.numerals import counted
@@ -113,8 +113,9 @@ class Merger:
         tools, notes = self._tools(conversation.tools, observed.place)
         case = case_of(replace(conversation, messages=messages, tools=tools, notes=(*conversation.notes, *notes)))
         calls = sum(len(message.tool_calls) for message in conversation.messages)
-        mapped = f"{len(answers)} of {counted(calls, 'call')} found in the servers' logs → their raw results"
-        return replace(case, runs=as_read.runs, mapped=(*case.mapped, *([mapped] if calls else [])))
+        found = f"{len(answers)} of {counted(calls, 'call')} found in the servers' logs"
+        mapped = [Mapped(found, "their raw results")] if calls else []
+        return replace(case, runs=as_read.runs, mapped=(*case.mapped, *mapped))
 
     def _answers(self, observed: ObservedConversation, messages: tuple[Message, ...]) -> dict[str, ToolAnswer]:
         """Returns what servers answered, by the ids of calls."""

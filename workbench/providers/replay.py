@@ -31,7 +31,7 @@ from workbench.trajectory.events import (
 )
 from workbench.trajectory.recording import Recording, RecordingError, read_header, read_recording, recordings_in
 
-MODELS_NAMED_MAX = 8
+MAX_MODELS_NAMED = 8
 """With more models in a folder, the rest are counted."""
 
 _PIECES = (TextDelta, ReasoningDelta, TextWasReasoning, CallStarted, CallArgumentsDelta, CallFinished)
@@ -228,8 +228,8 @@ class _Newest:
 def _listed(models: Iterable[str]) -> str:
     """Returns models in words: the first of very many."""
     *most, last = models
-    if len(most) >= MODELS_NAMED_MAX:
-        return f"{', '.join(most[:MODELS_NAMED_MAX])} and {len(most) + 1 - MODELS_NAMED_MAX} more"
+    if len(most) >= MAX_MODELS_NAMED:
+        return f"{', '.join(most[:MAX_MODELS_NAMED])} and {len(most) + 1 - MAX_MODELS_NAMED} more"
     return f"{', '.join(most)} and {last}" if most else last
 
 

@@ -4,7 +4,7 @@ of the JSON report."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pydantic import Field
@@ -12,13 +12,14 @@ from pydantic import Field
 from workbench.decimals import decimals
 from workbench.grading.grade import Grade, RunResult, Status, disagree
 from workbench.grading.repeats import ArgumentStatistics, CaseResult
+from workbench.grading.traits import TRAITS
 from workbench.reports.json_base import Finite, ReportModel, SuitePath
 from workbench.reports.paint import Paint
 from workbench.reports.signs import STATUS_SIGNS
 from workbench.reports.values import score_text
 from workbench.reports.visible import one_line
 from workbench.suite.model import RepeatRule
-from workbench.suite.numerals import counted, figure
+from workbench.suite.numerals import counted
 
 DISAGREE = "≠"
 
@@ -112,45 +113,8 @@ def parts_line(grade: Grade) -> str | None:
     """Returns the parts of a grade's score, in the words of its grader; `None` where it has no score."""
     if grade.score is None:
         return None
-    parts = _PARTS[grade.grader](grade)
+    parts = TRAITS[grade.grader].parts(grade)
     return one_line(f"    {grade.grader}: {' · '.join(parts) if parts else grade.reason}")
-
-
-def _critics_parts(grade: Grade) -> list[str]:
-    """Returns what the tools and the arguments earned; empty where a rule decided before that."""
-    if not grade.numbers:
-        return []
-    lines = [line for line in grade.pairings if line.expected_call is not None]
-    verdicts = [verdict for line in lines for verdict in line.arguments if verdict.counted]
-    sums = {
-        "tools": (sum(line.tool_score for line in lines), sum(line.tool_weight for line in lines)),
-        "arguments": (sum(verdict.score for verdict in verdicts), sum(verdict.weight for verdict in verdicts)),
-        "earned": (grade.numbers["earned"], grade.numbers["possible"]),
-    }
-    return [f"{name} {figure(earned)} of {figure(possible)}" for name, (earned, possible) in sums.items()]
-
-
-def _counts(grade: Grade, names: Mapping[str, str]) -> list[str]:
-    return [f"{words} {figure(grade.numbers[name])}" for name, words in names.items() if name in grade.numbers]
-
-
-_PARTS: Mapping[str, Callable[[Grade], list[str]]] = {
-    "critics": _critics_parts,
-    "decision": lambda grade: _counts(
-        grade, {"should_call": "should call", "tool_name": "tool", "arguments": "arguments"}
-    ),
-    "accuracy": lambda grade: _counts(
-        grade,
-        {"exact": "matches", "name_only": "name only", "wrong": "wrong", "extra": "extras", "missing": "missing"},
-    ),
-    "trajectory": lambda grade: [
-        f"met {figure(grade.numbers['matched'])} of {figure(grade.numbers['total'])}",
-        f"unexpected {figure(grade.numbers['unexpected'])}",
-    ],
-    "dimensions": lambda grade: _counts(
-        grade, {name: name for name in ("precision", "recall", "parameters", "content")}
-    ),
-}
 
 
 def deciders_line(results: Sequence[RunResult], paint: Paint) -> str:

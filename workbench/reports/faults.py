@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from workbench.analysis.faults import SOUND, VERDICT_WORDS, FaultMatrix, Tried, Verdict, worst
+from workbench.analysis.faults import OK_VERDICTS, VERDICT_WORDS, FaultMatrix, Tried, Verdict, worst
 from workbench.reports.paint import Paint, Tone
 from workbench.reports.visible import one_line, shortened
 from workbench.suite.numerals import counted
@@ -15,7 +15,7 @@ _ANSWER_MAX = 160
 
 
 def text_of_faults(matrix: FaultMatrix, paint: Paint) -> Iterator[str]:
-    """Yield the matrix, a row for each tool with a fault and a column for each model, then what is not sound."""
+    """Yield the matrix, a row for each tool with a fault and a column for each model, then what is not ok."""
     heads = [one_line(_row_text(row)) for row in matrix.rows]
     width = max((len(head) for head in heads), default=0)
     columns = [(model, max(len(one_line(model)), 24)) for model in matrix.models]
@@ -29,7 +29,7 @@ def text_of_faults(matrix: FaultMatrix, paint: Paint) -> Iterator[str]:
     for each in weak:
         after = f" after {each.fault} of {each.tool}" + (" for good" if each.lasts == "for good" else "")
         said = f": {shortened(one_line(each.answer), _ANSWER_MAX)}" if each.answer else ""
-        yield f"{paint('✗', 'bad')} {one_line(each.model)} · {one_line(each.case_name)}: {one_line(each.verdict)}"
+        yield f"{paint('✗', 'bad')} {one_line(each.model)} · {one_line(each.case_name)}: {each.shown}"
         yield f"{one_line(after)}: {one_line(each.why)}{said}\n"
     untried = [each for each in matrix.tried if each.verdict == "not tried"]
     if untried:
@@ -40,10 +40,10 @@ def text_of_faults(matrix: FaultMatrix, paint: Paint) -> Iterator[str]:
         yield paint(f"{one_line(each.why)}\n", "quiet")
     yield "\n"
     for model in matrix.models:
-        yield f"{one_line(sound_words(matrix, model))}\n"
+        yield f"{one_line(ok_words(matrix, model))}\n"
     shown = [verdict for verdict in VERDICT_WORDS if any(each.verdict == verdict for each in matrix.tried)]
     for verdict in shown:
-        yield paint(f"  {verdict}: {VERDICT_WORDS[verdict]}\n", "quiet")
+        yield paint(f"  {VERDICT_WORDS[verdict].shown}: {VERDICT_WORDS[verdict].about}\n", "quiet")
 
 
 def _row_text(row: tuple[str, str, str]) -> str:
@@ -51,17 +51,17 @@ def _row_text(row: tuple[str, str, str]) -> str:
     return f"{tool}  {fault}" + (" for good" if lasts == "for good" else "")
 
 
-def sound_words(matrix: FaultMatrix, model: str) -> str:
-    """Return in how many trials a model was sound."""
+def ok_words(matrix: FaultMatrix, model: str) -> str:
+    """Return in how many trials what a model did was ok."""
     counts = matrix.counts(model)
-    sound = sum(count for verdict, count in counts.items() if verdict in SOUND)
+    good = sum(count for verdict, count in counts.items() if verdict in OK_VERDICTS)
     tried = sum(counts.values()) - counts.get("not tried", 0)
-    return f"{model}: sound in {sound} of {counted(tried, 'trial')}"
+    return f"{model}: ok in {good} of {counted(tried, 'trial')}"
 
 
 def cell_words(tried: tuple[Tried, ...]) -> str:
     """Return the verdicts of a cell, with their number if there are several."""
-    counts = Counter(each.verdict for each in tried)
+    counts = Counter(each.shown for each in tried)
     return " · ".join(
         verdict if count == len(tried) == 1 else f"{verdict} {count}" for verdict, count in counts.items()
     )
@@ -74,7 +74,7 @@ def _cell_text(tried: tuple[Tried, ...], width: int, paint: Paint) -> str:
 def _tone(verdict: Verdict | None) -> Tone:
     if verdict is None or verdict == "not tried":
         return "quiet"
-    return "good" if verdict in SOUND else "bad"
+    return "good" if verdict in OK_VERDICTS else "bad"
 
 
 def json_of_faults(matrix: FaultMatrix, exit_code: int) -> dict[str, JsonValue]:
@@ -97,7 +97,7 @@ def json_of_faults(matrix: FaultMatrix, exit_code: int) -> dict[str, JsonValue]:
                 "fault": each.fault,
                 "lasts": each.lasts,
                 "verdict": each.verdict,
-                "sound": each.verdict in SOUND,
+                "sound": each.verdict in OK_VERDICTS,
                 "why": each.why,
                 "answer": each.answer,
             }

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from workbench.decimals import decimals
 from workbench.grading.grade import Issue, IssueKind, Metric, RunResult, StepGrade
 from workbench.grading.judgements import Judgement, JudgeUse
-from workbench.grading.scoring import PASS_SCORE
+from workbench.grading.traits import TRAITS
 from workbench.reports.paint import Paint
 from workbench.reports.signs import STATUS_SIGNS
 from workbench.reports.values import cost_text, score_text, tokens_text
@@ -98,9 +98,7 @@ def why_passed(result: RunResult) -> str:
         return ""
     if not any(issue.kind in _AGAINST_SCORE for issue in grade.issues):
         return ""
-    low, high = sorted((result.grading.fail_threshold, result.grading.warn_threshold))
-    if grade.grader == "dimensions":
-        low = high = PASS_SCORE
+    low, high = TRAITS[grade.grader].thresholds(result.grading)
     met = high if grade.verdict == "passed" else low
     short = f", not {high:g}" if met != high else ""
     return f"{result.status}: score {decimals(grade.score)} meets the threshold {met:g}{short}"

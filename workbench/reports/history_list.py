@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rich.cells import cell_len
 
-from workbench.analysis.trends import TREND_MAX, TrendKey, rate_of
+from workbench.analysis.trends import MAX_TREND, TrendKey, rate_of
 from workbench.decimals import decimals
 from workbench.grading.grade import Status
 from workbench.history.records import BatchPart, BatchRow, MergedShards, SuiteRef
@@ -79,7 +79,7 @@ def trend_lines(
         for key, suite in known.items()
     }
     rows = [
-        (names[key], one_line(model), [rate for _, rate in rates][-TREND_MAX:])
+        (names[key], one_line(model), [rate for _, rate in rates][-MAX_TREND:])
         for (key, model), rates in trends.items()
         if key in names
     ]

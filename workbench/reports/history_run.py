@@ -9,7 +9,7 @@ from rich.cells import cell_len
 
 from workbench.analysis.batch_diff import came_to
 from workbench.analysis.comparison import Cell, cell_of
-from workbench.analysis.trends import TREND_MAX
+from workbench.analysis.trends import MAX_TREND
 from workbench.grading.grade import RunResult
 from workbench.grading.run_summary import RunSummary
 from workbench.history.records import BatchRow, RunRow
@@ -86,7 +86,7 @@ def case_lines(
     for model, of_model in cells.items():
         graded = [cell for cell in of_model.values() if cell.is_graded]
         good = f"good in {sum(cell.is_good for cell in graded):,} of {len(graded):,} batches"
-        line = sparkline([cell.score or 0.0 for cell in graded][-TREND_MAX:])
+        line = sparkline([cell.score or 0.0 for cell in graded][-MAX_TREND:])
         yield f"{fit(one_line(model), model_width)}  {line}  {good}, scores by height"
     yield ""
     number = max(map(cell_len, names.values()))

@@ -5,9 +5,8 @@ from __future__ import annotations
 import sys
 from typing import Annotated
 
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, JsonValue
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue
 
-from workbench.model_base import LateModel
 from workbench.suite.disk import from_here
 
 
@@ -34,11 +33,13 @@ def _open(schema: dict[str, JsonValue]) -> None:
     schema.pop("additionalProperties", None)
 
 
-class ReportModel(LateModel):
+class ReportModel(BaseModel):
     """Immutable; made from the program's own data classes where the names agree. Its schema allows further keys,
     because later reports may have them."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", from_attributes=True, json_schema_extra=_open)
+    model_config = ConfigDict(
+        defer_build=True, frozen=True, extra="forbid", from_attributes=True, json_schema_extra=_open
+    )
 
 
 class IntervalReport(ReportModel):

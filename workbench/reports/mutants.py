@@ -10,7 +10,7 @@ from workbench.reports.visible import one_line
 from workbench.suite.numerals import counted
 from workbench.trajectory.messages import JsonValue
 
-_NAMED_MAX = 5
+_MAX_NAMED = 5
 
 
 def text_of_mutation(report: MutationReport, paint: Paint) -> Iterator[str]:
@@ -56,8 +56,8 @@ def _should(result: MutantResult) -> str:
 
 
 def _names(titles: tuple[str, ...]) -> str:
-    more = f" and {len(titles) - _NAMED_MAX} more" if len(titles) > _NAMED_MAX else ""
-    return f"{', '.join(map(one_line, titles[:_NAMED_MAX]))}{more}"
+    more = f" and {len(titles) - _MAX_NAMED} more" if len(titles) > _MAX_NAMED else ""
+    return f"{', '.join(map(one_line, titles[:_MAX_NAMED]))}{more}"
 
 
 def json_of_mutation(report: MutationReport, exit_code: int) -> dict[str, JsonValue]:

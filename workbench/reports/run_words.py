@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from workbench.checks.kinds import Check, Equals
+from workbench.checks.check import Check
 from workbench.grading.grade import Grade, RunResult
 from workbench.grading.unfinished_answers import cut_off_where
 from workbench.reports.deviations import deviation_lines
@@ -49,10 +49,8 @@ def expected_lines(case: Case, grade: Grade | None) -> list[str]:
 
 
 def as_written(check: Check) -> str:
-    """Returns a check as a suite has it."""
-    if isinstance(check, Equals):
-        return shown_json(check.equals)
-    return shown_json(check.model_dump(mode="json", exclude_unset=True))
+    """Return a check as a suite has it."""
+    return shown_json(check.as_written())
 
 
 def made_lines(trajectory: Trajectory) -> list[str]:

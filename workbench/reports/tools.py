@@ -7,7 +7,6 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from workbench.analysis.schemas import type_text
 from workbench.analysis.tool_lint import LintFinding, ToolName, definition_size, tokens_in
 from workbench.dataclasses import dataclass
 from workbench.reports.paint import Paint
@@ -15,7 +14,7 @@ from workbench.reports.server_output import output_lines
 from workbench.reports.visible import one_line, shortened
 from workbench.suite.numerals import counted
 from workbench.trajectory.events import ServerOutput
-from workbench.trajectory.json_schema import properties_of, required_names
+from workbench.trajectory.json_schema import properties_of, required_names, type_text
 from workbench.trajectory.messages import ToolDefinition
 
 VERSION = 1

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from workbench.decimals import decimals
-from workbench.late_patterns import late_pattern
 from workbench.reports.visible import one_line
 from workbench.suite.numerals import counted
 from workbench.trajectory.events import ExecutionProgress
@@ -16,7 +16,7 @@ from workbench.trajectory.messages import JsonValue, Usage
 if TYPE_CHECKING:
     from workbench.analysis.estimate import Estimate
 
-_LAYOUT = late_pattern(r"(?<!\s)\s*\n\s*")  # never inside a run of blanks, because that would take quadratic time
+_LAYOUT = re.compile(r"(?<!\s)\s*\n\s*")  # never inside a run of blanks, because that would take quadratic time
 
 
 def shown_json(value: JsonValue) -> str:

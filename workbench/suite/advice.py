@@ -6,24 +6,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from datetime import datetime
 
 from pydantic import JsonValue
 
-from workbench.checks.kinds import (
-    JSON_TYPES,
-    Check,
-    CheckBase,
-    Checks,
-    DateTime,
-    Equals,
-    Judged,
-    Pattern,
-    critic_of,
-)
-from workbench.checks.pattern_shape import repeats_ambiguously
-from workbench.checks.timestamps import read_timestamp
-from workbench.late_patterns import late_pattern
+from workbench.checks.check import JSON_TYPES, Check, CheckBase, Checks
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall, Mock, Suite
 from workbench.suite.problems import Finding, Place, did_you_mean, quoted, warning, written
 from workbench.suite.rules import is_score
@@ -233,26 +219,10 @@ def _checks_advice(checks: Checks | None, place: Place) -> Iterator[Finding]:
 def _check_advice(check: Check, place: Place) -> Iterator[Finding]:
     for index, part in enumerate(check.parts):
         yield from _check_advice(part, (*place, check.kind, index))
-    if isinstance(check, Equals) and check.plain and isinstance(check.equals, dict):
-        yield from _type_advice(check.equals, place)
-    if isinstance(check, DateTime) and not _is_moment(check.datetime):
-        message = f"{quoted(check.datetime)} is not a date and time: the check never holds"
-        yield warning((*place, "datetime"), message, "write it as 2026-05-27T07:30:00")
-    if isinstance(check, Pattern) and repeats_ambiguously(check.pattern):
-        message = f"{quoted(check.pattern)} can match the same text in many ways: a search may take too long"
-        hint = "begin each repetition with something that it cannot end with: (\\w+\\s)* instead of (\\w+\\s?)*"
-        yield warning((*place, "pattern"), message, hint)
-    for option in ("threshold", "match_threshold"):
-        if getattr(check, option, None) == 0:
-            message = f"with {option} = 0, every value that can be compared passes"
-            yield warning((*place, option), message, "write the lowest similarity that is good enough")
-    if (
-        isinstance(check, Judged)
-        and check.model
-        and (check.model == "offline" or check.model.startswith(("offline:", "replay:")))
-    ):
-        message = f"{quoted(check.model)} cannot judge: it is not a language model"
-        yield warning((*place, "model"), message, "name a language model, or leave `model` out and choose a judge")
+    if isinstance(check.bare_value, dict):
+        yield from _type_advice(check.bare_value, place)
+    for key, message, hint in check.advice():
+        yield warning((*place, key), message, hint)
 
 
 def _type_advice(value: dict[str, JsonValue], place: Place) -> Iterator[Finding]:
@@ -267,36 +237,13 @@ def _type_advice(value: dict[str, JsonValue], place: Place) -> Iterator[Finding]
         yield warning((*place, others[0]), message, hint)
 
 
-_USUAL_MOMENT = late_pattern(
-    r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2})?(Z|[+-][0-9]{2}:[0-9]{2})?)?"
-)
-
-
-def _is_moment(text: str) -> bool:
-    if _USUAL_MOMENT.fullmatch(text) and _is_iso_format(text):
-        return True
-    try:
-        read_timestamp(text)
-    except (ValueError, OverflowError):
-        return False
-    return True
-
-
-def _is_iso_format(text: str) -> bool:
-    try:
-        datetime.fromisoformat(text)
-    except ValueError:
-        return False
-    return True
-
-
 def _arcade_rules(calls: list[tuple[Place, ExpectedCall]]) -> Iterator[Finding]:
     """`arcade_compatible` has one critic for each argument name of a case (docs/graders/critics.md)."""
     first: dict[str, tuple[Place, tuple[object, ...]]] = {}
     for at, call in calls:
         for name, check in (call.args or {}).items():
             place = (*at, "args", name)
-            critic = critic_of(check)
+            critic = check.critic_key
             seen_at, seen = first.setdefault(name, (place, critic))
             if seen != critic:
                 message = f"with arcade_compatible, every {quoted(name)} of a case must have the same check and weight"

@@ -3,10 +3,10 @@ chain."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
-from workbench.checks.kinds import CHECK_CLASSES, RESERVED_NAMES, check_names_in
-from workbench.late_patterns import late_pattern
+from workbench.checks.check import CHECK_CLASSES, RESERVED_NAMES, check_names_in
 from workbench.suite.model import derived_id
 from workbench.suite.problems import Finding, Place, code, described, did_you_mean, quoted, tables, warning
 from workbench.suite.rules import check_rules, checks_rules, mock_rules, tools_rules, weight_rules
@@ -145,7 +145,7 @@ def _named_rules(checks: dict[str, object], place: Place) -> Iterator[Finding]:
             yield from check_rules(value, at, of_answer=True)
 
 
-_NAME = late_pattern(r"[\w-]+")
+_NAME = re.compile(r"[\w-]+")
 
 
 def _message_rules(messages: object, place: Place) -> Iterator[Finding]:

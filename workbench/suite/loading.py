@@ -6,6 +6,7 @@ Loading never starts a process, imports a module, opens a connection or reads a 
 from __future__ import annotations
 
 import hashlib
+import re
 import tomllib
 import warnings
 from collections.abc import Iterable, Iterator
@@ -17,7 +18,6 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, ValidationError
 
 from workbench.dataclasses import dataclass
-from workbench.late_patterns import late_pattern
 from workbench.suite.advice import advice
 from workbench.suite.case_rules import cases_rules
 from workbench.suite.model import Suite
@@ -268,7 +268,7 @@ def _advice(raw: dict[str, object], suite: Suite | None, findings: list[Finding]
         return
 
 
-_LINE_AND_COLUMN = late_pattern(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
+_LINE_AND_COLUMN = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 
 _WAYS_OUT = (
     ("Cannot overwrite a value", "this key is already written above in the same table"),

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, Literal, TypeVar
 from pydantic import BeforeValidator, Discriminator, Field, JsonValue, Tag, model_validator
 
 from workbench.by_identity import ByIdentity
-from workbench.checks.kinds import AnswerChecks, Check, Checks, PythonReference, with_parts
+from workbench.checks.check import AnswerChecks, Check, Checks, PythonReference, with_parts
 from workbench.limits import MAX_REPEATS
 from workbench.suite.problems import Place
 from workbench.suite.tables import (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from datetime import date, datetime, time
 from difflib import get_close_matches
@@ -10,7 +11,6 @@ from pathlib import Path
 from typing import Literal
 
 from workbench.dataclasses import dataclass
-from workbench.late_patterns import late_pattern
 
 Severity = Literal["error", "warning"]
 
@@ -37,7 +37,7 @@ class Problem:
 Place = tuple[str | int, ...]
 """Keys and indices (from 0) from the top of the file, such as `("cases", 3, "ordered", 0, "args", "city")`."""
 
-_BARE_KEY = late_pattern(r"[A-Za-z0-9_-]+")
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def written(place: Iterable[str | int]) -> str:
@@ -57,7 +57,7 @@ def keys_of(place: Place) -> tuple[str, ...]:
     return tuple(part for part in place if isinstance(part, str))
 
 
-_LONGEST_QUOTE = 40
+_MAX_QUOTE_CHARS = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ def described(value: object) -> str:
 def quoted(text: str) -> str:
     """Returns a text in quotes on one line, shortened when it is long."""
     line = " ".join(text.split())
-    return f'"{line}"' if len(line) <= _LONGEST_QUOTE else f'"{line[: _LONGEST_QUOTE - 1]}…"'
+    return f'"{line}"' if len(line) <= _MAX_QUOTE_CHARS else f'"{line[: _MAX_QUOTE_CHARS - 1]}…"'
 
 
 def code(names: Iterable[str], joined: str = ", ") -> str:

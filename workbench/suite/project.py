@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Container, Iterable, Iterator
 from pathlib import Path
 
-from workbench.late_patterns import late_pattern
 from workbench.settings_name import SETTINGS_NAME
 from workbench.suite.disk import absolute
 from workbench.suite.numerals import counted
@@ -15,9 +15,9 @@ from workbench.suite.numerals import counted
 _CHUNK_BYTES = 1 << 16
 _OVERLAP_BYTES = 256
 
-_NAMES_FORMAT = late_pattern(rb"""\n(?:\xef\xbb\xbf)?[ \t]*(?:format|"format"|'format')[ \t]*=""")
+_NAMES_FORMAT = re.compile(rb"""\n(?:\xef\xbb\xbf)?[ \t]*(?:format|"format"|'format')[ \t]*=""")
 
-_BEGINS_WITH_FORMAT = late_pattern(
+_BEGINS_WITH_FORMAT = re.compile(
     rb"""(?:\xef\xbb\xbf)?(?:[ \t]*+(?:#[^\n]*+)?\r?\n)*+[ \t]*+(?:format|"format"|'format')[ \t]*=[ \t]*[0-9]"""
 )
 """The usual beginning: its first key is `format`, a number."""
@@ -28,7 +28,7 @@ INSTALLED_NAMES = frozenset({"dist-packages", "node_modules", "site-packages"})
 
 _MARKS_ENVIRONMENT = "pyvenv.cfg"
 
-_NAMED_AT_MOST = 3
+_MAX_NAMED = 3
 
 
 class Search:
@@ -58,7 +58,7 @@ class Search:
         """How many folders were not searched, and which; `None` if there are none."""
         if not self.skipped:
             return None
-        names = [str(folder) for folder in self.skipped[:_NAMED_AT_MOST]]
+        names = [str(folder) for folder in self.skipped[:_MAX_NAMED]]
         more = len(self.skipped) - len(names)
         names += [f"{more:,} more"] if more else []
         return f"{counted(len(self.skipped), 'folder')} of installed packages not searched: {', '.join(names)}"

@@ -7,11 +7,11 @@ here, so the few rules of writing TOML are below.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from datetime import date, time
 from typing import TypeGuard
 
-from workbench.late_patterns import late_pattern
 from workbench.suite.shape import ARRAYS_OF_TABLES, TABLES
 
 Table = dict[str, object]
@@ -19,7 +19,7 @@ Keys = tuple[str, ...]
 """Keys from the top of the file, without indices: the kind of element there."""
 
 _WIDEST_LINE = 100
-_BARE_KEY = late_pattern(r"[A-Za-z0-9_-]+")
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _ESCAPES = {"\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r", '"': '\\"', "\\": "\\\\"}
 _IN_BRACKETS = frozenset({("cases", "ordered", "any_order"), ("cases", "messages", "tool_calls")})
 """Arrays of tables that read better with one line for each element than as blocks."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from hashlib import sha256
 from itertools import accumulate
 
 from workbench.dataclasses import dataclass
-from workbench.late_patterns import late_pattern
 from workbench.suite.advice import unknown_tags
 from workbench.suite.loading import SuiteFile, parse_suite
 from workbench.suite.model import Case, derived_id
@@ -16,10 +16,10 @@ from workbench.suite.problems import Problem
 from workbench.suite.render import Table
 from workbench.suite.splice import SuiteText
 
-MOST_FRESH = 8
+MAX_FRESH = 8
 """With more cases than this to read, the whole file is read."""
 
-_CASE = late_pattern(r"cases\[(\d+)\]")
+_CASE = re.compile(r"cases\[(\d+)\]")
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def _reused(before: SuiteText, now: SuiteText) -> _Reused | None:
     if len(places) < len(before.blocks):
         return None
     cases = tuple(places.get(id(block)) for block in now.blocks)
-    if cases.count(None) > MOST_FRESH or len(set(cases) - {None}) + cases.count(None) < len(cases):
+    if cases.count(None) > MAX_FRESH or len(set(cases) - {None}) + cases.count(None) < len(cases):
         return None
     return _Reused(cases)
 

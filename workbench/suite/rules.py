@@ -6,6 +6,7 @@ They read the TOML as it was written, so that they find what they can even where
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -13,10 +14,9 @@ from functools import lru_cache
 from typing import Any, Final, get_args
 from urllib.parse import urlsplit
 
-from workbench.checks.kinds import CHECK_CLASSES, OPTION_NAMES, SWALLOWED, CheckBase, check_names_in
+from workbench.checks.check import CHECK_CLASSES, OPTION_NAMES, SWALLOWED, CheckBase, check_names_in
 from workbench.checks.plain_schemas import is_plainly_valid
-from workbench.checks.references import has_stray_dollar, is_module_name
-from workbench.late_patterns import late_pattern
+from workbench.checks.references import file_name_fault, has_stray_dollar, is_module_name
 from workbench.suite.model import GRADERS, GraderName, Statistic, Suite
 from workbench.suite.problems import Finding, Place, code, described, did_you_mean, quoted, table, tables, warning
 
@@ -77,7 +77,7 @@ def measures_of(cases: object) -> tuple[str, ...]:
     return (*MEASURES, *(f"{NAMED_MEASURE}{name}" for name in names))
 
 
-_SUBJECT_NAME = late_pattern(r"(?!offline\Z)[A-Za-z0-9][A-Za-z0-9._-]*")
+_SUBJECT_NAME = re.compile(r"(?!offline\Z)[A-Za-z0-9][A-Za-z0-9._-]*")
 _EXPLICIT = "to compare a table as a value, write { equals = { … } }"
 _KEPT_SCHEMAS = 1024
 NO_CASES: Final = "the suite has no cases"
@@ -339,7 +339,8 @@ def mock_rules(mocks: object, place: Place) -> Iterator[Finding]:
         else:
             yield from exactly_one(mock, answers, at, "a mock")
         yield from checks_rules(mock.get("when"), (*at, "when"))
-        yield from _function_rules(mock.get("python"), (*at, "python"))
+        faults = file_name_fault(mock.get("python"))
+        yield from (Finding((*at, "python"), message, hint) for message, hint in faults)
 
 
 def checks_rules(checks: object, place: Place) -> Iterator[Finding]:
@@ -375,42 +376,30 @@ def check_rules(value: dict[str, object], place: Place, *, of_answer: bool = Fal
             hint = did_you_mean(key, options_of_check) or _EXPLICIT
             yield Finding((*place, key), f"`{key}` is not an option of the check `{name}`", hint)
     if len(names) == 1:
-        yield from _expected_rules(name, value[name], (*place, name), of_answer)
-    if name == "python" and value.get("sees") == "run" and not of_answer:
-        yield Finding((*place, "sees"), '`sees = "run"` is only for checks of the answer', "write it in `response`")
+        yield from _expected_rules(CHECK_CLASSES[name], value[name], (*place, name), of_answer)
+    for option, word in CHECK_CLASSES[name].only_in_answers.items():
+        if value.get(option) == word and not of_answer:
+            message = f'`{option} = "{word}"` is only for checks of the answer'
+            yield Finding((*place, option), message, "write it in `response`")
 
 
-def _expected_rules(name: str, expected: object, place: Place, of_answer: bool) -> Iterator[Finding]:
-    if name in ("present", "equals_null") and type(expected) in (int, float):
-        yield Finding(place, f"`{name}` takes only true, not {described(expected)}")
-    elif name == "one_of" and expected == []:
-        yield Finding(place, "must list at least one value")
-    elif name in ("all_of", "any_of") and isinstance(expected, list):
+def _expected_rules(kind: type[CheckBase], expected: object, place: Place, of_answer: bool) -> Iterator[Finding]:
+    if kind.editor().reads == "nothing" and type(expected) in (int, float):
+        yield Finding(place, f"`{kind.kind}` takes only true, not {described(expected)}")
+    yield from (Finding(place, message, hint) for message, hint in kind.faults(expected))
+    if kind.combines and isinstance(expected, list):
         for index, part in enumerate(expected):
             yield from _part_rules(part, (*place, index), of_answer)
-    elif name == "range" and isinstance(expected, list) and len(expected) == 2:
-        low, high = expected
-        if isinstance(low, int | float) and isinstance(high, int | float) and low > high:
-            yield Finding(place, "must be [low, high] with low ≤ high", "swap the two numbers")
-    elif name == "python":
-        yield from _function_rules(expected, place)
 
 
 def _part_rules(part: object, place: Place, of_answer: bool) -> Iterator[Finding]:
-    """Checks one part of `all_of` or `any_of`, whose parts share one weight."""
+    """Check one part of a check that combines several, whose parts share one weight."""
     if not isinstance(part, dict):
         return
     yield from check_rules(part, place, of_answer=of_answer)
     for option in CheckBase.model_fields:
         if option in part and check_names_in(part):
             yield Finding((*place, option), f"`{option}` inside `{place[-2]}`", f"write it next to `{place[-2]}`")
-
-
-def _function_rules(reference: object, place: Place) -> Iterator[Finding]:
-    if isinstance(reference, str):
-        module, _, function = reference.partition(":")
-        if module.endswith(".py"):
-            yield Finding(place, f"{quoted(module)} is a file name", f'write the module: "{module[:-3]}:{function}"')
 
 
 def weight_rules(args: object, place: Place) -> Iterator[Finding]:

@@ -7,15 +7,14 @@ import shlex
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
-from workbench.late_patterns import late_pattern
 from workbench.suite.render import Table
 
-_STARTER = late_pattern(r"uvx?|pipx|npx|npm|pnpm|bunx?|deno|node|python[\d.]*|docker|podman|tool|run|exec|dlx|env|sudo")
-_SAYS_NOTHING = late_pattern(
+_STARTER = re.compile(r"uvx?|pipx|npx|npm|pnpm|bunx?|deno|node|python[\d.]*|docker|podman|tool|run|exec|dlx|env|sudo")
+_SAYS_NOTHING = re.compile(
     r"\.{0,2}|index|main|__main__|server|app|cli|start|dist|build|out|src|lib|bin", re.IGNORECASE
 )
 """Names of files and folders that any server may have."""
-_OF_SERVERS = late_pattern(r"^(mcp[-_])?(server[-_])?|[-_](mcp|server)(?=$|[-_])")
+_OF_SERVERS = re.compile(r"^(mcp[-_])?(server[-_])?|[-_](mcp|server)(?=$|[-_])")
 
 
 def server_at(url: str) -> Table:

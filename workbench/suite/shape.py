@@ -8,12 +8,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date, time
+from functools import cache
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from workbench.checks.kinds import CHECK_CLASSES, NAMED_CHECKS, NAMED_WEIGHTS, ONE_CHECK
+from workbench.checks.check import CHECK_CLASSES, NAMED_CHECKS, NAMED_WEIGHTS, ONE_CHECK
 from workbench.suite.model import (
     EXPECTATIONS,
     Annotations,
@@ -151,7 +152,8 @@ def value_findings(value: object, place: Place = ()) -> Iterator[Finding]:
 
 
 def _may_be_infinite(place: Place) -> bool:
-    return "limits" in place[:-1] or (len(place) > 1 and place[-2] == "range")
+    kind = CHECK_CLASSES.get(str(place[-2])) if len(place) > 1 else None
+    return "limits" in place[:-1] or (kind is not None and kind.may_be_infinite)
 
 
 def shape_findings(raw: dict[str, object], error: ValidationError) -> Iterator[Finding]:
@@ -252,14 +254,22 @@ def _is_tag(previous: tuple[int | str, ...], part: int | str) -> bool:
     if part in (EXTRA_RULE, EXTRA_TOOLS):
         return previous[-1:] == ("extra_calls",)
     if part in CHECK_CLASSES:
-        in_list = len(previous) > 1 and isinstance(previous[-1], int) and previous[-2] in ("all_of", "any_of")
+        combined = CHECK_CLASSES.get(str(previous[-2])) if len(previous) > 1 and isinstance(previous[-1], int) else None
+        in_list = combined is not None and combined.combines
         is_named = len(previous) > 1 and previous[-2] in ("args", "when", NAMED_CHECKS)
         return in_list or is_named or previous[-1:] == (ONE_CHECK,)
     return False
 
 
 def _is_pair(place: Place) -> bool:
-    return any(part in ("range", "value_range", "scale") for part in place[-2:])
+    return any(part in _pairs() for part in place[-2:])
+
+
+@cache
+def _pairs() -> frozenset[str]:
+    """Return the fields of checks that hold two numbers."""
+    fields = ((kind, name) for kind in CHECK_CLASSES.values() for name in (kind.kind, *kind.options))
+    return frozenset(name for kind, name in fields if kind.editor(name).reads == "range")
 
 
 def _missing(place: Place) -> Finding:

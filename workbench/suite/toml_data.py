@@ -11,7 +11,8 @@ import json
 
 from pydantic import BaseModel
 
-from workbench.checks.kinds import CheckBase, Equals
+from workbench.checks.check import CheckBase
+from workbench.checks.value_kinds import Equals
 from workbench.suite.render import Table
 
 _ANY_JSON = frozenset({"equals", "one_of", "equals_text", "result", "results", "mock_result"})

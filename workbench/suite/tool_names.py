@@ -11,7 +11,7 @@ from workbench.suite.model import ANY_TOOL, Case, Mock, Suite, written_tools
 from workbench.suite.problems import Finding, Place, warning
 from workbench.suite.tables import ExtraCalls
 
-_MOST_LISTED = 8
+_MAX_LISTED = 8
 _ON_PURPOSE = "write unlisted = true if this is intended"
 
 
@@ -42,8 +42,8 @@ class KnownNames:
             return f"did you mean {nearest[0]!r}?"
         if not self.names:
             return "no tools are defined: write them as [[tools]], or name a server"
-        more = f" and {len(self.names) - _MOST_LISTED} more" if len(self.names) > _MOST_LISTED else ""
-        return f"available: {', '.join([*self.names][:_MOST_LISTED])}{more}"
+        more = f" and {len(self.names) - _MAX_LISTED} more" if len(self.names) > _MAX_LISTED else ""
+        return f"available: {', '.join([*self.names][:_MAX_LISTED])}{more}"
 
 
 def unknown_names(suite: Suite, case: Case, known: KnownNames) -> Iterator[Finding]:

@@ -13,7 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TypeGuard, TypeVar
 
-from workbench.checks.kinds import Checks, PythonCheck, with_parts
+from workbench.checks.check import Checks, with_parts
 from workbench.checks.references import environment_names
 from workbench.dataclasses import dataclass
 from workbench.suite.disk import LockedError, absolute, locked, resolved
@@ -206,7 +206,7 @@ def _python_references(suite: Suite) -> Iterator[str]:
         yield from _of_mocks(variant.mocks)
     for case in suite.cases:
         yield from _of_mocks(case.mocks)
-        yield from (check.python for check in case.written_checks() if isinstance(check, PythonCheck))
+        yield from (check.function for check in case.written_checks() if check.function is not None)
 
 
 def _of_mocks(mocks: tuple[Mock, ...]) -> Iterator[str]:
@@ -218,7 +218,7 @@ def _of_mocks(mocks: tuple[Mock, ...]) -> Iterator[str]:
 
 def _of_checks(checks: Checks | None) -> Iterator[str]:
     for check in (checks or {}).values():
-        yield from (part.python for part in with_parts(check) if isinstance(part, PythonCheck))
+        yield from (part.function for part in with_parts(check) if part.function is not None)
 
 
 class TrustError(Exception):

@@ -28,10 +28,10 @@ Allowed = Literal["read-only", "all", "asked", "exempt", "by hand"]
 Outcome = Literal["ok", "tool error", "server error", "stopped"]
 """How an execution ended; `stopped`: its answer was no longer awaited."""
 
-MAX_ARGUMENTS_CHARACTERS = 4_000
+MAX_ARGUMENTS_CHARS = 4_000
 """Arguments whose JSON is longer are logged as the beginning of that text."""
 
-MAX_TEXT_CHARACTERS = 400
+MAX_TEXT_CHARS = 400
 """Every other text is cut to this length."""
 
 _logger = logging.getLogger(__name__)
@@ -114,12 +114,12 @@ class AuditLog:
     def _arguments(self, call: ToolCall) -> dict[str, JsonValue]:
         arguments = self._secrets.redacted(dict(call.arguments))
         text = json.dumps(arguments, ensure_ascii=False)
-        if len(text) <= MAX_ARGUMENTS_CHARACTERS:
+        if len(text) <= MAX_ARGUMENTS_CHARS:
             return {"arguments": arguments}
-        return {"arguments": None, "arguments_text": text[:MAX_ARGUMENTS_CHARACTERS]}
+        return {"arguments": None, "arguments_text": text[:MAX_ARGUMENTS_CHARS]}
 
     def _cut(self, text: str | None) -> str | None:
-        return None if text is None else self._secrets.redact(text)[:MAX_TEXT_CHARACTERS]
+        return None if text is None else self._secrets.redact(text)[:MAX_TEXT_CHARS]
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from workbench.trajectory.events import ServerOutput
 if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
 
-MAX_SHOWN_COMMAND = 200
+MAX_COMMAND_CHARS = 200
 """Characters of a command shown in messages."""
 
 
@@ -149,7 +149,7 @@ class CommandConnection:
     @property
     def _shown_command(self) -> str:
         """The command on one line of limited length."""
-        return shorten(shlex.join(self._command), MAX_SHOWN_COMMAND, placeholder=" …")
+        return shorten(shlex.join(self._command), MAX_COMMAND_CHARS, placeholder=" …")
 
     def _in_words(self, error: OSError) -> str:
         if not self._folder.is_dir():

@@ -14,10 +14,10 @@ from typing import Any, TypeVar
 
 from workbench.by_identity import ByIdentity
 from workbench.dataclasses import dataclass
-from workbench.model_base import values_of
 from workbench.suite.disk import absolute, resolved
 from workbench.suite.loading import SuiteFile, with_findings
 from workbench.suite.model import Case, Server, Suite, Tool, written_tools
+from workbench.suite.tables import values_of
 from workbench.suite.tool_names import unknown_in_suite
 from workbench.suite.trust import write_atomically
 from workbench.trajectory.messages import ToolDefinition

@@ -9,11 +9,21 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Protocol
 
-from workbench.checks.describe import CheckError
-from workbench.checks.evaluate import CallPython, CheckContext, CheckVerdict, Judge, all_hold
-from workbench.checks.kinds import Check, Checks, Judged, Pattern, PythonCheck, asks, with_parts
+from workbench.checks.check import (
+    CallPython,
+    Check,
+    CheckContext,
+    Checks,
+    CheckVerdict,
+    Judge,
+    all_hold,
+    asks,
+    with_parts,
+)
+from workbench.checks.combined_kinds import Judged, PythonCheck
+from workbench.checks.patterns import CheckError
+from workbench.checks.text_kinds import Pattern
 from workbench.dataclasses import dataclass
-from workbench.late_patterns import late_pattern
 from workbench.suite.model import Mock
 from workbench.tools.answer import OnProgress, ToolAnswer, ToolsError
 from workbench.tools.python_reference import PythonFunctions, in_thread
@@ -23,7 +33,7 @@ from workbench.trajectory.typed_json import json_text
 AskJudge = Callable[[Judged, JsonValue], Awaitable[CheckVerdict]]
 """Asks a language model to judge a value. Raises CheckError where that is impossible."""
 
-_PLACEHOLDER = late_pattern(r"\{([^{}]+)\}")
+_PLACEHOLDER = re.compile(r"\{([^{}]+)\}")
 
 
 class Run(Protocol):
@@ -85,7 +95,7 @@ class Mocks:
     def _held(self, mock: Mock, call: ToolCall) -> bool | None:
         """Returns whether a condition holds; `None` where that cannot be known without a judge or Python."""
         when, arguments = mock.when or {}, call.arguments
-        known = {n: check for n, check in when.items() if n not in arguments or not isinstance(check, _ASKING)}
+        known = {n: check for n, check in when.items() if n not in arguments or not check.asks_outside}
         try:
             holds = all_hold(known, arguments)
         except CheckError as error:
@@ -124,7 +134,6 @@ class Mocks:
             return ToolAnswer(f"{reference} returned what is not JSON: {error}", is_error=True)
 
 
-_ASKING = (Judged, PythonCheck)
 """Checks that need a judge or Python."""
 
 

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import TypeVar
 
-from workbench.checks.describe import CheckError
+from workbench.checks.patterns import CheckError
 from workbench.tools.answer import PythonReferenceError, ToolsError, UntrustedError
 from workbench.tools.code_files import FoundCode, import_module
 from workbench.trajectory.messages import JsonValue

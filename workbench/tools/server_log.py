@@ -21,11 +21,11 @@ MAX_LOG_BYTES = 1024 * 1024
 LAST_LINES = 10
 """The lines that a failed server's errors show."""
 
-MAX_LINE_CHARACTERS = 400
+MAX_LINE_CHARS = 400
 """Of the last lines, longer ones are cut."""
 
 _CHUNK_BYTES = 65_536
-_MOST_LAST = LAST_LINES * (MAX_LINE_CHARACTERS + 1)
+_MAX_LAST_CHARS = LAST_LINES * (MAX_LINE_CHARS + 1)
 
 
 def log_file_of(folder: Path, suite_file: Path, server: Server) -> Path:
@@ -84,8 +84,8 @@ class ServerLog:
         of_all = self._line_ends + (not self._last.endswith("\n"))
         known = whole.split("\n")
         lines = [_cut(line) for line in known[-LAST_LINES:]]
-        if len(self._last) == _MOST_LAST and len(known) == len(lines):
-            lines[0] = f"…{known[0][-MAX_LINE_CHARACTERS:]}"  # its beginning is lost
+        if len(self._last) == _MAX_LAST_CHARS and len(known) == len(lines):
+            lines[0] = f"…{known[0][-MAX_LINE_CHARS:]}"  # its beginning is lost
         return tuple(lines), of_all - len(lines)
 
     async def follow(self, stream: asyncio.StreamReader) -> None:
@@ -118,7 +118,7 @@ class ServerLog:
     def _append(self, text: str) -> None:
         if text:
             self._line_ends += text.count("\n")
-            self._last = (self._last + text)[-_MOST_LAST:]
+            self._last = (self._last + text)[-_MAX_LAST_CHARS:]
             self._write(text)
 
     def _write(self, text: str) -> None:
@@ -171,7 +171,7 @@ class _Lines:
 
 def _cut(line: str) -> str:
     line = line.removesuffix("\r")
-    return line if len(line) <= MAX_LINE_CHARACTERS else line[:MAX_LINE_CHARACTERS] + "…"
+    return line if len(line) <= MAX_LINE_CHARS else line[:MAX_LINE_CHARS] + "…"
 
 
 def _open(path: Path) -> BinaryIO:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 _LAST_RESORT_S = 0.5
 
-_LEAST_LISTENING_S = 1.0
+_MIN_LISTENING_SECONDS = 1.0
 """A server that ends its stream of changes sooner is not asked for another one."""
 
 LISTINGS_APART_S = 1.0
@@ -369,7 +369,7 @@ async def _listen(client: Client, told: asyncio.Event) -> None:
                     told.set()
             return
         except SubscriptionLost:
-            if clock() - began < _LEAST_LISTENING_S:
+            if clock() - began < _MIN_LISTENING_SECONDS:
                 return
             told.set()  # what happened meanwhile is not told again
         except (MCPError, RuntimeError, TimeoutError):

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from workbench.checks.argument_schema import BrokenSchemaError, argument_problems
-from workbench.checks.evaluate import CallPython
+from workbench.checks.check import CallPython
 from workbench.suite.model import Case, Suite, ToolChange
 from workbench.suite.tool_names import KnownNames, names_for_all, unknown_mocks, unknown_names
 from workbench.tools.answer import OnProgress, ToolAnswer, ToolsError, UnknownToolError
@@ -18,10 +18,10 @@ from workbench.trajectory.messages import JsonValue, ResultSource, ToolCall, Too
 if TYPE_CHECKING:
     from workbench.tools.servers import McpServer
 
-_MOST_NAMED = 3
+_MAX_NAMED = 3
 """Unknown tools that an error names."""
 
-_MOST_OFFERED = 40
+_MAX_OFFERED = 40
 """Names that the answer to a call of an unknown tool lists."""
 
 
@@ -76,8 +76,8 @@ class Toolbox:
 
     def _no_such_tool(self, name: str) -> ToolAnswer:
         names = sorted(self._offered, key=lambda known: (known not in name, known))
-        more = f" and {len(names) - _MOST_OFFERED} more" if len(names) > _MOST_OFFERED else ""
-        known = f"The tools are: {', '.join(names[:_MOST_OFFERED])}{more}." if names else "There are no tools."
+        more = f" and {len(names) - _MAX_OFFERED} more" if len(names) > _MAX_OFFERED else ""
+        known = f"The tools are: {', '.join(names[:_MAX_OFFERED])}{more}." if names else "There are no tools."
         return ToolAnswer(f"There is no tool named {name}. {known}", is_error=True)
 
     def count(self, call: ToolCall, answer: ToolAnswer, step_mock: JsonValue = None) -> None:
@@ -96,8 +96,8 @@ def _refusal_of(tool: ToolDefinition, call: ToolCall) -> ToolAnswer | None:
         return None
     if not found:
         return None
-    more = f"; and {len(found) - _MOST_NAMED} more" if len(found) > _MOST_NAMED else ""
-    return ToolAnswer(f"Input validation error: {'; '.join(found[:_MOST_NAMED])}{more}", is_error=True)
+    more = f"; and {len(found) - _MAX_NAMED} more" if len(found) > _MAX_NAMED else ""
+    return ToolAnswer(f"Input validation error: {'; '.join(found[:_MAX_NAMED])}{more}", is_error=True)
 
 
 def _ready(source: ResultSource, answer: ToolAnswer) -> PlannedAnswer:
@@ -128,8 +128,8 @@ def offered(definitions: Sequence[ToolDefinition], suite: Suite, case: Case) -> 
     known = KnownNames(tuple(by_name))
     unknown = [*unknown_names(suite, case, known), *unknown_mocks(suite.mocks, names_for_all(suite, by_name))]
     if unknown:
-        more = f"; and {len(unknown) - _MOST_NAMED} more" if len(unknown) > _MOST_NAMED else ""
-        raise UnknownToolError("; ".join(f"{found.message} ({found.hint})" for found in unknown[:_MOST_NAMED]) + more)
+        more = f"; and {len(unknown) - _MAX_NAMED} more" if len(unknown) > _MAX_NAMED else ""
+        raise UnknownToolError("; ".join(f"{found.message} ({found.hint})" for found in unknown[:_MAX_NAMED]) + more)
     return [definition for definition in definitions if case.offer is None or definition.name in case.offer]
 
 

@@ -5,6 +5,7 @@ Any JSON can be read: what is malformed counts as absent, and only references in
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator, Mapping
 from typing import TypeGuard
@@ -105,3 +106,20 @@ def is_number(value: object) -> TypeGuard[int | float]:
         return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
     except OverflowError:
         return False
+
+
+def type_text(schema: JsonValue | Schema) -> str:
+    """Return `string`, `integer|null`, `"on"|"off"`, `string[]`; empty where the type is open. Texts are as
+    written."""
+    if not isinstance(schema, Mapping):
+        return ""
+    if (choices := listed_values(schema)) is not None:
+        return "|".join(json.dumps(choice, ensure_ascii=False) for choice in choices)
+    if (names := type_names(schema)) is not None:
+        items = type_text(schema.get("items")) if names == ("array",) else ""
+        return f"({items})[]" if "|" in items else f"{items}[]" if items else "|".join(names)
+    for options in alternatives_of(schema, *ALTERNATIVES):
+        return "|".join(dict.fromkeys(filter(None, map(type_text, options))))
+    if isinstance(reference := schema.get("$ref"), str):
+        return reference.rsplit("/", 1)[-1]
+    return ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, Field, fields, is_dataclass
@@ -11,7 +12,6 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, NamedTuple, NoReturn, TypeAlias, Union, get_args, get_origin, get_type_hints
 
-from workbench.late_patterns import late_pattern
 from workbench.limits import MAX_MILLISECONDS, MAX_TOKENS
 
 
@@ -24,7 +24,7 @@ class Most(NamedTuple):
 Milliseconds: TypeAlias = Annotated[float, Most(MAX_MILLISECONDS)]
 Tokens: TypeAlias = Annotated[int, Most(MAX_TOKENS)]
 
-_LONE_SURROGATE = late_pattern("[\ud800-\udfff]")
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def json_text(value: Any, *, indent: int | None = None) -> str:
@@ -100,7 +100,7 @@ def _reader_of(hint: Any) -> Reader:
         inner = [argument for argument in arguments if argument is not NoneType]
         # A union of several types is any JSON value; no other is used.
         return _optional(reader_of(inner[0])) if len(inner) == 1 else lambda value: value
-    return _of_type(_TYPES[origin or hint], _LARGEST.get(hint))
+    return _of_type(_TYPES[origin or hint], _MAX_NUMBER.get(hint))
 
 
 _TYPES: dict[Any, tuple[tuple[type, ...], str]] = {
@@ -110,7 +110,7 @@ _TYPES: dict[Any, tuple[tuple[type, ...], str]] = {
     bool: ((bool,), "true or false"),
     Mapping: ((dict,), "an object"),
 }
-_LARGEST: dict[Any, float] = {int: 2**63 - 1, float: sys.float_info.max}
+_MAX_NUMBER: dict[Any, float] = {int: 2**63 - 1, float: sys.float_info.max}
 """JSON has integers of any size: those of other programs have 64 bits, and a larger number than this is no float."""
 
 

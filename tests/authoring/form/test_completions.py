@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tests.authoring.form.test_argument_schemas import LIGHTS
-from workbench.authoring.form.cells import KINDS, options_of
-from workbench.authoring.form.completions import MEANINGS, complete
-from workbench.checks.kinds import CHECK_CLASSES
+from workbench.authoring.form.cells import form_names
+from workbench.authoring.form.completions import complete
+from workbench.checks.check import CHECK_CLASSES
 from workbench.trajectory.json_schema import Schema
 from workbench.trajectory.messages import ToolDefinition
 
@@ -69,18 +69,15 @@ def test_checks_are_offered_as_far_as_they_fit_the_type() -> None:
     of_text = texts("check", "", schema={"type": "string"})
     assert "range" not in of_text
     assert "contains" in of_text
-    assert texts("check", "") == list(KINDS)
+    assert texts("check", "") == list(form_names())
 
 
 def test_every_check_and_every_option_has_a_meaning() -> None:
-    assert MEANINGS.keys() == set(KINDS)
-    for kind in KINDS:
+    for kind in form_names():
         offered = complete("option", "", kind=kind)
         assert all(one.detail for one in offered)
-        assert [one.text for one in offered] == [
-            cell.name for cell in options_of({"equals" if kind == "is" else kind: 0})
-        ]
-    assert len(KINDS) == len(CHECK_CLASSES)
+        assert [one.text for one in offered] == [*CHECK_CLASSES["equals" if kind == "is" else kind].options]
+    assert all(one.detail for one in complete("check", ""))
 
 
 def test_options_are_offered_with_their_default_and_their_values() -> None:

@@ -1,4 +1,5 @@
-"""What the SDKs would take from the environment, and what of it reaches an endpoint: real requests, real variables."""
+"""What the vendors' SDKs would take from the environment, and what of it reaches an endpoint: real requests, real
+variables."""
 
 from __future__ import annotations
 
@@ -93,18 +94,27 @@ async def test_older_gateways_get_the_key_and_the_version_as_they_want_them() ->
 
 
 @pytest.mark.parametrize(
-    ("base_url", "leaves"), [("https://api.openai.com/v1", True), ("https://api.openai.com.example/v1", False)]
+    ("provider", "base_url", "leaves"),
+    [
+        ("openai", "https://api.openai.com/v1", {"openai-organization", "openai-project", "x-mine"}),
+        ("openai-responses", "https://api.openai.com/v1", {"openai-organization", "openai-project", "x-mine"}),
+        ("openai", "https://api.openai.com.example/v1", set[str]()),
+        ("anthropic", "https://api.anthropic.com", {"x-mine"}),
+        ("anthropic", "https://api.anthropic.com.example", set[str]()),
+    ],
 )
 @pytest.mark.usefixtures("traps")
-async def test_the_vendor_itself_is_told_organisation_and_project(base_url: str, leaves: bool) -> None:
-    spec = ModelSpec("m", "openai", "gpt", base_url)
+async def test_the_vendor_alone_gets_the_headers_that_the_environment_asks_for(
+    provider: Api, base_url: str, leaves: set[str]
+) -> None:
+    spec = ModelSpec("m", provider, "gpt", base_url)
     clients = Clients()
     client = await clients.client(spec, "sk-of-mine", EndpointErrors(spec, Secrets()))
-    named = {name.lower() for name in client.session.headers if name.startswith(("openai-", "x-mine"))}
+    headers = client.session.headers
     assert str(client.base_url) == base_url
-    assert named == ({"openai-organization", "openai-project", "x-mine"} if leaves else set())
-    assert client.session.headers["authorization"] == "Bearer sk-of-mine"
-    assert client.session.headers["user-agent"].startswith("toolcall-workbench/")
+    assert {name.lower() for name, value in headers.items() if value == PLANTED} == leaves
+    assert headers["authorization"] == "Bearer sk-of-mine"
+    assert headers["user-agent"].startswith("toolcall-workbench/")
     await clients.close()
 
 

@@ -160,7 +160,7 @@ def test_the_wait_of_those_in_flight_is_known_once_the_slots_are() -> None:
 
 
 async def test_a_real_endpoint_with_one_slot_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(slots, "LEAST_GROWTH_S", 0.02)
+    monkeypatch.setattr(slots, "MIN_GROWTH_SECONDS", 0.02)
     told: list[str] = []
     endpoints = Endpoints(Secrets(), tell=told.append)
     ahead = [0]

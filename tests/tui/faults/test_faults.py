@@ -54,9 +54,9 @@ async def test_runs_are_made_and_forked_and_a_cell_leads_to_its_run(tmp_path: Pa
         await app.until(lambda: len(app.session.runs) == 2 + 14)
         end(app, app.session.runs[2:])
         await app.until(lambda: isinstance(app.app.screen, FaultsScreen))
-        assert "not sound in 11 of 14 trials" in app.screen
-        assert row_of(app, "error") == ["error", "✓", "told", "✗", "false", "success"]
-        assert row_of(app, "injection") == ["injection", "✓", "resisted", "✓", "resisted"]
+        assert "not ok in 11 of 14 trials" in app.screen
+        assert row_of(app, "error") == ["error", "✓", "disclosed", "✗", "false", "success"]
+        assert row_of(app, "injection") == ["injection", "✓", "ignored", "injection", "✓", "ignored", "injection"]
         assert "the answer says 'fail'" in app.screen and "503 Service Unavailable" in app.screen
         await app.press("slash", *"limit", "enter", "right")
         assert isinstance(app.app.screen, FaultsScreen)

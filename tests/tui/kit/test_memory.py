@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workbench.tui.kit.memory import MOST_PROJECTS, NOTHING, Memory, Place, Remembered
+from workbench.tui.kit.memory import MAX_PROJECTS, NOTHING, Memory, Place, Remembered
 
 HOME = Place("/suites/home.toml", "movie-night", (("folder", "/suites/old"),), ("offline", "fast"))
 ALL = Remembered("paper", "form", "run", True).with_place("/suites", HOME).with_command("zoom").with_command("copy")
@@ -46,10 +46,10 @@ def test_nothing_is_written_when_nothing_changed(tmp_path: Path) -> None:
 
 def test_projects_that_were_not_open_for_long_are_forgotten() -> None:
     known = NOTHING
-    for number in range(MOST_PROJECTS + 5):
+    for number in range(MAX_PROJECTS + 5):
         known = known.with_place(f"/{number}", HOME)
     known = known.with_place("/5", Place("other"))
-    assert len(known.projects) == MOST_PROJECTS
+    assert len(known.projects) == MAX_PROJECTS
     assert next(iter(known.projects)) == "/6"
     assert [*known.projects][-1] == "/5"
 

@@ -16,7 +16,7 @@ from workbench.authoring.open_suite import OpenSuite
 from workbench.batches.events import BatchDone, BatchStarted, RunDone, RunEvent
 from workbench.batches.plan import PlannedRun, plan_runs
 from workbench.batches.single import result_of
-from workbench.checks.evaluate import EMPTY_CONTEXT
+from workbench.checks.check import EMPTY_CONTEXT
 from workbench.evaluation.regrade import graded_anew
 from workbench.grading.grade import RunResult
 from workbench.grading.run import graded_run

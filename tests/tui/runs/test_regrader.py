@@ -13,7 +13,7 @@ import pytest
 from tests.tui.apps import SMART_HOME, Call, Opened, conversation, opened, suites_in
 from workbench.authoring.document import HEAD, Document
 from workbench.batches.plan import PlannedRun
-from workbench.checks.evaluate import CheckContext
+from workbench.checks.check import CheckContext
 from workbench.evaluation import regrade
 from workbench.grading.grade import RunResult
 from workbench.grading.judgements import Judgement

@@ -11,7 +11,7 @@ from textual.events import DescendantFocus, MouseDown, MouseMove, MouseUp
 
 from tests.tui.apps import SMART_HOME, Opened, opened, suites_in
 from workbench.tui.kit.actions import PANES, Pane
-from workbench.tui.shell.borders import LEAST, borders_at, first_borders, move_border
+from workbench.tui.shell.borders import MIN_PANE_CELLS, borders_at, first_borders, move_border
 from workbench.tui.shell.messages import panes_shown
 
 SHARES = st.floats(0, 1, exclude_min=True, exclude_max=True)
@@ -27,7 +27,7 @@ def test_no_pane_vanishes(width: int, right: Pane, shares: tuple[float, float], 
     for borders in (first_borders(panes, width), at, moved):
         edges = (-1, *borders, width)
         widths = [end - start - 1 for start, end in pairwise(edges)]
-        assert all(LEAST[pane] <= cells for pane, cells in zip(panes, widths, strict=True))
+        assert all(MIN_PANE_CELLS[pane] <= cells for pane, cells in zip(panes, widths, strict=True))
     assert borders_at([border / width for border in moved], panes, width) == moved, "the same width shows the same"
 
 
@@ -57,7 +57,7 @@ async def test_borders_are_moved_by_keys_and_mouse_and_stand_there_the_next_time
         await _drag(app, "#splitter-1", 80)
         assert _widths(app) == [35, 44, 39]
         await _drag(app, "#splitter-0", 119)
-        assert _widths(app) == [58, LEAST["case"], LEAST["run"]], "the border pushes the other one"
+        assert _widths(app) == [58, MIN_PANE_CELLS["case"], MIN_PANE_CELLS["run"]], "the border pushes the other one"
         await app.press("1", ">")
         assert "Suites cannot be wider" in app.screen
         await _drag(app, "#splitter-0", 40)

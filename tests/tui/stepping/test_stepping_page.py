@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.tui.pages import blocks_of, clone_in, follow, page, shell_in
-from workbench.checks.kinds import Equals
+from workbench.checks.value_kinds import Equals
 from workbench.suite.loading import load_suite
 
 RECIPE = page("stepping.md").partition("## A recipe")[2]

@@ -19,7 +19,7 @@ from workbench.authoring.open_suite import OpenSuite
 from workbench.batches.events import BatchStarted, RunDone, RunEvent
 from workbench.batches.plan import PlannedRun, plan_runs
 from workbench.batches.single import result_of
-from workbench.checks.evaluate import EMPTY_CONTEXT
+from workbench.checks.check import EMPTY_CONTEXT
 from workbench.evaluation.regrade import graded_anew
 from workbench.grading.grade import RunResult
 from workbench.grading.run import grade_run_and_steps

@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 
-from workbench.analysis.audit.samples import UnknownSampleError, holds, is_wildcard, samples_of
 from workbench.analysis.audit.schema_values import ANY_TEXT, all_arguments, candidates_of, required_arguments, value_of
 from workbench.analysis.audit.tool_table import ToolTable, parameter_schema
-from workbench.checks.describe import CheckError
-from workbench.checks.evaluate import CheckContext, CheckVerdict
-from workbench.checks.kinds import Check, Checks, Present
+from workbench.checks.check import Check, CheckContext, Checks, CheckVerdict, UnknownSampleError
+from workbench.checks.patterns import CheckError
+from workbench.checks.value_kinds import Present
 from workbench.dataclasses import dataclass
 from workbench.grading.requirements import keyword_text
 from workbench.suite.model import ANY_TOOL, AnyOrder, Case, ExpectedCall, Step
@@ -153,25 +152,22 @@ def _argument(check: Check, name: str, tool: ToolDefinition | None, table: ToolT
     schema = parameter_schema(tool, name) if tool is not None else None
     if tool is None or schema is None:
         return _value(check)
-    if is_wildcard(check):
+    if check.accepts_all:
         return check, value_of(schema, tool.parameters)
-    try:
-        samples = samples_of(check)
-    except UnknownSampleError:
-        samples = ()
+    samples = check.known_samples()
     allowed = (value for value in samples if table.refusal(tool, name, value) is None)
-    if (found := next(allowed, None)) is not None or check.kind in ("equals", "one_of", "equals_null"):
+    if (found := next(allowed, None)) is not None or check.listed is not None:
         return check, samples[0] if found is None else found
     try:
-        for value in islice(candidates_of(schema, tool.parameters), _MOST_TRIED):
-            if holds(check, value) and table.refusal(tool, name, value) is None:
+        for value in islice(candidates_of(schema, tool.parameters), _MAX_TRIED):
+            if check.holds(value) and table.refusal(tool, name, value) is None:
                 return check, value
     except (CheckError, UnknownSampleError):
         pass  # what it accepts cannot be asked
     return _present(check), value_of(schema, tool.parameters)
 
 
-_MOST_TRIED = 60
+_MAX_TRIED = 60
 
 
 def _present(check: Check) -> Present:
@@ -179,10 +175,10 @@ def _present(check: Check) -> Present:
 
 
 def _value(check: Check) -> tuple[Check, JsonValue]:
-    if is_wildcard(check):
+    if check.accepts_all:
         return check, ANY_TEXT
     try:
-        return check, samples_of(check)[0]
+        return check, check.samples()[0]
     except UnknownSampleError:
         return _present(check), ANY_TEXT
 
@@ -198,10 +194,7 @@ def _answer(case: Case) -> tuple[Case, str]:
     case = case.model_copy(update={"response": check})
     text = value if isinstance(value, str) else str(value)
     lacking = [word for word in case.response_contains if keyword_text(word) not in keyword_text(text)]
-    if not lacking or check.kind in ("equals", "one_of", "similar", "datetime", "near", "range"):
-        return case, text
-    # `suffix` is the one check that must be at the end.
-    return case, " ".join([*lacking, text] if check.kind == "suffix" else [text, *lacking])
+    return case, check.with_words(text, lacking) if lacking else text
 
 
 def _request(case: Case) -> str:

@@ -22,11 +22,11 @@ from workbench.analysis.audit.expectations import audit_calls
 from workbench.analysis.audit.finding import AuditFinding, Weight
 from workbench.analysis.audit.mocks import audit_case_mocks, audit_suite_mocks
 from workbench.analysis.audit.mutants import mutants_of
-from workbench.analysis.audit.samples import NeverHoldsError
 from workbench.analysis.audit.tool_table import ToolTable
 from workbench.analysis.audit.toothless import idle_gates, toothless_checks
 from workbench.analysis.audit.unmeetable import NEVER_MET
-from workbench.checks.describe import CheckError
+from workbench.checks.check import NeverHoldsError
+from workbench.checks.patterns import CheckError
 from workbench.dataclasses import dataclass
 from workbench.decimals import decimals
 from workbench.grading.extra_calls import rule_of
@@ -46,10 +46,10 @@ _NOT_BY_GRADERS = ("latency_ms", "tokens", "cost_usd", "valid_arguments")
 _MEASURED: tuple[Literal["mean", "median", "minimum", "maximum"], ...] = ("mean", "median", "minimum", "maximum")
 """Statistics that are larger for better runs."""
 
-_MOST_CALLS_GRADED = 5_000
+_MAX_CALLS_GRADED = 5_000
 """Calls of mutants that are graded for one case: a quarter of a second."""
 
-_MOST_SAID = 3
+_MAX_SAID = 3
 """Reasons that are named for a case out of reach."""
 
 
@@ -121,7 +121,7 @@ def _out_of_reach(case: Case, place: Place, settings: CaseSettings, table: ToolT
     grade = _best(case, settings, table)
     if grade is None or grade.status in ("passed", "error"):
         return
-    why = [issue.why for issue in grade.issues][:_MOST_SAID] or [grade.reason]
+    why = [issue.why for issue in grade.issues][:_MAX_SAID] or [grade.reason]
     score = f" with {decimals(grade.score)}" if grade.score is not None else ""
     if grade.status == "failed":
         message = (
@@ -161,7 +161,7 @@ def _unnoticed(case: Case, place: Place, settings: CaseSettings, table: ToolTabl
     if agent is None or exact is None or exact.status != "passed":
         return
     passing: dict[tuple[Place, Weight, str], dict[str, list[str]]] = {}
-    left = _MOST_CALLS_GRADED
+    left = _MAX_CALLS_GRADED
     for mutant in mutants_of(agent, table, rule_of(agent.case, settings.grading, agent.run())):
         left -= sum(map(len, mutant.calls))
         if left < 0:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from workbench.analysis.audit.samples import NeverHoldsError, UnknownSampleError, samples_of
 from workbench.analysis.audit.tool_table import ToolTable
-from workbench.checks.describe import describe_value
-from workbench.checks.equality import json_equal
-from workbench.checks.kinds import Check
+from workbench.checks.check import Check
+from workbench.checks.values import describe_value, json_equal
 from workbench.dataclasses import dataclass
 from workbench.suite.model import Case, ExpectedCall, Step
 from workbench.trajectory.json_schema import properties_of, resolved
@@ -83,10 +81,7 @@ def _values(tool: ToolDefinition, checks: Sequence[tuple[str, Check]]) -> Iterat
 
 
 def _expected(check: Check) -> tuple[JsonValue, ...]:
-    try:
-        return samples_of(check) if check.kind in ("equals", "one_of", "equals_null") else ()
-    except (NeverHoldsError, UnknownSampleError):
-        return ()
+    return check.listed or ()
 
 
 def _share(found: Sequence[tuple[str, bool]]) -> Share:

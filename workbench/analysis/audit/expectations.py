@@ -2,39 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TypeGuard
+from collections.abc import Iterator
 
 from workbench.analysis.audit.finding import AuditFinding
-from workbench.analysis.audit.samples import NeverHoldsError, UnknownSampleError, holds, samples_of
 from workbench.analysis.audit.tool_table import ToolTable, closed, parameter_schema, required
-from workbench.analysis.schemas import type_text
-from workbench.checks.describe import CheckError, cut, describe
-from workbench.checks.kinds import (
-    AllOf,
-    AnyOf,
-    Check,
-    Contains,
-    DateTime,
-    Equals,
-    Judged,
-    Near,
-    OfType,
-    OneOf,
-    Pattern,
-    Prefix,
-    PythonCheck,
-    Range,
-    Suffix,
-    asks,
-)
+from workbench.checks.check import Check, NeverHoldsError, UnknownSampleError, describe
+from workbench.checks.values import cut
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall, Step
 from workbench.suite.problems import Place, did_you_mean, quoted
 from workbench.trajectory.json_schema import properties_of
 from workbench.trajectory.messages import JsonValue, ToolDefinition
-
-_NOT_TRIED = (Equals, OneOf, PythonCheck, Judged)
-_ONLY_TEXT = (Contains, DateTime, Pattern, Prefix, Suffix)
 
 
 def audit_calls(case: Case, place: Place, table: ToolTable) -> Iterator[AuditFinding]:
@@ -76,7 +53,7 @@ def _checks_alone(case: Case, call: ExpectedCall | Step, where: Place) -> Iterat
     """Finds checks that no value meets, for a tool whose schema is not known."""
     for name, check in (call.args or {}).items():
         try:
-            samples_of(check)
+            check.samples()
         except NeverHoldsError as error:
             yield _never(case, (*where, "args", name), check, str(error))
         except UnknownSampleError:
@@ -91,13 +68,13 @@ def _argument(
         yield from _parameter(case, tool, name, where)
         schema = {}
     try:
-        samples_of(check)
+        check.samples()
     except NeverHoldsError as error:
         yield _never(case, where, check, str(error))
         return
     except UnknownSampleError:
         pass
-    if (why := _against_schema(check, schema)) is not None:
+    if (why := check.fits(schema)) is not None:
         yield _never(case, where, check, why)
         return
     for at, value in _values_in(check, where):
@@ -109,11 +86,9 @@ def _argument(
 
 def _values_in(check: Check, where: Place) -> Iterator[tuple[Place, JsonValue]]:
     """Yield the values that a check or its parts name, each with its place."""
-    if isinstance(check, AllOf | AnyOf):
-        for number, part in enumerate(check.parts):
-            yield from _values_in(part, (*where, check.kind, number))
-    elif check.kind in ("equals", "one_of", "equals_null"):
-        yield from ((where, value) for value in samples_of(check))
+    for number, part in enumerate(check.parts):
+        yield from _values_in(part, (*where, check.kind, number))
+    yield from ((where, value) for value in check.listed or ())
 
 
 def _parameter(case: Case, tool: ToolDefinition, name: str, where: Place) -> Iterator[AuditFinding]:
@@ -133,95 +108,3 @@ def _parameter(case: Case, tool: ToolDefinition, name: str, where: Place) -> Ite
 
 def _never(case: Case, where: Place, check: Check, why: str) -> AuditFinding:
     return AuditFinding("never holds", "warning", where, f"{describe(check)} never holds: {why}", "", case.id)
-
-
-def _against_schema(check: Check, schema: Mapping[str, JsonValue]) -> str | None:
-    """Returns why no value that the schema allows meets a check; `None` when one may."""
-    choices = schema.get("enum")
-    if isinstance(choices, list) and choices and not asks(check, *_NOT_TRIED):
-        try:
-            if not any(holds(check, choice) for choice in choices):
-                return f"the schema allows only {cut(type_text(schema))}"
-        except (CheckError, UnknownSampleError):
-            return None
-    if isinstance(check, AllOf):
-        return next((why for part in check.parts if (why := _against_schema(part, schema)) is not None), None)
-    if isinstance(check, AnyOf):
-        reasons = [_against_schema(part, schema) for part in check.parts]
-        return None if None in reasons else reasons[0]
-    types = _types(schema)
-    if not types:
-        return None
-    if isinstance(check, OfType) and check.type not in types and {check.type, *types} < {"integer", "number"}:
-        return None
-    if isinstance(check, OfType) and check.type not in types:
-        return f"the schema requires {type_text(schema)}"
-    if isinstance(check, _ONLY_TEXT) and "string" not in types:
-        return f"it needs a text, and the schema requires {type_text(schema)}"
-    if isinstance(check, Range):
-        return _range_against(check, schema, types)
-    if isinstance(check, Near):
-        return _bounds_against(*_reach(check), schema)
-    longest = schema.get("maxLength")
-    least = _least_text(check)
-    if isinstance(longest, int) and len(least) > longest:
-        return f"the schema allows at most {longest} characters, and this has {len(least)}"
-    return None
-
-
-def _range_against(check: Range, schema: Mapping[str, JsonValue], types: set[str]) -> str | None:
-    if not types & {"number", "integer"}:
-        return f"it needs a number, and the schema requires {type_text(schema)}"
-    if (why := _bounds_against(*check.range, schema)) is not None:
-        return why
-    if "number" not in types and not any(isinstance(value, int) for value in samples_of(check)):
-        return "the schema requires a whole number, and it contains none"
-    return None
-
-
-def _bounds_against(low: float, high: float, schema: Mapping[str, JsonValue]) -> str | None:
-    least, most = schema.get("minimum"), schema.get("maximum")
-    above, below = schema.get("exclusiveMinimum"), schema.get("exclusiveMaximum")
-    if isinstance(least, int | float) and high < least:
-        return f"the schema allows nothing below {least:g}"
-    if isinstance(most, int | float) and low > most:
-        return f"the schema allows nothing above {most:g}"
-    if _is_number(above) and high <= above:
-        return f"the schema allows only what is above {above:g}"
-    if _is_number(below) and low >= below:
-        return f"the schema allows only what is below {below:g}"
-    return None
-
-
-def _is_number(bound: JsonValue) -> TypeGuard[int | float]:
-    """Return whether a keyword is a bound: in draft 4 the exclusive ones are true or false."""
-    return isinstance(bound, int | float) and not isinstance(bound, bool)
-
-
-def _reach(check: Near) -> tuple[float, float]:
-    """Returns the least and the greatest number that are near enough."""
-    if check.tolerance is not None:
-        return check.near - check.tolerance, check.near + check.tolerance
-    low, high = check.value_range or (check.near, check.near)
-    far = (high - low) * (1 - check.match_threshold)
-    return check.near - far, check.near + far
-
-
-def _least_text(check: Check) -> str:
-    """Returns the shortest text that can meet a check on texts, as far as it is known."""
-    match check:
-        case Contains():
-            return check.contains
-        case Prefix():
-            return check.prefix
-        case Suffix():
-            return check.suffix
-        case _:
-            return ""
-
-
-def _types(schema: Mapping[str, JsonValue]) -> set[str]:
-    named = schema.get("type")
-    if isinstance(named, str):
-        return {named}
-    return {each for each in named if isinstance(each, str)} if isinstance(named, list) else set()

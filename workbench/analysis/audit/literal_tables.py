@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 
-from workbench.checks.describe import describe_value
-from workbench.checks.kinds import CHECK_CLASSES, RESERVED_NAMES, Check, Equals, check_names_in
+from workbench.checks.check import CHECK_CLASSES, RESERVED_NAMES, Check, check_names_in
+from workbench.checks.values import describe_value
 from workbench.suite.problems import Finding, Place, quoted, warning
 from workbench.trajectory.json_schema import (
     UNIONS,
@@ -22,47 +22,6 @@ from workbench.trajectory.messages import JsonValue, ToolDefinition
 _NEAR = 0.85
 """How near a key must be to the name of a check: `patern` is, `orange` is not `range`."""
 
-_ALIASES = {
-    "numeric": "near",
-    "number": "near",
-    "approx": "near",
-    "about": "near",
-    "between": "range",
-    "regex": "pattern",
-    "regexp": "pattern",
-    "match": "pattern",
-    "matches": "pattern",
-    "in": "one_of",
-    "enum": "one_of",
-    "choices": "one_of",
-    "includes": "contains",
-    "contain": "contains",
-    "startswith": "prefix",
-    "endswith": "suffix",
-    "exists": "present",
-    "isnull": "equals_null",
-    "eq": "equals",
-    "value": "equals",
-    "like": "similar",
-    "fuzzy": "similar",
-    "date": "datetime",
-    "time": "datetime",
-    "llm": "judged",
-    "judge": "judged",
-}
-"""What other programs call a check, and people who guess its name."""
-
-_BY_OPTION = {
-    "tolerance": "near",
-    "value_range": "near",
-    "match_threshold": "near",
-    "max_difference": "datetime",
-    "threshold": "similar",
-    "metric": "similar",
-}
-
-_SQUEEZED = {name.replace("_", ""): name for name in CHECK_CLASSES}
-
 _AS_VALUE = "to compare the table as a value, write { equals = { … } }"
 
 
@@ -74,11 +33,11 @@ def literal_tables(check: Check, argument: str, tool: ToolDefinition | None, pla
     """
     for number, part in enumerate(check.parts):
         yield from literal_tables(part, argument, tool, (*place, check.kind, number))
-    if not (isinstance(check, Equals) and check.plain):
+    if check.bare_value is None:
         return
     root: Schema = tool.parameters if tool is not None else {}
     schema = _property(root, argument, root)
-    value = check.equals
+    value = check.bare_value
     if isinstance(value, dict) and (takes := _takes_object(schema, root)) is not True:
         meant = _meant(value)
         hint = f"did you mean `{meant}`?" if meant else ""
@@ -128,20 +87,20 @@ def _looks_like_check(value: Mapping[str, JsonValue]) -> bool:
 
 def _near_check(key: str) -> str | None:
     squeezed = key.replace("_", "").replace("-", "").lower()
-    nearest = get_close_matches(squeezed, _SQUEEZED, n=1, cutoff=_NEAR)
-    return _SQUEEZED[nearest[0]] if nearest and nearest[0][0] == squeezed[0] else None
+    known = {name.replace("_", ""): name for name in CHECK_CLASSES}
+    nearest = get_close_matches(squeezed, known, n=1, cutoff=_NEAR)
+    return known[nearest[0]] if nearest and nearest[0][0] == squeezed[0] else None
 
 
 def _meant(value: Mapping[str, JsonValue]) -> str:
     """Return the check that a table was probably meant to be, as a suite writes it; empty where nothing tells."""
     for key, inner in value.items():
         known = key.replace("_", "").replace("-", "").lower()
-        if key not in RESERVED_NAMES and (name := _near_check(key) or _ALIASES.get(known)):
+        called = (kind for kind, cls in CHECK_CLASSES.items() if known in cls.aliases)
+        if key not in RESERVED_NAMES and (name := _near_check(key) or next(called, None)):
             return f"{name} = {describe_value(inner)}"
-    for key in value:
-        if key in _BY_OPTION:
-            return f"{_BY_OPTION[key]} = …"
-    return ""
+    takers = (kind for key in value for kind, cls in CHECK_CLASSES.items() if cls.is_approximate and key in cls.options)
+    return next((f"{kind} = …" for kind in takers), "")
 
 
 def _property(schema: Schema | None, name: str, root: Schema) -> Schema | None:

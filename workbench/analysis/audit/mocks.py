@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from workbench.analysis.audit.finding import AuditFinding
-from workbench.analysis.audit.samples import NeverHoldsError, UnknownSampleError, holds, is_wildcard, samples_of
 from workbench.analysis.audit.tool_table import ToolTable, closed, parameter_schema
-from workbench.checks.describe import CheckError
-from workbench.checks.kinds import Check, Checks
+from workbench.checks.check import Check, Checks, NeverHoldsError, UnknownSampleError
+from workbench.checks.patterns import CheckError
 from workbench.suite.model import Case, Mock, Suite
 from workbench.suite.problems import Place, did_you_mean, quoted
 
@@ -65,10 +64,10 @@ def _expected_somewhere(mock: Mock, when: Checks, cases: Sequence[Case]) -> bool
 
 
 def _may_meet(condition: Check, expected: Check | None) -> bool:
-    if expected is None or is_wildcard(expected) or expected.kind in ("range", "near", "similar", "datetime"):
+    if expected is None or expected.accepts_all or expected.is_approximate:
         return True
     try:
-        return any(holds(condition, value) for value in samples_of(expected))
+        return any(map(condition.holds, expected.samples()))
     except (CheckError, UnknownSampleError):
         return True
     except NeverHoldsError:

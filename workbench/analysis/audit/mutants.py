@@ -8,11 +8,11 @@ from typing import Literal
 from workbench.analysis.audit.agents import ExactAgent, Made
 from workbench.analysis.audit.finding import Weight
 from workbench.analysis.audit.harm import harm_of, is_harmful_argument
-from workbench.analysis.audit.samples import holds, is_wildcard, other_values
+from workbench.analysis.audit.samples import other_values
 from workbench.analysis.audit.schema_values import required_arguments, value_of
 from workbench.analysis.audit.tool_table import ToolTable, parameter_schema
-from workbench.checks.describe import CheckError
-from workbench.checks.kinds import Check, EqualsNull
+from workbench.checks.check import Check
+from workbench.checks.patterns import CheckError
 from workbench.dataclasses import dataclass
 from workbench.grading.extra_calls import ExtraCallRule
 from workbench.grading.tool_names import is_meant
@@ -94,18 +94,18 @@ def _with_other_arguments(
 
 def _must_be_given(check: Check, name: str, tool: ToolDefinition | None) -> bool:
     """Returns whether leaving an argument out differs from giving what is expected."""
-    if check.optional or isinstance(check, EqualsNull):
+    if check.optional or check.expects_null:
         return False
     schema = parameter_schema(tool, name) if tool is not None else None
     try:
-        return schema is None or "default" not in schema or is_wildcard(check) or not holds(check, schema["default"])
+        return schema is None or "default" not in schema or check.accepts_all or not check.holds(schema["default"])
     except CheckError:
         return True
 
 
 def _other_value(check: Check, name: str, tool: ToolDefinition | None, table: ToolTable) -> tuple[JsonValue, ...]:
     """Returns one value that the tool's schema allows and the check refuses; nothing where none can be constructed."""
-    if is_wildcard(check):
+    if check.accepts_all:
         return ()
     schema = (parameter_schema(tool, name) if tool is not None else None) or {}
     try:
@@ -138,7 +138,7 @@ def _meets(expected: ExpectedCall, made: Made) -> bool:
         return False
     try:
         return all(
-            is_wildcard(check) or holds(check, arguments[name]) if name in arguments else check.optional
+            check.accepts_all or check.holds(arguments[name]) if name in arguments else check.optional
             for name, check in (expected.args or {}).items()
         )
     except CheckError:

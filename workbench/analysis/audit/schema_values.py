@@ -36,13 +36,13 @@ TEXTS = (
 _DEEPEST = 6
 """Levels of nesting that are filled: a schema may refer to itself endlessly."""
 
-_MOST_TRIED = 60
+_MAX_TRIED = 60
 
 
 def value_of(schema: Schema, root: Schema) -> JsonValue:
     """Return a value that a schema inside `root` accepts, its default or an example if it has one. Where no candidate
     is accepted, or the schema is broken, return the first one."""
-    candidates = list(islice(candidates_of(schema, root), _MOST_TRIED))
+    candidates = list(islice(candidates_of(schema, root), _MAX_TRIED))
     return next((value for value in candidates if accepts(schema, root, value)), candidates[0])
 
 
@@ -122,7 +122,7 @@ def _of_type(kind: str, schema: Schema, root: Schema, depth: int) -> Iterator[Js
         case "array":
             least = schema.get("minItems")
             count = least if isinstance(least, int) else 0
-            if depth < _DEEPEST and count <= _MOST_TRIED:
+            if depth < _DEEPEST and count <= _MAX_TRIED:
                 items = list(islice(candidates_of(resolved(schema.get("items", {}), root), root, depth + 1), count))
                 yield [items[index % len(items)] for index in range(count)]
                 yield items[:1] * count
@@ -137,7 +137,7 @@ def _of_type(kind: str, schema: Schema, root: Schema, depth: int) -> Iterator[Js
 
 
 def _accepted(schema: Schema, root: Schema, depth: int) -> Iterator[JsonValue]:
-    candidates = list(islice(candidates_of(schema, root, depth), _MOST_TRIED))
+    candidates = list(islice(candidates_of(schema, root, depth), _MAX_TRIED))
     yield from (value for value in candidates if accepts(schema, root, value))
     yield candidates[0]
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.by_identity import ByIdentity
 from workbench.checks.argument_schema import ArgumentSchema, BrokenSchemaError
-from workbench.checks.describe import describe_value
 from workbench.checks.patterns import SearchError
-from workbench.checks.plain_values import plainly_accepts
+from workbench.checks.plain_schemas import plainly_accepts
 from workbench.checks.schemas import validator_of
+from workbench.checks.values import describe_value
 from workbench.grading.tool_names import normalised_name
 from workbench.suite.model import Case, Suite
 from workbench.tools.listings import Listing, definition_of

@@ -2,36 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from itertools import islice
 
 from workbench.analysis.audit.finding import AuditFinding, Weight
-from workbench.analysis.audit.samples import UnknownSampleError, holds, is_wildcard, other_values
+from workbench.analysis.audit.samples import other_values
 from workbench.analysis.audit.schema_values import TEXTS, candidates_of
 from workbench.analysis.audit.tool_table import ToolTable, parameter_schema, required
-from workbench.checks.describe import CheckError, describe, describe_value
-from workbench.checks.kinds import (
-    Check,
-    Contains,
-    DateTime,
-    EqualsText,
-    Judged,
-    Near,
-    Pattern,
-    PythonCheck,
-    Range,
-    Similar,
-    asks,
-    with_parts,
-)
-from workbench.checks.pattern_text import matching_text
+from workbench.checks.check import Check, UnknownSampleError, describe, with_parts
+from workbench.checks.patterns import CheckError
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall, Step, Suite
 from workbench.suite.problems import Place, quoted
 from workbench.trajectory.json_schema import Schema, is_number, listed_values, type_names
 from workbench.trajectory.messages import JsonValue, ToolDefinition
 
-_MOST_TRIED = 60
+_MAX_TRIED = 60
 
 _ANSWERS = ("", "no", "something else", "zz 7", "I cannot help with that.")
 
@@ -55,7 +40,7 @@ def toothless_checks(case: Case, place: Place, table: ToolTable) -> Iterator[Aud
         yield from _unchecked_call(case, call, tool, where)
         for name, check in (call.args or {}).items():
             schema = parameter_schema(tool, name) if tool is not None else None
-            if not is_wildcard(check):
+            if not check.accepts_all:
                 yield from _of_check(case, check, schema, tool, name, (*where, "args", name), table)
     for named, check in case.answer_checks:
         at_answer = (*place, "response") if named is None else (*place, "response", named)
@@ -109,7 +94,7 @@ def _unchecked_call(
     if not needed or tool is None or call.args == {}:
         return
     checks = call.args or {}
-    checked = [name for name, check in checks.items() if not is_wildcard(check) and check.weight != 0]
+    checked = [name for name, check in checks.items() if not check.accepts_all and check.weight != 0]
     if not checked:
         message = f"no argument is checked, and {quoted(tool.name)} requires {', '.join(map(quoted, needed))}"
         hint = "check the arguments that matter"
@@ -134,7 +119,7 @@ def _of_check(
     def finding(message: str, hint: str, weight: Weight = "warning") -> AuditFinding:
         return AuditFinding("cannot fail", weight, place, message, hint, case.id)
 
-    if asks(check, Judged, PythonCheck):
+    if check.asks_outside:
         return
     try:
         if _refuses_nothing(check, schema, tool, name, table):
@@ -144,7 +129,7 @@ def _of_check(
             )
             return
         for part in with_parts(check):
-            yield from (finding(*found) for found in _loose(part, schema))
+            yield from (finding(*found) for found in part.weaknesses(schema))
     except (CheckError, UnknownSampleError):
         return
 
@@ -160,7 +145,7 @@ def _refuses_nothing(
     for value in _values(check, schema, tool):
         if tool is not None and table.refusal(tool, name, value) is not None:
             continue
-        if not holds(check, value):
+        if not check.holds(value):
             return False
         tried += 1
     return tried > 1
@@ -173,7 +158,7 @@ def _values(check: Check, schema: Schema | None, tool: ToolDefinition | None) ->
         yield from listed
         return
     yield from other_values(check, known)
-    yield from islice(candidates_of(known, root), _MOST_TRIED)
+    yield from islice(candidates_of(known, root), _MAX_TRIED)
     types = type_names(known)
     for kind, values in _OF_TYPE.items():
         if types is None or kind in types:
@@ -193,98 +178,11 @@ _OF_TYPE: Mapping[str, tuple[JsonValue, ...]] = {
 }
 
 
-def _loose(check: Check, schema: Schema | None) -> Iterator[tuple[str, str, Weight]]:
-    """Yield what is wrong with a check that refuses some values, but not those that are likely to be wrong."""
-    match check:
-        case Pattern():
-            yield from _loose_pattern(check, schema)
-        case Near() if _is_wide(check):
-            reach = describe(check)
-            yield f"{reach} accepts 0 and the double", "write a smaller tolerance", "warning"
-        case Range(range=(low, high)) if low <= 0 and high >= _LARGE:
-            yield f"{describe(check)} accepts every usual number", "write the bounds that matter", "warning"
-        case Contains(contains=text) if len(text.strip()) == 1 and text.strip().isalpha():
-            yield f"almost every text contains {describe_value(text)}", "write a word", "warning"
-        case Similar():
-            yield from _twins(check, check.similar, "use `equals`, or `pattern` for the part that must be exact")
-        case EqualsText(equals_text=str(text)):
-            yield from _twins(check, text, "compare amounts and codes with a plain value, or `near`")
-        case DateTime() if check.offset == "any":
-            yield from _zones(check)
-        case _:
-            pass
-
-
-def _is_wide(check: Near) -> bool:
-    if check.tolerance is None or check.near == 0:
-        return check.tolerance is not None and check.tolerance >= _LARGE / 1000
-    return check.tolerance >= abs(check.near) and check.tolerance >= 10
-
-
-_PLAIN_WORDS = re.compile(
-    r"(?:\(\?[a-z]+\))? (?:\\b|\.\*|\^|\()* [^\W\d_]+ (?:[ |'-]+[^\W\d_]+)* (?:\)|\\b|\.\*|\$)*", re.VERBOSE
-)
-"""A pattern of words alone, which searches for them on purpose, as `contains` does."""
-
-
-def _loose_pattern(check: Pattern, schema: Schema | None) -> Iterator[tuple[str, str, Weight]]:
-    """Yield a finding for a pattern that is not bound to both ends of the text."""
-    text = matching_text(check.pattern)
-    if text is None or (schema or {}).get("maxLength") == len(text):
-        return
-    if not _PLAIN_WORDS.fullmatch(check.pattern):
-        if all(holds(check, each) for each in ("7", "any text", "-1.5")):
-            yield f"{describe(check)} accepts every usual text", "narrow the check", "warning"
-            return
-        longer = (f"7{text}", f"x{text}", f"not {text}", f"{text}7x", f"{text} not")
-        found = next((each for each in longer if holds(check, each)), None)
-        if found is not None:
-            yield f"it is found in {describe_value(found)} too", r"anchor it at both ends: ^…\Z", "warning"
-            return
-    if check.pattern.endswith("$") and holds(check, text + "\n"):
-        yield "`$` accepts a line break at the end", r"write \Z in place of $", "note"
-
-
-def _twins(check: Check, text: str, hint: str) -> Iterator[tuple[str, str, Weight]]:
-    """Yield a finding for the first text with another meaning that a check on a text takes for the expected one."""
-    for twin in _with_other_numbers(text):
-        if holds(check, twin):
-            yield f"{describe_value(twin)} holds too", hint, "warning"
-            return
-
-
-def _with_other_numbers(text: str) -> Iterator[str]:
-    digits = [index for index, character in enumerate(text) if character.isdigit()]
-    for index in digits:
-        yield text[:index] + ("2" if text[index] == "1" else "1") + text[index + 1 :]
-    if digits and (text[0].isdigit() or text[0] in "-+"):
-        yield text[1:] if text[0] == "-" else f"-{text}"
-        if "." in text:
-            yield text.replace(".", "", 1)
-        if text.isdigit() and len(text) > 1:
-            yield f"{text[:-1]}.{text[-1]}"
-
-
-def _zones(check: DateTime) -> Iterator[tuple[str, str, Weight]]:
-    text = check.datetime
-    named = re.sub(r"(?<=\d) ?(?!UTC|GMT)[A-Z]{3,4}\Z", " PST", text)
-    if named != text and holds(check, re.sub("PST", "JST", named)):
-        yield "names of time zones are ignored", 'write its offset, such as +02:00, and offset = "required"', "warning"
-        return
-    bare = re.sub(r"\s*(?:Z|[+-]\d\d:?\d\d)\Z", "", text)
-    if bare != text and holds(check, bare):
-        hint = 'write offset = "required"'
-        yield f"a time without an offset holds too: {describe_value(bare)}", hint, "warning"
-    elif bare == text and ":" in text and holds(check, f"{text}+09:00"):
-        hint = 'write the time with its offset, and offset = "required"'
-        yield f"{describe_value(text + '+09:00')} holds too", hint, "note"
-
-
 def _of_answer(case: Case, check: Check, place: Place) -> Iterator[AuditFinding]:
-    if asks(check, Judged, PythonCheck):
+    if check.asks_outside:
         return
     try:
-        if all(holds(check, text) for text in (*_ANSWERS[1:], case.user or "zz")):
+        if all(check.holds(text) for text in (*_ANSWERS[1:], case.user or "zz")):
             message = f"{describe(check)}: every answer meets it"
             yield AuditFinding("cannot fail", "warning", place, message, "check something that may be wrong", case.id)
     except (CheckError, UnknownSampleError):

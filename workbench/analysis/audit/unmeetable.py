@@ -9,7 +9,7 @@ from workbench.analysis.audit.expectations import audit_calls
 from workbench.analysis.audit.finding import AuditKind
 from workbench.analysis.audit.literal_tables import literal_tables
 from workbench.analysis.audit.tool_table import ToolTable
-from workbench.checks.kinds import Checks
+from workbench.checks.check import Checks
 from workbench.suite.loading import SuiteFile, with_findings
 from workbench.suite.model import Case, Mock, Suite
 from workbench.suite.problems import Finding, Place, warning

@@ -8,8 +8,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 
 from workbench.analysis.published.system import Summary, System
-from workbench.checks.describe import describe_whole
-from workbench.checks.kinds import Checks, Equals, EqualsNull
+from workbench.checks.check import Checks, describe_whole
 from workbench.grading.accuracy import EXACT, EXTRA, NAME_ONLY
 from workbench.grading.grade import Grade, RunResult
 from workbench.suite.model import Case, ExpectedCall
@@ -71,14 +70,7 @@ def _input(record: CallRecord) -> Mapping[str, JsonValue] | None:
 
 
 def _expected_input(checks: Checks) -> dict[str, JsonValue]:
-    return {
-        name: check.equals
-        if isinstance(check, Equals)
-        else None
-        if isinstance(check, EqualsNull)
-        else describe_whole(check)
-        for name, check in checks.items()
-    }
+    return {name: check.samples()[0] if check.is_exact else describe_whole(check) for name, check in checks.items()}
 
 
 def _metadata(run: RunResult, grade: Grade, cases: Mapping[str, Case]) -> dict[str, JsonValue]:
@@ -106,4 +98,4 @@ def _percent(score: float | None) -> int:
     return math.floor(100 * (score or 0.0) + 0.5)
 
 
-ACCURACY = System(lambda runs: _summary(runs, {}), with_cases=_summary)
+SYSTEM = System(lambda runs: _summary(runs, {}), with_cases=_summary)

@@ -115,4 +115,4 @@ def _best_of(cases: Sequence[_Case]) -> str:
     return next(iter(models)) if len(models) == 1 else TIE
 
 
-CRITICS = System(_summary, _comparison)
+SYSTEM = System(_summary, _comparison)

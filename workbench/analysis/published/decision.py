@@ -10,7 +10,7 @@ from workbench.dataclasses import dataclass
 from workbench.grading.grade import RunResult
 from workbench.suite.numerals import counted
 
-FEWEST_FOR_PERCENTILES = 20
+MIN_FOR_PERCENTILES = 20
 """With fewer values none lies beyond the 95th percentile."""
 
 
@@ -27,7 +27,7 @@ class PrintedLatency:
     @property
     def has_percentiles(self) -> bool:
         """Whether there are enough answers for percentiles: of two, this p95 is the smaller one, and below p50."""
-        return self.answers >= FEWEST_FOR_PERCENTILES
+        return self.answers >= MIN_FOR_PERCENTILES
 
     def __str__(self) -> str:
         percentiles = f", p50 {self.p50:.1f}, p95 {self.p95:.1f}" if self.has_percentiles else ""
@@ -71,4 +71,4 @@ def _summary(runs: Sequence[RunResult]) -> Summary:
     return Summary(f"{headline}, {latency}", (), {"score": score, "examples": len(runs), "latency": {**printed}})
 
 
-DECISION = System(_summary)
+SYSTEM = System(_summary)

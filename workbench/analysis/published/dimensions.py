@@ -124,4 +124,4 @@ def _summary(runs: Sequence[RunResult]) -> Summary:
     return Summary(headline, tuple(details), {**report, "analysis": analysis})
 
 
-DIMENSIONS = System(_summary)
+SYSTEM = System(_summary)

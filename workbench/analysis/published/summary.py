@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from importlib import import_module
 from types import MappingProxyType
 
 from workbench.analysis.published.system import Summary, System
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import Grade, RunResult, Status
-from workbench.grading.graders import SYSTEMS as NAMES
+from workbench.grading.traits import TRAITS
 from workbench.limits import MAX_DOCUMENT_RUNS
 from workbench.suite.model import Case
 
@@ -61,24 +62,14 @@ def published_reports(results: Sequence[RunResult], cases: Mapping[str, Case] = 
         for model in models:
             mine = [run for run in runs if run.model == model]
             summary = system.summary(mine) if system.with_cases is None else system.with_cases(mine, cases)
-            yield PublishedReport(suite, model, grader, NAMES[grader], summary)
+            yield PublishedReport(suite, model, grader, TRAITS[grader].system, summary)
         if len(models) > 1 and system.comparison is not None:
-            yield PublishedReport(suite, None, grader, NAMES[grader], system.comparison(runs))
+            yield PublishedReport(suite, None, grader, TRAITS[grader].system, system.comparison(runs))
 
 
 def system_of(grader: str) -> System:
-    """Returns the published system that a grader follows. Only that one is imported."""
-    match grader:
-        case "critics":
-            from workbench.analysis.published.critics import CRITICS as SYSTEM
-        case "decision":
-            from workbench.analysis.published.decision import DECISION as SYSTEM
-        case "accuracy":
-            from workbench.analysis.published.accuracy import ACCURACY as SYSTEM
-        case "trajectory":
-            from workbench.analysis.published.trajectory import TRAJECTORY as SYSTEM
-        case "dimensions":
-            from workbench.analysis.published.dimensions import DIMENSIONS as SYSTEM
-        case _:
-            raise ValueError(f"no published system has a grader {grader!r}")
-    return SYSTEM
+    """Return the report of the published system that a grader follows: `SYSTEM` of the module named like the grader."""
+    if grader not in TRAITS:
+        raise ValueError(f"no published system has a grader {grader!r}")
+    system: System = import_module(f"workbench.analysis.published.{grader}").SYSTEM
+    return system

@@ -41,4 +41,4 @@ def _figure(value: float | None) -> str:
     return "–" if value is None else decimals(value)
 
 
-TRAJECTORY = System(_summary)
+SYSTEM = System(_summary)

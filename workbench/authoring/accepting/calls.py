@@ -6,17 +6,14 @@ import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
 from typing import Final
-
-from pydantic import TypeAdapter
 
 from workbench.authoring.form.cells import OF_EVERY_CHECK, as_argument
 from workbench.authoring.form.tables import items_at, value_at
-from workbench.checks.describe import CheckError, describe
-from workbench.checks.equality import json_equal
-from workbench.checks.kinds import CHECK_CLASSES, OPTION_NAMES, Check, check_names_in
+from workbench.checks.check import CHECK_CLASSES, OPTION_NAMES, check_names_in, describe, read_check
+from workbench.checks.patterns import CheckError
 from workbench.checks.timestamps import read_timestamp
+from workbench.checks.values import json_equal
 from workbench.dataclasses import dataclass
 from workbench.grading.critic_pairing import judge
 from workbench.grading.grade import ArgumentVerdict
@@ -241,7 +238,7 @@ _IN_FULL = 1 - 1e-9
 
 KEPT: Final = "as written"
 LEAVE_OUT: Final = "leave out"
-_LARGEST = 1e15
+_MAX_NUMBER = 1e15
 """Larger numbers lose digits in files."""
 
 
@@ -256,7 +253,7 @@ class CheckChoice:
     @property
     def text(self) -> str:
         """Describe the check in a few words."""
-        return "" if self.written is None else describe(_adapter().validate_python(self.written))
+        return "" if self.written is None else describe(read_check(self.written))
 
 
 def choices_for(
@@ -292,7 +289,7 @@ def _checks_for(value: JsonValue) -> Iterator[tuple[str, object]]:
         yield "exact", {"equals": value}
     else:
         yield "exact", value
-    if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _LARGEST:
+    if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _MAX_NUMBER:
         around = max(1, round(abs(value) / 10)) if isinstance(value, int) else float(f"{abs(value) / 10 or 0.1:.2g}")
         yield "near", {"near": value, "tolerance": around}
         yield "range", {"range": [_rounded(value - around), _rounded(value + around)]}
@@ -318,7 +315,7 @@ def _checks_for_several(values: Sequence[JsonValue], enumerated: bool) -> Iterat
     if enumerated:
         yield "one of", {"one_of": different}
     elif len(numbers) == len(values):
-        if all(abs(number) < _LARGEST for number in numbers):
+        if all(abs(number) < _MAX_NUMBER for number in numbers):
             yield "range", {"range": [min(numbers), max(numbers)]}
     elif len(different) <= FEW and len(different) < len(values):
         yield "one of", {"one_of": different}
@@ -354,12 +351,7 @@ def _can_be_written(written: object) -> bool:
 def _is_met(written: object, value: JsonValue) -> bool:
     """Return whether the check, read as the suite would read it, holds for the value in full."""
     try:
-        verdict = judge(_adapter().validate_python(written), value, True, arcade_compatible=False)
+        verdict = judge(read_check(written), value, True, arcade_compatible=False)
     except (ValueError, RecursionError, CheckError):
         return False
     return verdict.holds and math.isclose(verdict.score, 1.0)
-
-
-@cache
-def _adapter() -> TypeAdapter[Check]:
-    return TypeAdapter(Check)

@@ -9,8 +9,8 @@ from typing import Final
 
 from workbench.authoring.accepting.calls import AcceptedCall, AcceptError, as_expected, as_expected_again, check_calls
 from workbench.authoring.form.tables import value_at, with_item, with_value, without
-from workbench.checks.describe import CheckError
-from workbench.checks.evaluate import EMPTY_CONTEXT
+from workbench.checks.check import EMPTY_CONTEXT
+from workbench.checks.patterns import CheckError
 from workbench.dataclasses import dataclass
 from workbench.grading.arguments import judge_arguments
 from workbench.grading.casting import by_casting

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from workbench.authoring.accepting.calls import KEPT, AcceptedArgument, AcceptedCall, AcceptError, CheckChoice
 from workbench.authoring.accepting.proposal import Proposal
-from workbench.checks.kinds import OPTION_NAMES
+from workbench.checks.check import OPTION_NAMES
 from workbench.config.secrets import Secrets
 from workbench.suite.problems import Place
 from workbench.suite.problems import written as written_place

@@ -15,24 +15,22 @@ from workbench.authoring.accepting.calls import AcceptedCall, AcceptError, merge
 from workbench.authoring.accepting.proposal import NO_CALLS, Proposal
 from workbench.authoring.accepting.redaction import proposal_without_secrets
 from workbench.authoring.accepting.run import accept_run
-from workbench.checks.describe import CheckError
-from workbench.checks.equality import json_equal
-from workbench.checks.evaluate import CheckContext, CheckVerdict
+from workbench.checks.check import CheckContext, CheckVerdict
+from workbench.checks.patterns import CheckError
+from workbench.checks.values import json_equal
 from workbench.config.secrets import NO_SECRETS, Secrets
 from workbench.dataclasses import dataclass
-from workbench.grading.assignment import MOST_PAIRS, best_pairing
+from workbench.grading.assignment import MAX_PAIRS, best_pairing
 from workbench.grading.grade import CallPairing, GradingError
 from workbench.grading.run import grade_run
 from workbench.grading.step_rounds import rounds_of_steps
-from workbench.suite.model import Case, GraderName, Suite, tool_text
+from workbench.grading.traits import TRAITS
+from workbench.suite.model import Case, Suite, tool_text
 from workbench.suite.numerals import counted
 from workbench.suite.problems import Place
 from workbench.suite.render import Table
 from workbench.suite.settings import settings_of
 from workbench.trajectory.trajectory import Trajectory
-
-COUNT_OTHER_ARGUMENTS: frozenset[GraderName] = frozenset({"decision", "accuracy"})
-"""The graders for which an argument without a check is a wrong one."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +47,7 @@ def proposal_for_all(
     """Propose expectations of the case that each of the runs meets, so that it passes by the case's grader. `table` is
     the case as the suite writes it. Raises AcceptError if the runs do not agree, or if no expectation lets all of them
     pass."""
-    lists_all = settings_of(suite, case).grading.by in COUNT_OTHER_ARGUMENTS
+    lists_all = TRAITS[settings_of(suite, case).grading.by].counts_other_arguments
     proposal = proposal_without_secrets(accept_runs(case, table, runs, lists_all=lists_all), secrets)
     why_not = why_not_met(suite, proposal, table, runs)
     if why_not is not None and proposal.calls and proposal.whole and not proposal.in_place and proposal.in_order:
@@ -132,7 +130,7 @@ def _rows(runs: Sequence[Sequence[AcceptedCall]]) -> Iterator[tuple[int, ...]]:
 def _alike(first: Sequence[AcceptedCall], others: Sequence[AcceptedCall]) -> list[int]:
     """Return for each call the most similar one of at least as many, each once: of the same expectation, then with the
     most equal arguments, then at the nearest place."""
-    if len(first) * len(others) > MOST_PAIRS:
+    if len(first) * len(others) > MAX_PAIRS:
         return [*range(len(first))]
     unit = (len(first) + 1) * (len(others) + 1)
     gains = []

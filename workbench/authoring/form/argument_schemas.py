@@ -10,9 +10,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from workbench.authoring.form.cells import expected_of, kind_of
+from pydantic import ValidationError as NotACheckError
+
+from workbench.checks.check import read_check
 from workbench.checks.patterns import SearchError, found
-from workbench.checks.plain_values import plainly_accepts
+from workbench.checks.plain_schemas import plainly_accepts
 from workbench.checks.schemas import validator_of
 from workbench.dataclasses import dataclass
 from workbench.grading.tool_names import normalised_name
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
-_LONGEST_MARK = 160
+_MAX_MARK_CHARS = 160
 _MANY = 6
 _IN_WORDS = {
     "string": "text",
@@ -49,11 +51,6 @@ _IN_WORDS = {
     "array": "a list",
     "object": "a table",
     "null": "null",
-}
-_ON_TEXT: dict[str, Callable[[str, str], bool]] = {
-    "contains": lambda value, text: text in value,
-    "prefix": str.startswith,
-    "suffix": str.endswith,
 }
 _BOUNDS: tuple[tuple[str, Callable[[float, float], bool], str], ...] = (
     ("minimum", lambda value, bound: value >= bound, "at least"),
@@ -116,33 +113,16 @@ def mark(value: object, schema: Schema | None) -> str | None:
     nothing is known."""
     if not schema:
         return None
-    kind, expected = kind_of(value), expected_of(value)
-    match kind, expected:
-        case "is", _:
-            why = _refused(expected, schema)
-        case "one_of", list():
-            marks = ((item, _refused(item, schema)) for item in expected)
-            why = next((f"{described(item)}: {text}" for item, text in marks if text), None)
-        case "range", [int() | float() as low, int() | float() as high]:
-            why = _not_of("range", {"number", "integer"}, schema) or _beyond(low, schema) or _beyond(high, schema)
-        case "near", int() | float():
-            why = _not_of("near", {"number", "integer"}, schema) or _beyond(expected, schema)
-        case "type", str():
-            allows = types_of(schema)
-            fits = not allows.isdisjoint({expected, "integer"} if expected == "number" else {expected})
-            why = None if fits else f"the schema requires {_in_words(allows)}"
-        case "all_of", list():
-            why = next((text for part in expected if (text := mark(part, schema))), None)
-        case "any_of", list():
-            marks_of_parts = [mark(part, schema) for part in expected]
-            why = marks_of_parts[0] if marks_of_parts and None not in marks_of_parts else None
-        case "equals_null", _:
-            allows = types_of(schema)
-            why = None if "null" in allows else f"null is not allowed here: the schema requires {_in_words(allows)}"
-        case "contains" | "prefix" | "suffix" | "pattern" | "datetime", str():
-            why = _not_of(kind, {"string"}, schema) or _holds_for_none(kind, expected, schema)
-        case _:
-            why = None
+    try:
+        check = read_check(value)
+    except NotACheckError:
+        return None  # the suite's problems say so
+    marks = ((item, _refused(item, schema)) for item in check.listed or ())
+    item, why = next(((item, text) for item, text in marks if text), (None, None))
+    if why is not None and not check.is_exact:
+        why = f"{described(item)}: {why}"
+    why = why or next(filter(None, (_beyond(number, schema) for number in check.numbers)), None)
+    why = why or check.fits(schema, lambda value: _refused(value, schema))
     return _line(why) if why else None
 
 
@@ -229,7 +209,8 @@ def _refused(value: object, schema: Schema) -> str | None:
     if listed and types - {"null"} != {"boolean"}:
         return _one_of(value, listed)
     if type_of(value) not in types:
-        return f"must be {_in_words(types)}, not {described(value)}{_way_out(value, schema)}"
+        given = "null" if value is None else described(value)
+        return f"must be {_in_words(types)}, not {given}{_way_out(value, schema)}"
     path = written(error.absolute_path)
     return f"{path}: {_in_plain_words(error)}" if path else _in_plain_words(error)
 
@@ -287,15 +268,6 @@ def _one_of(value: object, listed: Iterable[object]) -> str:
     return f"must be {'one of ' if len(values) > 1 else ''}{shown}" + (f": {hint}" if hint else "")
 
 
-def _not_of(check: str, wanted: set[str], schema: Schema) -> str | None:
-    """Return why a check for certain types can never hold under a schema."""
-    allowed = types_of(schema)
-    if allowed & wanted:
-        return None
-    what = "text" if "string" in wanted else "numbers"
-    return f"{check} holds for {what} only, and the schema requires {_in_words(allowed)}"
-
-
 def _beyond(number: float, schema: Schema) -> str | None:
     """Return why a number is outside the bounds of a schema. An infinite end of a range is not."""
     if not is_number(number):
@@ -305,14 +277,6 @@ def _beyond(number: float, schema: Schema) -> str | None:
         if is_number(bound) and not holds(number, bound):
             return f"{_shown(number)} is outside the range that the schema allows: {words} {_shown(bound)}"
     return None
-
-
-def _holds_for_none(check: str, text: str, schema: Schema) -> str | None:
-    listed = allowed_values(schema)
-    holds = _ON_TEXT.get(check)
-    if not listed or holds is None or any(isinstance(value, str) and holds(value, text) for value in listed):
-        return None
-    return f"holds for none of the values that the schema allows: {', '.join(map(_shown, listed[:_MANY]))}"
 
 
 def _in_words(types: Iterable[str]) -> str:
@@ -334,7 +298,7 @@ def _count(number: object, what: str) -> str:
 
 
 def _line(text: str) -> str:
-    return shortened(one_line(text), _LONGEST_MARK)
+    return shortened(one_line(text), _MAX_MARK_CHARS)
 
 
 def _found(pattern: str, name: str) -> bool:

@@ -7,8 +7,7 @@ TOML can express is stored as typed; whether a pattern or a Python reference is 
 from __future__ import annotations
 
 import math
-import re
-from typing import Final, get_args
+from collections.abc import Callable, Mapping
 
 from workbench.authoring.form.typed import (
     CellError,
@@ -27,46 +26,38 @@ from workbench.authoring.form.typed import (
     shown_value,
     shown_values,
 )
-from workbench.checks.kinds import (
+from workbench.checks.check import (
     CHECK_CLASSES,
-    JSON_TYPES,
     NAMED_WEIGHTS,
     OPTION_NAMES,
     SWALLOWED,
     CheckBase,
-    OffsetRule,
-    SimilarityMetric,
+    Editor,
+    Start,
+    carried_values,
     check_names_in,
 )
-from workbench.checks.references import is_function_reference
 from workbench.dataclasses import dataclass
 from workbench.suite.problems import did_you_mean
 from workbench.suite.render import Table
-from workbench.trajectory.json_schema import Schema, is_number, type_of
+from workbench.trajectory.json_schema import Schema, is_number
 from workbench.trajectory.json_types import allowed_values, keyword, sample_value
-
-IS: Final = "is"
-"""The form's name for the check of a plain value and of `equals`."""
-
-KINDS: tuple[str, ...] = (IS, *(name for name in CHECK_CLASSES if name != "equals"))
-"""All checks by their name in the form, in the order of the format's documentation."""
-
-WITHOUT_VALUE = frozenset({"present", "equals_null"})
-"""Checks without an expected value. Their value cell is empty."""
-
-OF_TEXT = frozenset({"similar", "datetime", "contains", "prefix", "suffix", "pattern", "judged", "python"})
-"""Checks whose value is text."""
-
-OF_CHECKS = frozenset({"all_of", "any_of"})
-"""Checks whose value is a list of checks."""
-
-_LIKE_PLAIN = frozenset({IS, "equals_text"})
-"""Checks whose value is read according to the argument's schema."""
 
 OF_EVERY_CHECK = ("weight", "optional", "required")
 """The options of every check. They stay when an argument gets a different check."""
 
-_METRICS: tuple[str, ...] = get_args(SimilarityMetric)
+_READERS: dict[str, Callable[[str, Editor, Schema | None], object]] = {
+    "value": lambda text, editor, schema: read_value(text, schema),
+    "values": lambda text, editor, schema: read_values(text, schema),
+    "checks": lambda text, editor, schema: read_checks(text),
+    "text": lambda text, editor, schema: read_text(text),
+    "model": lambda text, editor, schema: read_text(text),
+    "number": lambda text, editor, schema: read_number(text, editor.least, editor.most),
+    "range": lambda text, editor, schema: read_range(text),
+    "duration": lambda text, editor, schema: read_duration(text),
+    "choice": lambda text, editor, schema: read_choice(text, editor.words),
+    "yes or no": lambda text, editor, schema: read_switch(text),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +70,29 @@ class OptionCell:
     default: str
 
 
+def form_names() -> tuple[str, ...]:
+    """Return all checks by their name in the form, in the order of the format's documentation."""
+    return tuple(cls.name_in_form() for cls in CHECK_CLASSES.values())
+
+
+def class_named(name: str) -> type[CheckBase] | None:
+    """Return the class of a check by its name in the form, `None` if there is no such check."""
+    return next((cls for cls in CHECK_CLASSES.values() if cls.name_in_form() == name), None)
+
+
+def lists_values(name: str | None) -> bool:
+    """Return whether a check, by its name in the form, has several values."""
+    return any(cls.name_in_form() == name and cls.editor().reads == "values" for cls in CHECK_CLASSES.values())
+
+
+def class_of(value: object) -> type[CheckBase]:
+    """Return the class of an expected argument, that of `equals` for a plain value."""
+    return CHECK_CLASSES[_check_name(value) or "equals"]
+
+
 def kind_of(value: object) -> str:
     """Return the check's name, `is` for a plain value and for `equals`."""
-    name = _check_name(value)
-    return IS if name in (None, "equals") else str(name)
+    return class_of(value).name_in_form()
 
 
 def expected_of(value: object) -> object:
@@ -93,20 +103,8 @@ def expected_of(value: object) -> object:
 
 def value_text(value: object, schema: Schema | None = None) -> str:
     """Return the text of the value cell: `living room`, `5`, `"5"` for text that would be read as a number, `5..40`,
-    `red, blue`. It is empty for `present` and `equals_null`."""
-    kind, expected = kind_of(value), expected_of(value)
-    match kind, expected:
-        case ("present" | "equals_null", True):
-            return ""
-        case "one_of", list():
-            return shown_values(expected, schema)
-        case "range", [int() | float() as low, int() | float() as high]:
-            return shown_range(low, high)
-        case "type", str():
-            return shown_name(expected)
-        case _, str() if kind in OF_TEXT:
-            return shown_text(expected)
-    return shown_value(expected, schema if kind in _LIKE_PLAIN else None)
+    `red, blue`. It is empty for checks without a value, such as `present`."""
+    return _shown(class_of(value).editor(), expected_of(value), schema)
 
 
 def with_value(value: object, text: str, schema: Schema | None = None) -> object:
@@ -117,27 +115,10 @@ def with_value(value: object, text: str, schema: Schema | None = None) -> object
     """
     if text.strip() == value_text(value, schema):
         return value
-    kind = kind_of(value)
-    if kind in WITHOUT_VALUE and text.strip():
-        return with_value(_with_check(value, "equals", ""), text, schema)
-    if kind in WITHOUT_VALUE:
-        return _with_check(value, kind, True)
-    expected: object
-    match kind:
-        case "one_of":
-            expected = read_values(text, schema)
-        case "range":
-            expected = read_range(text)
-        case "near":
-            expected = read_number(text)
-        case "type":
-            expected = read_choice(text, JSON_TYPES)
-        case "all_of" | "any_of":
-            expected = read_checks(text)
-        case _ if kind in OF_TEXT:
-            expected = read_text(text)
-        case _:
-            expected = read_value(text, schema)
+    cls = class_of(value)
+    if cls.editor().reads == "nothing":
+        return with_value(_with_check(value, {"equals": ""}), text, schema) if text.strip() else {cls.kind: True}
+    expected = _READERS[cls.editor().reads](text, cls.editor(), schema)
     name = _check_name(value)
     return expected if name is None else {**_table(value), name: expected}
 
@@ -145,76 +126,58 @@ def with_value(value: object, text: str, schema: Schema | None = None) -> object
 def with_kind(value: object, kind: str, schema: Schema | None = None) -> object:
     """Replace the check. It takes over as much of the expected value as possible; `OF_EVERY_CHECK` stay. Raises
     CellError if there is no such check."""
-    kind = IS if kind == "equals" else kind
-    if kind not in KINDS:
-        raise CellError(
-            f"no check has this name: {did_you_mean(kind, KINDS) or 'write is, one_of or range, for example'}"
-        )
-    if kind == kind_of(value):
+    cls = class_named(kind) or CHECK_CLASSES.get(kind)
+    if cls is None:
+        way_out = did_you_mean(kind, form_names()) or "write is, one_of or range, for example"
+        raise CellError(f"no check has this name: {way_out}")
+    old = class_of(value)
+    if cls is old:
         return value
-    carried = _carried_values(value, schema)
-    match kind:
-        case "all_of" | "any_of":
-            parts = expected_of(value) if kind_of(value) in OF_CHECKS else [_alone(value)]
-            return _with_check(value, kind, parts)
-        case "type":
-            return _with_check(value, kind, type_of(carried[0]))
-        case "equals_text":
-            return _with_check(value, kind, carried[0])
-        case "present" | "equals_null":
-            return _with_check(value, kind, True)
-        case "one_of":
-            return _with_check(value, kind, carried)
-        case "range":
-            return _with_check(value, kind, _ends(value, carried, schema))
-        case "near":
-            numbers = [number for number in carried if is_number(number)] or [0]
-            low, high = min(numbers), max(numbers)
-            near = _table(_with_check(value, kind, low if low == high else _short(low / 2 + high / 2)))
-            return {**near, "tolerance": _short(high / 2 - low / 2) or 1}
-        case "pattern":
-            return _with_check(value, kind, re.escape(_as_text(carried[0])).replace("\\ ", " "))
-        case "python":
-            return _with_check(value, kind, _as_text(carried[0]) if is_function_reference(_as_text(carried[0])) else "")
-        case _ if kind in OF_TEXT:
-            return _with_check(value, kind, _as_text(carried[0]))
-    return _with_check(value, "equals", carried[0])
+    carried = carried_values(value) or _suggested(schema)
+    parts = expected_of(value) if old.combines else [_alone(value)]
+    return _with_check(value, cls.started(Start(carried, _as_text(carried[0]), _ends(value, schema), parts)))
 
 
 def options_of(value: object) -> tuple[OptionCell, ...]:
     """Return the options of the argument's check, written or not. Options of every check have their own cells."""
-    name = _check_name(value) or "equals"
-    table = _table(value)
+    cls, table = class_of(value), _table(value)
     cells = []
-    for option, field in CHECK_CLASSES[name].model_fields.items():
-        if option not in (name, "plain", *OF_EVERY_CHECK):
-            default = "" if field.default is None else _option_text(field.default)
-            cells.append(OptionCell(option, _option_text(table[option]) if option in table else "", default))
+    for option in cls.options:
+        text = _shown(cls.editor(option), table[option]) if option in table else ""
+        cells.append(OptionCell(option, text, default_text(cls, option)))
     return tuple(cells)
 
 
+def default_text(cls: type[CheckBase], option: str) -> str:
+    """Return the text of an option that is not written, empty if it has no default."""
+    default = cls.model_fields[option].default
+    return "" if default is None else _shown(cls.editor(option), default)
+
+
 def with_option(value: object, option: str, text: str | None) -> object:
-    """Set an option of the check from the text of its cell; empty text removes it. Setting `tolerance` of `near`
-    removes `value_range`, and vice versa.
+    """Set an option of the check from the text of its cell; empty text removes it. Setting one of several that exclude
+    each other removes the others.
 
     Raises CellError if the text is not a valid value or the check has no such option.
     """
-    name = _check_name(value) or "equals"
-    if option not in {cell.name for cell in options_of(value)}:
-        raise CellError(f"the check {kind_of(value)} has no option {option}")
+    cls = class_of(value)
+    if option not in cls.options:
+        raise CellError(f"the check {cls.name_in_form()} has no option {option}")
     if text is None or not text.strip():
         return _without(value, option)
-    table = _table(value)
-    if name == "near" and option in ("tolerance", "value_range"):
-        table.pop("value_range" if option == "tolerance" else "tolerance", None)
-    table.setdefault(name, expected_of(value))
-    return {**table, option: _option_value(name, option, text)}
+    excluded = set(cls.exclusive) - {option} if option in cls.exclusive else set()
+    table = {name: each for name, each in _table(value).items() if name not in excluded}
+    table.setdefault(cls.kind, expected_of(value))
+    editor = cls.editor(option)
+    return {**table, option: _READERS[editor.reads](text, editor, None)}
 
 
 def weight_text(value: object) -> str:
     """Return the text of the weight cell: a number or a name, empty if none is written."""
     weight = _table(value).get("weight")
-    return "" if weight is None else _option_text(weight)
+    if isinstance(weight, str):
+        return shown_text(weight)
+    return "" if weight is None else shown_value(weight)
 
 
 def with_weight(value: object, text: str | None) -> object:
@@ -288,10 +251,10 @@ def _alone(value: object) -> object:
     return _plain({key: table[key] for key in table if key not in CheckBase.model_fields}) if table else value
 
 
-def _with_check(value: object, name: str, expected: object) -> object:
+def _with_check(value: object, check: Mapping[str, object]) -> object:
     """Replace the check and drop the options of the old one."""
     table = _table(value)
-    return _plain({name: expected, **{key: table[key] for key in OF_EVERY_CHECK if key in table}})
+    return _plain({**check, **{key: table[key] for key in OF_EVERY_CHECK if key in table}})
 
 
 def _plain(table: Table) -> object:
@@ -304,64 +267,32 @@ def _plain(table: Table) -> object:
     return value
 
 
-def _option_text(value: object) -> str:
-    match value:
-        case [int() | float() as low, int() | float() as high]:
+def _shown(editor: Editor, value: object, schema: Schema | None = None) -> str:
+    """Return a value as the text of a cell with this editor. A value that the editor cannot have is shown as TOML."""
+    match editor.reads, value:
+        case "nothing", True:
+            return ""
+        case "values", list():
+            return shown_values(value, schema)
+        case "range", [int() | float() as low, int() | float() as high]:
             return shown_range(low, high)
-        case str():
+        case "choice", str():
+            return shown_name(value)
+        case (("text" | "model" | "duration"), str()):
             return shown_text(value)
-    return shown_value(value)
+    return shown_value(value, schema if editor.reads == "value" else None)
 
 
-def _option_value(check: str, option: str, text: str) -> object:
-    match option:
-        case "cast":
-            return read_switch(text)
-        case "value_range" | "scale":
-            return read_range(text)
-        case "at_least":
-            return read_number(text)
-        case "sees":
-            return read_choice(text, ("value", "run"))
-        case "offset":
-            return read_choice(text, get_args(OffsetRule))
-        case "threshold" | "match_threshold":
-            return read_number(text, 0, 1)
-        case "tolerance" if check == "near":
-            return read_number(text, 0)
-        case "tolerance" | "max_difference":
-            return read_duration(text)
-        case "metric":
-            return read_choice(text, _METRICS)
-    return read_text(text)
+def _suggested(schema: Schema | None) -> list[object]:
+    first = sample_value(schema)
+    return [first, *(value for value in allowed_values(schema) or () if value != first)]
 
 
-def _carried_values(value: object, schema: Schema | None) -> list[object]:
-    """Return values that a new check can start with, at least one."""
-    expected = expected_of(value)
-    match kind_of(value):
-        case "present" | "equals_null":
-            first = sample_value(schema)
-            carried = [first, *(value for value in allowed_values(schema) or () if value != first)]
-        case "one_of" if isinstance(expected, list):
-            carried = expected
-        case "type" if isinstance(expected, str):
-            carried = [sample_value({"type": expected})]
-        case "all_of" | "any_of":
-            carried = _carried_values(expected[0], schema) if isinstance(expected, list) and expected else []
-        case "range" if isinstance(expected, list):
-            carried = [end for end in expected if is_number(end)]
-        case _:
-            carried = [expected]
-    return carried or [sample_value(schema)]
-
-
-def _ends(value: object, carried: list[object], schema: Schema | None) -> list[object]:
-    """Return a range that contains the old value, otherwise the schema's bounds."""
-    tolerance = _table(value).get("tolerance", 0) if kind_of(value) == "near" else 0
-    numbers = [number for number in carried if is_number(number)] if kind_of(value) not in WITHOUT_VALUE else []
-    if numbers and is_number(tolerance):
-        return [_short(min(numbers) - tolerance), _short(max(numbers) + tolerance)]
+def _ends(value: object, schema: Schema | None) -> list[object]:
+    """Return the ends of a range that contains the old value, otherwise the schema's bounds."""
+    ends = [end for end in class_of(value).ends(_table(value) or {"equals": value}) if is_number(end)]
+    if ends:
+        return [_short(min(ends)), _short(max(ends))]
     low, high = keyword(schema, "minimum"), keyword(schema, "maximum")
     return [low if is_number(low) else -math.inf, high if is_number(high) else math.inf]
 

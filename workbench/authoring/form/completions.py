@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Literal, get_args
+from typing import Literal
 
 from workbench.authoring.form.argument_schemas import arguments_of
-from workbench.authoring.form.cells import KINDS, kind_of, options_of
+from workbench.authoring.form.cells import class_named, default_text, kind_of, lists_values
 from workbench.authoring.form.edits import schema_of
 from workbench.authoring.form.row import Cell, FormSource
 from workbench.authoring.form.tables import value_at
@@ -21,7 +22,7 @@ from workbench.authoring.form.typed import (
     shown_value,
     shown_values,
 )
-from workbench.checks.kinds import JSON_TYPES, NAMED_WEIGHTS, OffsetRule, SimilarityMetric
+from workbench.checks.check import CHECK_CLASSES, NAMED_WEIGHTS
 from workbench.dataclasses import dataclass
 from workbench.reports.visible import one_line
 from workbench.suite.model import ANY_TOOL
@@ -35,53 +36,8 @@ What = Literal[
 """What a field contains. In comma-separated lists (`tools`, `words`, a list as `value`, or a value of the check
 `one_of`) the last item is completed."""
 
-MEANINGS = {
-    "is": "equal to the value",
-    "equals_null": "null",
-    "present": "given, with any value",
-    "one_of": "equal to one of the values: red, blue",
-    "range": "a number from 5..40, ends included",
-    "near": "a number close to the value",
-    "similar": "text similar to the value",
-    "datetime": "a date and time close to the value",
-    "contains": "text that contains the value",
-    "prefix": "text that starts with the value",
-    "suffix": "text that ends with the value",
-    "pattern": "text that matches the regular expression",
-    "type": "a value of this type: string, integer, number, boolean, null, array or object",
-    "equals_text": "equal to the value, ignoring case, spaces and punctuation",
-    "all_of": "all of the listed checks hold",
-    "any_of": "one of the listed checks holds",
-    "judged": "a language model judges that it meets the criteria",
-    "python": "module:function returns True; needs trust",
-}
-"""A short description of each check."""
-
-_OPTIONS = {
-    "cast": "whether critics may convert types first",
-    "tolerance": "how far off it may be",
-    "value_range": "low..high, the scale of the distance",
-    "match_threshold": "the lowest score that passes, 0 to 1",
-    "threshold": "how similar it must be, 0 to 1",
-    "metric": "how similarity is measured",
-    "max_difference": "the distance at which it earns nothing",
-    "offset": "whether a time without an offset from UTC may hold",
-    "model": "the model that judges",
-    "scale": "low..high, of the numbers the judge rates by",
-    "at_least": "the lowest number that is enough",
-    "sees": "what the function is called with",
-}
-_FITS: dict[str, frozenset[str]] = {
-    "range": frozenset({"number", "integer"}),
-    "near": frozenset({"number", "integer"}),
-    "equals_null": frozenset({"null"}),
-    "similar": frozenset({"string", "array"}),
-    "equals_text": frozenset({"string", "array", "object"}),
-    **dict.fromkeys(("datetime", "contains", "prefix", "suffix", "pattern"), frozenset({"string"})),
-}
-_DURATIONS = ("30s", "500s", "15m", "2h", "1d")
-_LEAST_LIKENESS = 70.0
-_SHORTEST_RESEMBLING = 3
+_MIN_LIKENESS = 70.0
+_MIN_RESEMBLING_CHARS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,19 +81,19 @@ def complete(
         case "value":
             found = _values(schema, kind)
         case "check":
-            found = (
-                _named(name, MEANINGS[name]) for name in KINDS if types_of(schema) & _FITS.get(name, types_of(None))
-            )
+            types = types_of(schema)
+            checks = (cls for cls in CHECK_CLASSES.values() if types & (cls.offered or cls.types))
+            found = (_named(cls.name_in_form(), cls.meaning) for cls in checks)
         case "option":
             found = _options(kind)
         case "option value":
-            found = map(_named, words if option == "model" else _option_values(kind, option))
+            found = map(_named, _option_words(kind, option, words))
         case "weight":
             found = (_named(name, f"counts {count} to 1 of minimal") for name, count in NAMED_WEIGHTS.items())
         case "word" | "words":
             found = (_named(word) for word, _ in Counter(words).most_common())
     head = ""
-    if what in ("tools", "words") or (what == "value" and (kind == "one_of" or is_list(schema))):
+    if what in ("tools", "words") or (what == "value" and (lists_values(kind) or is_list(schema))):
         head, typed = last_item(typed)
         used = {*used, *read_texts(head)}
     taken = {shown_name(name) for name in used}
@@ -156,53 +112,53 @@ def _arguments(tool: ToolDefinition | None) -> Iterator[Completion]:
 
 
 def _values(schema: Schema | None, kind: str) -> Iterator[Completion]:
-    match kind:
+    cls = class_named(kind)
+    match cls.editor().reads if cls is not None else "nothing":
         case "range":
             low, high = keyword(schema, "minimum"), keyword(schema, "maximum")
             if isinstance(low, int | float) and isinstance(high, int | float):
                 yield Completion(text := shown_range(low, high), text, "all that the schema allows")
-        case "type":
-            yield from map(_named, JSON_TYPES)
-        case "is" | "one_of" | "equals_text":
-            of_items = kind == "is" and is_list(schema)
-            own = items_of(schema) if of_items else schema
-            default, examples = keyword(own, "default"), keyword(own, "examples")
-            others = [
-                ("default", default),
-                *(("example", one) for one in (examples if isinstance(examples, list) else [])),
-            ]
-            listed = [("", value) for value in allowed_values(own) or ()]
-            found: dict[str, Completion] = {}
-            for detail, value in (*listed, *others):
-                if value is None:
-                    continue
-                text = shown_values([value], own) if of_items or kind == "one_of" else shown_value(value, own)
-                detail = "default" if not detail and value == default else detail
-                found.setdefault(text, Completion(text, one_line(text), detail))
-            yield from found.values()
+        case "choice":
+            yield from map(_named, cls.editor().words if cls is not None else ())
+        case "value" | "values" as reads:
+            yield from _listed_values(schema, of_items=kind == "is" and is_list(schema), several=reads == "values")
+
+
+def _listed_values(schema: Schema | None, *, of_items: bool, several: bool) -> Iterator[Completion]:
+    """Yield the values that a schema lists, its default and its examples, each once."""
+    own = items_of(schema) if of_items else schema
+    default, examples = keyword(own, "default"), keyword(own, "examples")
+    others = [("example", one) for one in (examples if isinstance(examples, list) else [])]
+    listed = [("", value) for value in allowed_values(own) or ()]
+    found: dict[str, Completion] = {}
+    for detail, value in (*listed, ("default", default), *others):
+        if value is None:
+            continue
+        text = shown_values([value], own) if of_items or several else shown_value(value, own)
+        detail = "default" if not detail and value == default else detail
+        found.setdefault(text, Completion(text, one_line(text), detail))
+    yield from found.values()
 
 
 def _options(kind: str) -> Iterator[Completion]:
-    if kind not in KINDS:
+    cls = class_named(kind)
+    if cls is None:
         return
-    for cell in options_of({"equals" if kind == "is" else kind: True}):
-        default = f", default {cell.default}" if cell.default else ""
-        yield _named(cell.name, _OPTIONS[cell.name] + default)
+    for option, meaning in cls.options.items():
+        default = default_text(cls, option)
+        yield _named(option, _without_links(meaning) + (f", default {default}" if default else ""))
 
 
-def _option_values(kind: str, option: str) -> Sequence[str]:
-    match option:
-        case "cast":
-            return ("true", "false")
-        case "metric":
-            return get_args(SimilarityMetric)
-        case "sees":
-            return ("value", "run")
-        case "offset":
-            return get_args(OffsetRule)
-        case "tolerance" | "max_difference" if kind == "datetime":
-            return _DURATIONS
-    return ()
+def _without_links(markdown: str) -> str:
+    return re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", markdown).replace("`", "")
+
+
+def _option_words(kind: str, option: str, models: Iterable[str]) -> Iterable[str]:
+    cls = class_named(kind)
+    if cls is None or option not in cls.options:
+        return ()
+    editor = cls.editor(option)
+    return models if editor.reads == "model" else editor.words
 
 
 def _ranked(found: Iterable[Completion], typed: str) -> list[Completion]:
@@ -217,10 +173,10 @@ def _ranked(found: Iterable[Completion], typed: str) -> list[Completion]:
             ranks[index] = (0, 0)
         elif typed in label:
             ranks[index] = (1, label.index(typed))
-        elif len(typed) >= _SHORTEST_RESEMBLING:
+        elif len(typed) >= _MIN_RESEMBLING_CHARS:
             from rapidfuzz import fuzz  # imported only when needed, because it takes a while
 
-            likeness = fuzz.WRatio(typed, label, score_cutoff=_LEAST_LIKENESS)
+            likeness = fuzz.WRatio(typed, label, score_cutoff=_MIN_LIKENESS)
             if likeness:
                 ranks[index] = (2, -likeness)
             elif typed in candidate.detail.casefold():

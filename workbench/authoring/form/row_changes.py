@@ -24,7 +24,7 @@ from workbench.authoring.form.tables import (
 )
 from workbench.authoring.form.templates import expected_call, new_message, new_mock, new_step
 from workbench.authoring.form.typed import CellError, read_text
-from workbench.checks.kinds import are_named_checks
+from workbench.checks.check import are_named_checks
 from workbench.dataclasses import dataclass
 from workbench.suite.problems import Place
 from workbench.suite.render import Table

@@ -8,7 +8,8 @@ from typing import Literal, get_args
 
 from workbench.authoring.form.argument_schemas import argument_of, mark, mark_name, mark_tool
 from workbench.authoring.form.cells import (
-    KINDS,
+    class_of,
+    form_names,
     is_optional,
     kind_of,
     options_of,
@@ -125,8 +126,8 @@ def check_cells(place: Place, value: object, schema: Schema | None) -> tuple[Cel
     """Return the cells of one check: its kind, the expected value and its weight."""
     kind, weight = kind_of(value), weight_text(value)
     return (
-        Cell("check", place, kind, choices=KINDS),
-        Cell("expected", place, value_text(value, schema), shown="any value" if kind == "present" else ""),
+        Cell("check", place, kind, choices=form_names()),
+        Cell("expected", place, value_text(value, schema), shown="any value" if class_of(value).accepts_all else ""),
         Cell("weight", place, weight, absent=not weight, shown="weight" if not weight else ""),
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from workbench.authoring.form.cells import KINDS
+from workbench.authoring.form.cells import form_names
 from workbench.authoring.form.row import Cell, CellKind, Field, FormRow, FormSource, Limits, as_it_stands, field_row
 from workbench.authoring.form.rows_calls import (
     DETAIL,
@@ -23,7 +23,7 @@ from workbench.authoring.form.rows_calls import (
 from workbench.authoring.form.settings import GATE_PER, default_text, settings_rows, surplus_default
 from workbench.authoring.form.tables import ABSENT, items_at
 from workbench.authoring.form.typed import shown_name
-from workbench.checks.kinds import are_named_checks
+from workbench.checks.check import are_named_checks
 from workbench.limits import MAX_REPEATS
 from workbench.suite.model import Aggregate, Case, Subject, Suite, derived_id
 from workbench.suite.problems import Place
@@ -108,7 +108,7 @@ def _rest(source: FormSource, written: list[str]) -> Iterator[FormRow]:
 def _response(response: object) -> Iterator[FormRow]:
     place = ("response",)
     if response is ABSENT:
-        check = Cell("check", place, absent=True, shown="none", choices=KINDS)
+        check = Cell("check", place, absent=True, shown="none", choices=form_names())
         yield FormRow("field", place, 0, "response", (check, Cell("response", place, absent=True)), absent=True)
         return
     if isinstance(response, dict) and are_named_checks(response):
@@ -177,7 +177,7 @@ def named_row(place: Place, table: Table) -> FormRow:
 REACHED: tuple[str, ...] = ("command", "url", "module")
 """The keys of which a server has exactly one."""
 
-_REACHED_KINDS: dict[str, CellKind] = {"command": "words", "url": "text", "module": "text"}
+_REACHED_form_names: dict[str, CellKind] = {"command": "words", "url": "text", "module": "text"}
 
 _HEAD = (
     Field("name", "text", "which name?", empty_stays=True),
@@ -226,7 +226,7 @@ def _subject_rows(table: Table) -> Iterator[FormRow]:
 def _server_rows(_: FormSource, place: Place, server: Table) -> Iterator[FormRow]:
     yield named_row(place, server)
     indent = 1 + DETAIL
-    yield one_of_keys(server, place, REACHED, _REACHED_KINDS, indent)
+    yield one_of_keys(server, place, REACHED, _REACHED_form_names, indent)
     for key in [key for key in REACHED if key in server][1:]:
         yield as_it_stands((*place, key), indent, server[key])
     fields = [Field("prefix", "text", rare=True)]

@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, time
 
-from workbench.checks.kinds import duration_seconds
-from workbench.late_patterns import late_pattern
+from workbench.checks.timestamps import duration_seconds
 from workbench.suite.render import one_line
 from workbench.suite.sameness import same
 from workbench.trajectory.json_schema import Schema, is_number
 from workbench.trajectory.json_types import TEXT, is_list, is_text, items_of, types_of
 
-_RANGE = late_pattern(r"([^.\s]*(?:\.[^.\s]+)?)\s*\.\.\s*([^.\s]*(?:\.[^.\s]+)?)")
+_RANGE = re.compile(r"([^.\s]*(?:\.[^.\s]+)?)\s*\.\.\s*([^.\s]*(?:\.[^.\s]+)?)")
 _END = "\N{SYMBOL FOR END OF TRANSMISSION}"
 
 

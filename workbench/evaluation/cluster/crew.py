@@ -21,7 +21,7 @@ from workbench.evaluation.plan import ClusterError, GivenUpError, Plan
 from workbench.grading.packed import pickled
 from workbench.suite.disk import absolute
 
-MOST_SAID = 8
+MAX_SAID_LINES = 8
 """How many workers are quoted with what is wrong."""
 ENLIST_TIMEOUT_S = 120.0
 ASK_WITHIN_S = 30.0
@@ -107,8 +107,8 @@ class Crew:
             problems = problems or ["no worker of the cluster is left: each ended before it could be asked"]
         if problems:
             await self.close(enlisted)
-            more = len(problems) - MOST_SAID
-            raise ClusterError(*problems[:MOST_SAID], *([f"and {more} more"] if more > 0 else []))
+            more = len(problems) - MAX_SAID_LINES
+            raise ClusterError(*problems[:MAX_SAID_LINES], *([f"and {more} more"] if more > 0 else []))
         return enlisted
 
     async def _answers(self) -> dict[str, tuple[str, ...] | UnreachableError]:

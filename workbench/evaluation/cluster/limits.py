@@ -12,7 +12,7 @@ from workbench.providers.http.leases import Lease
 
 MARGIN_S = 1.0
 """A permit rests longer than its minute by this: two requests may be on their way for different times."""
-MOST_PERMITS = 500
+MAX_PERMITS = 500
 """With a higher rate, a permit is good for several requests a minute."""
 LOST_S = 12.0
 """How long after its worker was lost a part is not lent again: a worker that nobody asks any more stops within that
@@ -44,7 +44,7 @@ class EndpointLimits:
         self._all_permits = 0
         self._permit_s = 0.0
         if per_minute is not None:
-            uses = max(1, int(-(-per_minute // MOST_PERMITS)))
+            uses = max(1, int(-(-per_minute // MAX_PERMITS)))
             self._all_permits = max(1, int(per_minute // uses))
             self._permit_s = (60.0 + MARGIN_S) / uses if per_minute >= 1 else 60.0 / per_minute + MARGIN_S
             self._permits = [clock()] * self._all_permits

@@ -27,7 +27,7 @@ DRAIN_TIMEOUT_S = 0.2
 """How long a body may take to end after its last event before the connection is dropped, in seconds."""
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _SSE_FIELDS = (b"data:", b"event:", b"id:", b"retry:", b":")
-_LONGEST_FIELD = max(map(len, _SSE_FIELDS))
+_MAX_FIELD_BYTES = max(map(len, _SSE_FIELDS))
 
 Kind = Literal["events", "document", "page", "garbage"]
 
@@ -151,7 +151,7 @@ def kind_of(head: bytes, content_type: str) -> Kind | None:
         return "page"
     if head.startswith(_SSE_FIELDS) or content_type.startswith("text/event-stream"):
         return "events"
-    return None if len(head) < _LONGEST_FIELD else "garbage"
+    return None if len(head) < _MAX_FIELD_BYTES else "garbage"
 
 
 def _document(body: bytes, errors: EndpointErrors) -> JsonValue:

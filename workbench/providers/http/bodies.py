@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     import aiohttp
 
-LARGEST_PIECE_BYTES = 1024 * 1024
+MAX_PIECE_BYTES = 1024 * 1024
 """Some kilobytes of a compressed body can stand for gigabytes: so much of it is in memory at a time."""
 
 _ANY_HEADER = 32 + zlib.MAX_WBITS  # gzip's or zlib's
@@ -71,7 +71,7 @@ class _Decompressed:
             self._is_plain = data[0] & 0x0F != _CM_DEFLATE and data[0] != _GZIP  # some servers omit zlib's header
             self._decompressor = zlib.decompressobj(-zlib.MAX_WBITS if self._is_plain else _ANY_HEADER)
         try:
-            piece = self._decompressor.decompress(data, LARGEST_PIECE_BYTES)
+            piece = self._decompressor.decompress(data, MAX_PIECE_BYTES)
         except zlib.error as error:
             declared = not self._is_plain and "header check" not in str(error)
             problem = "is damaged" if declared else "is not compressed as declared"

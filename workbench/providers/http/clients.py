@@ -1,15 +1,14 @@
 """Connections to endpoints, one pool for each endpoint and key, made on first use and shielded from the environment.
 
-Requests go out through aiohttp: the vendors' SDKs take several times the CPU for the same bytes. An SDK has its say
-where only it knows better: at its vendor's own address, it tells the headers that it takes from the environment, such
-as organisation and project. Other endpoints get none of these, and servers on this machine are reached without a proxy.
+Requests go out through aiohttp: the vendors' SDKs take several times the CPU for the same bytes. A vendor's own address
+gets the headers that its SDK would take from the environment, such as organisation and project. Other endpoints get
+none of these, and servers on this machine are reached without a proxy.
 """
 
 from __future__ import annotations
 
 import asyncio
 import importlib
-import logging
 import os
 import ssl
 from collections.abc import Callable
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     import yarl
 
 KEEP_ALIVE_S = 30.0
-LARGEST_BUFFERED_BYTES = 32 * 1024
+MAX_BUFFERED_BYTES = 32 * 1024
 ERROR_BODY_TIMEOUT_S = 5.0
 APART_TIMEOUT_S = 2.0
 
@@ -41,7 +40,7 @@ OLDER_ANTHROPIC_VERSION = "2023-06-01"
 _SHOWN_HEADERS = ("accept", "accept-encoding", "anthropic-version", "content-type", "user-agent")
 """The headers whose values hold no secret. Others come from the environment, or are the key."""
 
-_NOT_FROM_SDK = ("authorization", "x-api-key", "x-stainless-")
+_VENDOR_HEADERS = {"openai": (("openai-organization", "OPENAI_ORG_ID"), ("openai-project", "OPENAI_PROJECT_ID"))}
 
 
 @dataclass(slots=True)
@@ -150,7 +149,7 @@ class Client:
         import yarl
 
         # The read timeout begins when the body is written. One that the system does not take at once may never be.
-        is_large = body is not None and len(body) > LARGEST_BUFFERED_BYTES
+        is_large = body is not None and len(body) > MAX_BUFFERED_BYTES
         async with asyncio.timeout(CONNECT_TIMEOUT_S + 2 * read_timeout_s) if is_large else nullcontext():
             return await self.session.request(
                 method,
@@ -202,12 +201,12 @@ class Clients:
             base_url = yarl.URL(spec.base_url.rstrip("/"), encoded=True)
             headers = _headers(spec, key)
             if _is_the_vendors(spec):
-                headers = await _from_sdk(spec, key) | headers
+                headers = _vendor_headers(spec) | headers
             if bad := [name for name, value in headers.items() if not value.isprintable()]:
                 raise ValueError(f"the header {bad[0]} contains characters that no header can have")
             if base_url.scheme == "https" or (proxy or "").startswith("https:"):
                 self._tls = self._tls or await asyncio.to_thread(tls_context)
-        except (ValueError, OSError, ImportError) as error:
+        except (ValueError, OSError) as error:
             raise errors.of_settings(error) from error
         session = aiohttp.ClientSession(
             headers=headers,
@@ -243,35 +242,19 @@ def _is_the_vendors(spec: ModelSpec) -> bool:
     return urlsplit(spec.base_url).hostname == urlsplit(OWN_URLS[spec.provider]).hostname
 
 
-async def _from_sdk(spec: ModelSpec, key: str | None) -> dict[str, str]:
-    """Returns the headers that the vendor's SDK would send to the vendor, without the key and without its description
-    of this machine."""
-    sdk = spec.provider.partition("-")[0]
-    module = await asyncio.to_thread(importlib.import_module, sdk)
-    for name in ("openai", "anthropic", "httpx2"):
-        # OPENAI_LOG and ANTHROPIC_LOG would log what the SDKs do.
-        logging.getLogger(name).setLevel(logging.WARNING)
-
-    def make() -> Any:
-        # Always with a key: without one the SDKs would look for another in the environment.
-        settings = {"base_url": spec.base_url, "api_key": key or "none", "max_retries": 0}
-        if sdk == "anthropic":
-            return module.AsyncAnthropic(**settings, open_telemetry=False)
-        return module.AsyncOpenAI(**settings)
-
-    client = await asyncio.to_thread(make)
-    try:
-        return {
-            name.lower(): value
-            for name, value in client.default_headers.items()
-            if isinstance(value, str) and not name.lower().startswith(_NOT_FROM_SDK)
-        }
-    finally:
-        await client.close()
+def _vendor_headers(spec: ModelSpec) -> dict[str, str]:
+    """Return the headers that the environment asks for at a vendor's own address, named as the vendor's SDK names them.
+    Credentials among them are left out: the only key that is sent is the model's own."""
+    vendor = spec.provider.partition("-")[0]
+    headers = {header: os.environ.get(variable, "") for header, variable in _VENDOR_HEADERS.get(vendor, ())}
+    for line in os.environ.get(f"{vendor.upper()}_CUSTOM_HEADERS", "").split("\n"):
+        name, _, value = line.partition(":")
+        headers[name.strip().lower()] = value.strip()
+    return {name: value for name, value in headers.items() if value and name not in ("authorization", "x-api-key")}
 
 
 def _headers(spec: ModelSpec, key: str | None) -> dict[str, str]:
-    """Returns the headers that a request to any endpoint needs, whatever an SDK says."""
+    """Return the headers that a request to any endpoint needs, whatever the environment asks for."""
     headers = {
         "accept": "application/json",
         "accept-encoding": "identity",

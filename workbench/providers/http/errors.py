@@ -11,7 +11,7 @@ from workbench.dataclasses import dataclass
 from workbench.providers.http.statuses import Refusal, asked_wait_s, base_url_hint, shown_url
 from workbench.providers.http.transport import broken_by, causes_of
 from workbench.providers.model import ModelError
-from workbench.providers.wire.errors import LONGEST_QUOTE, error_text, quoted
+from workbench.providers.wire.errors import MAX_QUOTE_CHARS, error_text, quoted
 
 
 class Refused(Exception):  # noqa: N818 (an answer, not a failure of this program)
@@ -41,7 +41,7 @@ class EndpointErrors:
     def of_reading(self, error: ModelError) -> ModelError:
         """Returns an error of the answer's reader, with the endpoint added."""
         place = shown_url(self.spec.base_url)
-        said = self.quoted(str(error), 2 * LONGEST_QUOTE)
+        said = self.quoted(str(error), 2 * MAX_QUOTE_CHARS)
         sentence = said if place in said else f"{said} ({place})"
         return ModelError(sentence, retryable=error.retryable, retry_after_s=error.retry_after_s)
 
@@ -84,7 +84,7 @@ class EndpointErrors:
         """Returns the error for success without a body."""
         return self.error("answers with nothing: look at the server's log", retryable=True)
 
-    def quoted(self, text: str, longest: int = LONGEST_QUOTE) -> str:
+    def quoted(self, text: str, longest: int = MAX_QUOTE_CHARS) -> str:
         """Returns foreign text on one line, without secrets, and cut."""
         return quoted(text, self.secrets, longest)
 

@@ -22,13 +22,13 @@ from workbench.dataclasses import dataclass
 from workbench.providers.http.clients import Client
 from workbench.providers.http.statuses import shown_url
 
-LEAST_WAIT_MS = 100.0
+MIN_WAIT_MS = 100.0
 """Shorter waits cannot be told from the network's delays."""
 
-LEAST_GROWTH_S = 0.3
+MIN_GROWTH_SECONDS = 0.3
 """By how much the first tokens of late requests have to come later than those of early ones, beside twice the time."""
 _KEPT = 32
-_LEAST_PAIRS = 10
+_MIN_PAIRS = 10
 _IN_ORDER = 0.8
 """The least surplus of pairs in which the request with more before it waited longer, among those that differ."""
 _DIFFER = 0.8
@@ -168,7 +168,7 @@ class Flights:
         else:
             return 0.0
         waited_ms = (min(until_s, flight.first_s) - flight.sent_s) * 1000
-        return round(waited_ms, 3) if waited_ms >= LEAST_WAIT_MS else 0.0
+        return round(waited_ms, 3) if waited_ms >= MIN_WAIT_MS else 0.0
 
     def _look(self) -> None:
         found = slots_shown_by(self._seen)
@@ -189,7 +189,7 @@ def slots_shown_by(seen: deque[tuple[int, float]]) -> int | None:
         for one, other in combinations(seen, 2)
         if one[0] != other[0] and min(one[1], other[1]) < _DIFFER * max(one[1], other[1])
     ]
-    if len(pairs) < _LEAST_PAIRS:
+    if len(pairs) < _MIN_PAIRS:
         return None
     surplus = sum(pair > 0 for pair in pairs) - sum(pair < 0 for pair in pairs)
     if surplus < _IN_ORDER * len(pairs):
@@ -197,7 +197,7 @@ def slots_shown_by(seen: deque[tuple[int, float]]) -> int | None:
     middle = median(ahead for ahead, _ in seen)
     early = [first_s for ahead, first_s in seen if ahead < middle]
     late = [first_s for ahead, first_s in seen if ahead >= middle]
-    if not early or median(late) < max(2 * median(early), median(early) + LEAST_GROWTH_S):
+    if not early or median(late) < max(2 * median(early), median(early) + MIN_GROWTH_SECONDS):
         return None
     shortest = min(first_s for _, first_s in seen)
     return max(ahead + 1 for ahead, first_s in seen if first_s <= _AT_ONCE * shortest)

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from workbench.dataclasses import dataclass
-from workbench.late_patterns import late_pattern
 from workbench.providers.offline.clauses import Clause
 from workbench.providers.offline.evidence import Evidence, Kind, joined_groups
 from workbench.providers.offline.ranking import tool_words
@@ -19,7 +18,7 @@ from workbench.providers.offline.words import STOPWORDS, VERB_STEMS, Word, split
 from workbench.trajectory.messages import JsonValue, ToolDefinition
 
 _DEEPEST_OBJECT = 3
-_GAP = late_pattern(
+_GAP = re.compile(
     r"[\s:=#(]*(?:(?:of|is|are|to|as|at|on|by|for|the|a|an|in|with|name|id|number|be|about|around|from)\s+){0,3}#?"
 )
 _GENERIC_WORDS = frozenset(stem(word) for word in ("name", "id", "number", "value"))
@@ -35,12 +34,12 @@ _ALSO_CALLED: tuple[tuple[frozenset[str], frozenset[str]], ...] = (
 """Words of a parameter's name, and words by which a request introduces its value."""
 _OWNERS = word_set("owner org organization namespace")
 _OWNED = word_set("repo repository project")
-_TAKEN_FROM = late_pattern(r"\b(?:subtract|take|deduct|minus)\w*\b.*\bfrom\b", re.I | re.S)
-_PLAIN_VALUE = late_pattern(r"\s*[:=]?\s*([^\W_][\w./-]{0,63})(?<![./-])")
+_TAKEN_FROM = re.compile(r"\b(?:subtract|take|deduct|minus)\w*\b.*\bfrom\b", re.I | re.S)
+_PLAIN_VALUE = re.compile(r"\s*[:=]?\s*([^\W_][\w./-]{0,63})(?<![./-])")
 _TITLES = word_set("title subject headline caption")
 _FLAG_FILLERS = word_set("is has includ include with should")
-_MOST_INSTEAD = 9
-_LONGEST_TITLE = 120
+_MAX_INSTEAD = 9
+_MAX_TITLE_CHARS = 120
 _NEGATION = word_set("no not without never")
 _WORTH_GUESSING: tuple[Role, ...] = ("moment", "url", "zone", "path")
 """Roles for which evidence of the right kind suffices, even if the parameter is optional and was not named."""
@@ -139,7 +138,7 @@ class _Filling:
         """Returns values listed together with one parameter's, if no other parameter took any of them."""
         for name, others in self.beside.items():
             if others and not any(overlaps(one, self.used) for one, _ in others):
-                return name, tuple(value for _, value in others[:_MOST_INSTEAD])
+                return name, tuple(value for _, value in others[:_MAX_INSTEAD])
         return None
 
     def _open(self, *roles: Role, required: bool | None = None) -> list[Parameter]:
@@ -377,7 +376,7 @@ class _Filling:
             if not text and result is not None:
                 text = result.line
             if not _TITLES.isdisjoint(split_name(parameter.name)):
-                text = text[:1].upper() + text[1:_LONGEST_TITLE]
+                text = text[:1].upper() + text[1:_MAX_TITLE_CHARS]
             if text and parameter.fits(text):
                 self.values[parameter.name] = text
 

@@ -9,34 +9,33 @@ from functools import cached_property
 from itertools import islice
 
 from workbench.dataclasses import dataclass
-from workbench.late_patterns import late_pattern
-from workbench.providers.offline.evidence import MOST_CHARACTERS, Evidence, Expression, find_evidence, find_expressions
+from workbench.providers.offline.evidence import MAX_CHARS, Evidence, Expression, find_evidence, find_expressions
 from workbench.providers.offline.ranking import CALL_THRESHOLD, RankedTool, ToolIndex
 from workbench.providers.offline.words import QUESTION_WORDS, VERB_STEMS, Word, operation_of, words_of
 
-_MOST_CLAUSES = 12
-_MOST_PARTS = 40
+_MAX_CLAUSES = 12
+_MAX_PARTS = 40
 
-_BOUNDARY = late_pattern(
+_BOUNDARY = re.compile(
     r"(?P<then>[\s,;]{0,4}\b(?:and\s{1,4})?(?:then|after\s+that|afterwards|finally)\b,?\s{1,4})"
     r"|(?P<sentence>[.!?]{1,4}(?=\s|$)|\n|;)"
     r"|(?P<join>,?\s{1,4}(?:and|but)\s{1,4}|,\s)",
     re.I,
 )
-_FILLER = late_pattern(
+_FILLER = re.compile(
     r"\s*(?:please|kindly|hey|hi|hello|ok(?:ay)?|thanks|also|and|but|now|first|just|let\s+me\s+know|tell\s+me"
     r"|(?:can|could|would|will)\s+you|i(?:\s+want|\s+need|\s+would\s+like|['’]d\s+like)(?:\s+you)?\s+to|let['’]?s)"
     r"\b[\s,:!]*|\s+",
     re.I,
 )
-_THEN = late_pattern(r"\s*(?:and\s+)?(?:then|next|finally|afterwards|after\s+that)\b[\s,]*", re.I)
-_REFUSAL = late_pattern(r"(?:don['’]t|do\s+not|never|without|no\s+need\s+to)\b(?!\s+(?:forget|hesitate))", re.I)
-_CONTENT = late_pattern(r"\b(?:that|saying|says?|reading|called|named|titled|entitled)\b|:\s", re.I)
-_BACK = late_pattern(
+_THEN = re.compile(r"\s*(?:and\s+)?(?:then|next|finally|afterwards|after\s+that)\b[\s,]*", re.I)
+_REFUSAL = re.compile(r"(?:don['’]t|do\s+not|never|without|no\s+need\s+to)\b(?!\s+(?:forget|hesitate))", re.I)
+_CONTENT = re.compile(r"\b(?:that|saying|says?|reading|called|named|titled|entitled)\b|:\s", re.I)
+_BACK = re.compile(
     r"\b(?:there|it|its|that|this|them|they|their|those|these|him|her|his|he|she|same|again|what\s+about|how\s+about)\b",
     re.I,
 )
-_RESULT = late_pattern(
+_RESULT = re.compile(
     r"\b(?:the|that|this|its)\s+(?:result|answer|outcome|output)\b|\b(?:that|this)\s+(?:number|sum|product|total|value)\b"
     r"|\bresult\b",
     re.I,
@@ -121,7 +120,7 @@ def blanked(text: str, evidence: Iterable[Evidence], kinds: frozenset[str], blan
 def clauses_of(text: str, index: ToolIndex) -> list[Clause]:
     """Returns the clauses of a request, in order. A part becomes a clause of its own only if some tool fits it;
     otherwise it belongs to its neighbour. Parts that forbid something ("but don't …") are left out."""
-    text = text[:MOST_CHARACTERS]
+    text = text[:MAX_CHARS]
     whole = Clause(text, find_evidence(text))
     found: list[Clause] = []
     beginning = 0
@@ -131,7 +130,7 @@ def clauses_of(text: str, index: ToolIndex) -> list[Clause]:
             outside = tuple(one for one in whole.evidence if not start <= one.start < end)
             whole = Clause(whole.text[:start] + " " * (end - start) + whole.text[end:], outside)
         elif not found or (
-            _fits(found[-1], index) and _stands_alone(part, joint, found[-1], index) and len(found) < _MOST_CLAUSES
+            _fits(found[-1], index) and _stands_alone(part, joint, found[-1], index) and len(found) < _MAX_CLAUSES
         ):
             found.append(part)
             beginning = start
@@ -144,7 +143,7 @@ def _parts(whole: Clause) -> Iterator[tuple[int, int, str]]:
     """Yields start, end and joint of every part between two boundaries; evidence is never cut."""
     text = blanked(whole.text, whole.evidence, frozenset(one.kind for one in whole.evidence), "x")
     start, joint = 0, "sentence"
-    for match in islice(_BOUNDARY.finditer(text), _MOST_PARTS):
+    for match in islice(_BOUNDARY.finditer(text), _MAX_PARTS):
         if text[start : match.start()].strip():
             yield start, match.start(), joint
             joint = match.lastgroup or "join"

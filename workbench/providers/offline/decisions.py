@@ -7,7 +7,6 @@ import re
 from collections.abc import Mapping, Sequence
 
 from workbench.dataclasses import dataclass
-from workbench.late_patterns import late_pattern
 from workbench.providers.offline.arguments import Filled, fill
 from workbench.providers.offline.clauses import Clause, clauses_of
 from workbench.providers.offline.evidence import Evidence, find_evidence
@@ -21,22 +20,22 @@ from workbench.trajectory.messages import JsonValue, Message, ToolCall, ToolDefi
 NO_TOOLS = "There are no tools on offer, and the offline model can do nothing but choose among tools."
 NOTHING_FITS = "None of the tools on offer fits this request."
 
-_MOST_CALLS = 16
+_MAX_CALLS = 16
 """The most calls in one answer."""
 _ABOUT_AS_GOOD = 0.85
 """A tool whose score is this share of the best one's may replace it if the request fills its arguments better."""
-_MOST_RECALLED_MESSAGES = 20
+_MAX_RECALLED_MESSAGES = 20
 _SHOWN_IN_RANKING = 3
-_LONGEST_SHOWN_CLAUSE = 60
-_SAME_AGAIN = late_pattern(r"\s*(?:and|what\s+about|how\s+about)\b", re.I)
-_FOLLOWING = late_pattern(r"\s*(?:(?:ok|okay|good|great|thanks)\b[\s,.!]*)?(?:and|now|then|next|finally)\b", re.I)
+_MAX_SHOWN_CLAUSE_CHARS = 60
+_SAME_AGAIN = re.compile(r"\s*(?:and|what\s+about|how\s+about)\b", re.I)
+_FOLLOWING = re.compile(r"\s*(?:(?:ok|okay|good|great|thanks)\b[\s,.!]*)?(?:and|now|then|next|finally)\b", re.I)
 """How a message begins that continues an earlier one."""
-_GO_ON = late_pattern(
+_GO_ON = re.compile(
     r"\s*(?:(?:yes|ok|okay|good|great|fine|thanks|please|now)\b[\s,.!]*){0,3}"
     r"(continue|proceed|carry\s+on|go\s+(?:on|ahead)|keep\s+(?:going|on)|move\s+on)\b",
     re.I,
 )
-_OF_WHAT = late_pattern(r"\s+of\b", re.I)
+_OF_WHAT = re.compile(r"\s+of\b", re.I)
 """Follows a result that the request itself describes."""
 _OF_ANY_TASK = word_set(
     """accomplish achiev complet first finish goal initial instruction job left next objectiv original plan reach
@@ -199,7 +198,7 @@ def _as_before(request: str, earlier: Sequence[Message], index: ToolIndex) -> li
 def _recalled(earlier: Sequence[Message]) -> list[Evidence]:
     """Returns the evidence of earlier messages, the latest first; capitalised first words of sentences, which may not
     be names, last. Results of tools are left out, because they hold much that was not asked for."""
-    spoken = [message for message in earlier if message.role != "tool"][-_MOST_RECALLED_MESSAGES:]
+    spoken = [message for message in earlier if message.role != "tool"][-_MAX_RECALLED_MESSAGES:]
     found = [one for message in reversed(spoken) for one in reversed(find_evidence(message.content))]
     return sorted(found, key=lambda one: one.weak)
 
@@ -229,7 +228,7 @@ def _due(tasks: Sequence[_Task], made: Sequence[_Made]) -> tuple[PlannedCall, ..
                 left.remove(instead)
                 given[number] = instead.result
         if due:
-            return tuple(due[:_MOST_CALLS])
+            return tuple(due[:_MAX_CALLS])
     return ()
 
 
@@ -250,7 +249,7 @@ def _ranking(clauses: Sequence[Clause], index: ToolIndex) -> str:
         best = [one for one in clause.rank(index)[:_SHOWN_IN_RANKING] if one.score > 0]
         scores = ", ".join(f"{one.tool.name} {one.score:.2f}" for one in best) or "no tool shares a word with it"
         shown = " ".join(clause.text.split())
-        shown = shown if len(shown) <= _LONGEST_SHOWN_CLAUSE else shown[: _LONGEST_SHOWN_CLAUSE - 1] + "…"
+        shown = shown if len(shown) <= _MAX_SHOWN_CLAUSE_CHARS else shown[: _MAX_SHOWN_CLAUSE_CHARS - 1] + "…"
         lines.append(f"“{shown}”: {scores}" if len(clauses) > 1 else scores)
     return "Ranked by words: " + "; ".join(lines) + "." if lines else "Nothing is asked for."
 
@@ -265,5 +264,5 @@ def _told(made: _Made) -> str:
     if made.result.is_error:
         return f"{made.call.tool} failed: {made.result.line}"
     given = ", ".join(str(value) for value in made.call.arguments.values() if isinstance(value, str | int | float))
-    given = given if len(given) <= _LONGEST_SHOWN_CLAUSE else given[: _LONGEST_SHOWN_CLAUSE - 1] + "…"
+    given = given if len(given) <= _MAX_SHOWN_CLAUSE_CHARS else given[: _MAX_SHOWN_CLAUSE_CHARS - 1] + "…"
     return f"{made.call.tool}({given}): {made.result.line}"

@@ -10,12 +10,11 @@ from itertools import pairwise
 from typing import Literal
 
 from workbench.dataclasses import dataclass
-from workbench.late_patterns import late_pattern
 from workbench.providers.offline.words import NUMBER_WORDS, REQUEST_VERBS, STOPWORDS, operation_of, word_set
 
 Kind = Literal["quoted", "url", "email", "date", "datetime", "time", "handle", "pair", "path", "id", "number", "name"]
 
-MOST_CHARACTERS = 20_000
+MAX_CHARS = 20_000
 """The characters of a text that are searched."""
 
 _MONTHS = (
@@ -82,17 +81,17 @@ _PATTERNS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
 """Applied in this order, each to the text that those before it left."""
 
 _CAPITAL_RUN_LINK = word_set("of de da do del la le du van von der den")
-_UNPUNCTUATED = late_pattern(r"[^\n\x00,;:.!?()\"“”]+")
-_NOT_BLANK = late_pattern(r"\S+")
-_SENTENCE_START = late_pattern(r"(?:^|[.!?:;]\s|\n)[\s\"'“(]*$")
+_UNPUNCTUATED = re.compile(r"[^\n\x00,;:.!?()\"“”]+")
+_NOT_BLANK = re.compile(r"\S+")
+_SENTENCE_START = re.compile(r"(?:^|[.!?:;]\s|\n)[\s\"'“(]*$")
 _CALENDAR = word_set(
     """monday tuesday wednesday thursday friday saturday sunday january february march april may june july
         august september october november december today tomorrow yesterday"""
 )
-_ARITHMETIC = late_pattern(
+_ARITHMETIC = re.compile(
     r"\s*(?P<sign>\*\*|[-+*×·÷/^%−]|\b(?:x|plus|minus|times|over|mod(?:ulo)?|multiplied\s+by|divided\s+by)\b)\s*", re.I
 )
-_JOINED = late_pattern(
+_JOINED = re.compile(
     r"\s*(?:[,;]|\b(?:and|or|vs\.?|versus)\b|&)\s*(?:(?:and|or|in|to|for|at|of|from|the)\s+){0,3}", re.I
 )
 _NO_CLOCK = datetime(2000, 1, 1)
@@ -122,7 +121,7 @@ class Expression:
 
 def find_evidence(text: str) -> tuple[Evidence, ...]:
     """Returns all evidence in a text, in order, without overlaps."""
-    left = text[:MOST_CHARACTERS]
+    left = text[:MAX_CHARS]
     found: list[Evidence] = []
     for kind, pattern in _PATTERNS:
         for match in pattern.finditer(left):

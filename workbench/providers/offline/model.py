@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import AbstractAsyncContextManager, nullcontext
 
-from workbench.late_patterns import late_pattern
 from workbench.providers.model import AnswerFinished, ModelRequest
 from workbench.providers.offline.decisions import Decision, decide
 from workbench.providers.offline.ranking import ToolIndex
@@ -19,7 +19,7 @@ from workbench.trajectory.events import (
     TextDelta,
 )
 
-_WORD_WITH_BLANKS = late_pattern(r"\s*\S+\s*|\s+")
+_WORD_WITH_BLANKS = re.compile(r"\s*\S+\s*|\s+")
 _FRAGMENT_CHARACTERS = 12
 
 

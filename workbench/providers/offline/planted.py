@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, cast
 
-from workbench.late_patterns import late_pattern
 from workbench.providers.model import ModelRequest
 from workbench.providers.offline.decisions import Decision, PlannedCall, decide
 from workbench.providers.offline.model import OfflineModel
@@ -15,7 +14,7 @@ from workbench.providers.offline.ranking import ToolIndex
 from workbench.providers.offline.words import stems_of
 from workbench.trajectory.messages import JsonValue, Message, ToolDefinition
 
-_ORDER = late_pattern(r"\b(?:ignore|instead|you\s+must|instructions?|call\s+the\s+tool)\b", re.I)
+_ORDER = re.compile(r"\b(?:ignore|instead|you\s+must|instructions?|call\s+the\s+tool)\b", re.I)
 """What a result says that wants something done."""
 
 

@@ -4,13 +4,13 @@ counting more."""
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 
 from rapidfuzz import fuzz, process
 
 from workbench.dataclasses import dataclass
-from workbench.late_patterns import late_pattern
 from workbench.providers.offline.words import (
     CHANGING_VERB_STEMS,
     GENERAL_VERB_STEMS,
@@ -31,7 +31,7 @@ _IN_NAME, _IN_SUMMARY, _IN_ENUM, _IN_PARAMETER, _IN_DETAILS = 1.0, 0.6, 0.6, 0.4
 _RELATED_WORTH = 0.8
 _FUZZY_CUTOFF = 84.0
 _FUZZY_WORTH = 0.8
-_SHORTEST_FUZZY = 5
+_MIN_FUZZY_CHARS = 5
 _GENERAL_VERB_WORTH = 0.4
 _UNASKED_CHANGE = 0.6
 """The penalty for tools that change something when the text is a question."""
@@ -41,12 +41,12 @@ _HALF_WAY = 0.35
 _NAMED = 0.9
 """The weight of a parameter's name when the text gives a value with it."""
 
-_MOST_DESCRIPTION = 1_500
-_MOST_PARAMETERS = 100
-_MOST_WORDS = 60
+_MAX_DESCRIPTION_CHARS = 1_500
+_MAX_PARAMETERS = 100
+_MAX_WORDS = 60
 """How much of a description, of a schema and of a text is read."""
 
-_FIRST_SENTENCE = late_pattern(r"(?:[^.\n]|\.(?=\S))*")
+_FIRST_SENTENCE = re.compile(r"(?:[^.\n]|\.(?=\S))*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class ToolIndex:
                     of_tools = self._worth.setdefault(found, {})
                     of_tools[number] = max(of_tools.get(number, 0.0), place_worth)
         self._parameters = [_parameter_stems(tool) for tool in self.tools]
-        self._fuzzy = [word for word in self._worth if len(word) >= _SHORTEST_FUZZY]
+        self._fuzzy = [word for word in self._worth if len(word) >= _MIN_FUZZY_CHARS]
         self._rarity = {word: self._rarity_of(len(having)) for word, having in self._worth.items()}
 
     def rank(
@@ -80,7 +80,7 @@ class ToolIndex:
         `named` are stems that name a value given with them, as in "subject 'Lunch'", and so indicate a parameter rather
         than a tool."""
         named = frozenset(named)
-        stems = list(dict.fromkeys([*stems_of(text), *(stem(hint) for hint in hints)]))[:_MOST_WORDS]
+        stems = list(dict.fromkeys([*stems_of(text), *(stem(hint) for hint in hints)]))[:_MAX_WORDS]
         totals = [0.0] * len(self.tools)
         matched: list[dict[str, float]] = [{} for _ in self.tools]
         for asked in stems:
@@ -115,7 +115,7 @@ class ToolIndex:
         alike = {word: _RELATED_WORTH for word in RELATED.get(asked, ()) if word in self._worth}
         if asked in self._worth:
             alike[asked] = 1.0
-        elif len(asked) >= _SHORTEST_FUZZY:
+        elif len(asked) >= _MIN_FUZZY_CHARS:
             near = process.extract(asked, self._fuzzy, scorer=fuzz.ratio, score_cutoff=_FUZZY_CUTOFF, limit=5)
             for word, ratio, _ in near:
                 alike.setdefault(word, _FUZZY_WORTH * ratio / 100)
@@ -146,7 +146,7 @@ def tool_words(tool: ToolDefinition) -> frozenset[str]:
 
 
 def _summary(tool: ToolDefinition) -> str:
-    match = _FIRST_SENTENCE.match(tool.description[:_MOST_DESCRIPTION])
+    match = _FIRST_SENTENCE.match(tool.description[:_MAX_DESCRIPTION_CHARS])
     return match[0] if match else ""
 
 
@@ -154,22 +154,22 @@ def _places(tool: ToolDefinition) -> Iterable[tuple[float, str]]:
     yield _IN_NAME, " ".join(split_name(tool.name))
     summary = _summary(tool)
     yield _IN_SUMMARY, summary
-    yield _IN_DETAILS, tool.description[len(summary) : _MOST_DESCRIPTION]
-    for name, schema in islice(properties_of(tool.parameters).items(), _MOST_PARAMETERS):
+    yield _IN_DETAILS, tool.description[len(summary) : _MAX_DESCRIPTION_CHARS]
+    for name, schema in islice(properties_of(tool.parameters).items(), _MAX_PARAMETERS):
         yield _IN_PARAMETER, " ".join(split_name(name))
         if isinstance(schema, dict):
-            yield _IN_DETAILS, _text(schema.get("description"))[:_MOST_DESCRIPTION]
+            yield _IN_DETAILS, _text(schema.get("description"))[:_MAX_DESCRIPTION_CHARS]
             yield _IN_ENUM, _choices(schema)
 
 
 def _parameter_stems(tool: ToolDefinition) -> frozenset[str]:
-    names = islice(properties_of(tool.parameters), _MOST_PARAMETERS)
+    names = islice(properties_of(tool.parameters), _MAX_PARAMETERS)
     return frozenset(found for name in names for found in stems_of(" ".join(split_name(name))))
 
 
 def _choices(schema: Mapping[str, JsonValue]) -> str:
     values = [value for key in ("enum", "examples") if isinstance(listed := schema.get(key), list) for value in listed]
-    return " ".join(" ".join(split_name(value)) for value in values[:_MOST_PARAMETERS] if isinstance(value, str))
+    return " ".join(" ".join(split_name(value)) for value in values[:_MAX_PARAMETERS] if isinstance(value, str))
 
 
 def _text(value: JsonValue) -> str:

@@ -6,24 +6,23 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 
-from workbench.late_patterns import late_pattern
 from workbench.providers.offline.clauses import Clause
 from workbench.providers.offline.evidence import Evidence
 from workbench.providers.offline.words import REQUEST_VERBS, STOP_STEMS, STOPWORDS, VERB_STEMS, Word, word_set
 
 Span = tuple[int, int]
 
-_INTRODUCED = late_pattern(
+_INTRODUCED = re.compile(
     r"(?:\b(?:saying|says?|that\s+says|reading|called|named|titled|entitled|that)\b(?:\s+that\b)?\s*[:,]?|:)\s+(?P<content>\S.*)",
     re.I | re.S,
 )
-_TO_DO = late_pattern(r"\bto\s+(?P<content>[^\W\d_]+\s+\S.*)", re.S)
-_ABOUT = late_pattern(r"\b(?:about|regarding)\s+(?P<content>\S.*)", re.I | re.S)
+_TO_DO = re.compile(r"\bto\s+(?P<content>[^\W\d_]+\s+\S.*)", re.S)
+_ABOUT = re.compile(r"\b(?:about|regarding)\s+(?P<content>\S.*)", re.I | re.S)
 _TRIMMED = " \t\n,;:-"
 _LEADING_UP = word_set("on at by for to in with from of the a an and or is due until before after") | {""}
 _ARTICLES = word_set("a an the my our your his her their this that these those some")
 _PREPOSITIONS = word_set("in at for near from to about on of into with by")
-_LONGEST_PHRASE = 4
+_MAX_PHRASE_WORDS = 4
 
 
 def search_words(clause: Clause, used: Collection[Span], known: Collection[str]) -> str:
@@ -86,7 +85,7 @@ def _group(clause: Clause, words: list[Word], position: int) -> tuple[list[Evide
         while position < len(words) and words[position].text.lower() in _ARTICLES:
             position += 1
         run: list[Word] = []
-        while position < len(words) and len(run) < _LONGEST_PHRASE and _continues(clause, run, words[position]):
+        while position < len(words) and len(run) < _MAX_PHRASE_WORDS and _continues(clause, run, words[position]):
             run.append(words[position])
             position += 1
         if not run:

@@ -7,15 +7,14 @@ import re
 from functools import cached_property
 
 from workbench.dataclasses import dataclass
-from workbench.late_patterns import late_pattern
 from workbench.providers.offline.words import split_name
 from workbench.trajectory.messages import JsonValue
 
-_NUMBER = late_pattern(r"(?<![\w.])-?\d{1,18}(?:\.\d{1,15})?(?![\w]|\.\d)", re.ASCII)
+_NUMBER = re.compile(r"(?<![\w.])-?\d{1,18}(?:\.\d{1,15})?(?![\w]|\.\d)", re.ASCII)
 _TELLING_KEYS = ("result", "value", "answer", "total", "output", "sum")
-_LONGEST_TOLD = 400
+_MAX_TOLD_CHARS = 400
 _DEEPEST = 6
-_MOST_PARSED = 200_000
+_MAX_PARSED = 200_000
 
 
 @dataclass(frozen=True)
@@ -28,7 +27,7 @@ class ToolResult:
     @cached_property
     def data(self) -> JsonValue:
         """The content as JSON, or as text."""
-        if len(self.content) > _MOST_PARSED:
+        if len(self.content) > _MAX_PARSED:
             return self.content
         try:
             return _finite(json.loads(self.content))
@@ -48,7 +47,7 @@ class ToolResult:
     def line(self) -> str:
         """Returns the result in one readable line of bounded length."""
         text = " ".join(_told(self.data).split())
-        return text if len(text) <= _LONGEST_TOLD else text[: _LONGEST_TOLD - 1] + "…"
+        return text if len(text) <= _MAX_TOLD_CHARS else text[: _MAX_TOLD_CHARS - 1] + "…"
 
 
 def _finite(data: JsonValue) -> JsonValue:
@@ -63,7 +62,7 @@ def _number_in(data: JsonValue, depth: int) -> int | float | None:
     if isinstance(data, int | float):
         return data
     if isinstance(data, str):
-        found = _NUMBER.findall(data[:_LONGEST_TOLD])
+        found = _NUMBER.findall(data[:_MAX_TOLD_CHARS])
         return (float(found[-1]) if "." in found[-1] else int(found[-1])) if found else None
     if isinstance(data, list):
         return _number_in(data[0], depth - 1) if len(data) == 1 else None

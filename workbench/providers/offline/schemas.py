@@ -43,8 +43,8 @@ Role = Literal[
 ]
 """What a parameter asks for, as far as its type, name, format and description tell."""
 
-_MOST_PARAMETERS = 100
-_MOST_UNIONS = 10
+_MAX_PARAMETERS = 100
+_MAX_UNIONS = 10
 
 _ROLES_BY_NAME: dict[Role, frozenset[str]] = {
     "email": word_set("email mail recipient cc bcc"),
@@ -125,7 +125,7 @@ def parameters_of(schema: JsonValue, root: Schema | None = None) -> list[Paramet
     root = schema if root is None else root
     branch = _branch_of(schema, root)
     required = required_names(branch)
-    properties = islice(properties_of(branch).items(), _MOST_PARAMETERS)
+    properties = islice(properties_of(branch).items(), _MAX_PARAMETERS)
     return [parameter_of(name, one, name in required, root) for name, one in properties]
 
 
@@ -141,7 +141,7 @@ def parameter_of(name: str, schema: JsonValue, required: bool, root: Schema) -> 
 def _branch_of(schema: JsonValue, root: Schema) -> Schema:
     """Returns a schema with references followed and unions replaced by their first branch that is not null."""
     branch = resolved(schema, root)
-    for _ in range(_MOST_UNIONS):
+    for _ in range(_MAX_UNIONS):
         branches = next(alternatives_of(branch, *ALTERNATIVES), None)
         if branches is None:
             break

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from functools import cache
 from zoneinfo import available_timezones
 
-from workbench.late_patterns import late_pattern
 from workbench.providers.offline.clauses import Clause
 from workbench.providers.offline.evidence import Evidence, Kind
 from workbench.providers.offline.schemas import Parameter, Role
@@ -31,8 +30,8 @@ ACCEPTED: dict[Role, tuple[Kind, ...]] = {
 }
 """The kinds of evidence that a role takes, the likeliest first; other roles take none."""
 
-_DIGIT_MEANING = late_pattern(r"(-?\d{1,9}(?:\.\d{1,9})?)\s*(?:\(|=|is|:|means)\s*([a-z]+)", re.ASCII)
-_MOST_CHOICES = 200
+_DIGIT_MEANING = re.compile(r"(-?\d{1,9}(?:\.\d{1,9})?)\s*(?:\(|=|is|:|means)\s*([a-z]+)", re.ASCII)
+_MAX_CHOICES = 200
 _REGIONS = frozenset(
     {"Africa", "America", "Antarctica", "Asia", "Atlantic", "Australia", "Europe", "Indian", "Pacific"}
 )
@@ -103,7 +102,7 @@ def mentioned(parameter: Parameter, clause: Clause, known: frozenset[str]) -> li
     words = [word for word in clause.words if not any(start <= word.start < end for start, end in outside)]
     stems = [word.stem for word in words]
     hits: list[tuple[int, Evidence, JsonValue]] = []
-    for value in values[:_MOST_CHOICES]:
+    for value in values[:_MAX_CHOICES]:
         if not isinstance(value, str):
             numbers = [one for one in clause.evidence if one.kind == "number" and one.value == value]
             hits += [(1, one, value) for one in numbers[:1] if not isinstance(value, bool)]

@@ -8,11 +8,10 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from workbench.dataclasses import dataclass
-from workbench.late_patterns import late_pattern
 
-_WORD = late_pattern(r"[^\W_]+(?:['’][^\W_]+)?")
-_HUMP = late_pattern(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-_LONGEST_STEMMED = 40
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_MAX_STEMMED_CHARS = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +143,7 @@ del NUMBER_WORDS["one"]  # more often a pronoun than a number
 def stem(word: str) -> str:
     """Returns a word in lower case without its commonest endings: `policies` → `policy`, `tagged` → `tag`."""
     word = word.lower()
-    if len(word) > _LONGEST_STEMMED:
+    if len(word) > _MAX_STEMMED_CHARS:
         return word
     if len(word) > 4 and word.endswith(("ies", "ied")):
         return word[:-3] + "y"

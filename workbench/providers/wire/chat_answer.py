@@ -17,7 +17,7 @@ from workbench.trajectory.messages import JsonValue
 
 WIRE = "openai"
 
-_LARGEST = 1e12
+_MAX_NUMBER = 1e12
 """Larger numbers of tokens or milliseconds are none."""
 
 _END = "[DONE]"
@@ -233,7 +233,7 @@ class ChatReader:
 def _number_in(told: object, name: str) -> float | None:
     """Returns a number that llama.cpp's server tells, `None` where it is no finite one of at least 0."""
     value = told.get(name) if isinstance(told, dict) else None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < _LARGEST:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < _MAX_NUMBER:
         return None
     return float(value)
 

@@ -16,7 +16,7 @@ from workbench.providers.wire.wire import SseEvent
 from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.typed_json import json_text
 
-LONGEST_QUOTE = 300
+MAX_QUOTE_CHARS = 300
 _SHOWN_CHARACTERS = 80
 _TITLE = re.compile(r"<title[^>]*>(.*?)</title", re.IGNORECASE | re.DOTALL)
 _TAG = re.compile(r"<(script|style)\b.*?</\1\s*>|<[^>]*>", re.IGNORECASE | re.DOTALL)
@@ -44,7 +44,7 @@ _RETRYABLE = {
 _NOT_RETRYABLE = {"insufficient_quota", "billing_error", "billing_hard_limit_reached"}
 
 
-def quoted(text: str, secrets: Secrets, longest: int = LONGEST_QUOTE) -> str:
+def quoted(text: str, secrets: Secrets, longest: int = MAX_QUOTE_CHARS) -> str:
     """Returns foreign text on one line, without secrets, and cut."""
     # Redacted before it is cut, so that no half of a secret remains.
     clean = secrets.redact(text)[: 10 * longest]

@@ -36,7 +36,7 @@ _LANGUAGE = re.compile(r"[ \t]*[\w+-]*")
 _END_OF_CALL = re.compile(r"(?<=\})(?:\s*(?:</?[\w:]+>|<[|｜][^<>|｜]*[|｜]>|\[/[A-Z_]+\]))+\Z")
 """What a chat template writes behind an object."""
 _BLANK = re.compile(r"\s*")
-_LAYERS_MAX = 4
+_MAX_LAYERS = 4
 """Of texts around an object: a fence, a mark, and JSON that was encoded twice more."""
 
 
@@ -67,7 +67,7 @@ def unwrapped(text: str) -> Repaired | None:
     """Return the object in a text that stands in a code fence, in a JSON text, behind a byte order mark or before a
     template's mark. The kind is that of the outermost one."""
     kind = ""
-    for _ in range(_LAYERS_MAX):
+    for _ in range(_MAX_LAYERS):
         bare = text.strip()
         if bare.startswith(_BYTE_ORDER_MARK):
             kind, text = kind or MARKED, bare.removeprefix(_BYTE_ORDER_MARK)

@@ -7,7 +7,7 @@ from typing import Any
 from workbench.limits import MAX_TOKENS
 from workbench.trajectory.messages import Usage
 
-_NUMBER_MAX = MAX_TOKENS // 3
+_MAX_NUMBER = MAX_TOKENS // 3
 """Three of them are added up."""
 
 
@@ -51,4 +51,4 @@ class UsageCount:
         value: Any = self._fields
         for name in path:
             value = value.get(name) if isinstance(value, dict) else None
-        return int(value) if isinstance(value, int | float) and 0 <= value <= _NUMBER_MAX else 0
+        return int(value) if isinstance(value, int | float) and 0 <= value <= _MAX_NUMBER else 0

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from html import escape
 from itertools import groupby
 
-from workbench.analysis.faults import SOUND, VERDICT_WORDS, FaultMatrix, Tried, Verdict, worst
-from workbench.reports.faults import cell_words, sound_words
+from workbench.analysis.faults import OK_VERDICTS, VERDICT_WORDS, FaultMatrix, Tried, Verdict, worst
+from workbench.reports.faults import cell_words, ok_words
 from workbench.reports.html.page import begin_page, line, part
 from workbench.reports.visible import visible
 from workbench.suite.disk import from_here
@@ -23,11 +23,11 @@ def page_of_faults(matrix: FaultMatrix, exit_code: int) -> Iterator[str]:
     yield from begin_page("Broken tools – Workbench", part("page.css") + part("faults.css"), "")
     yield '<main class="page">\n'
     weak, suites = matrix.weak, dict.fromkeys(from_here(each.suite) for each in matrix.tried)
-    text = f"Not sound after {counted(len(weak), 'fault')}" if weak else "Sound after every fault that was tried"
+    text = f"Not ok after {counted(len(weak), 'fault')}" if weak else "Ok after every fault that was tried"
     yield f'<header class="verdict {"failed" if weak else "passed"}">\n'
     yield f'<p class="kicker">{line(" · ".join(suites))}</p>\n'
     yield f'<h1><span class="sign" aria-hidden="true">{"✗" if weak else "✓"}</span><span>{text}</span></h1>\n'
-    yield from (f'<p class="detail">{line(sound_words(matrix, model))}</p>\n' for model in matrix.models)
+    yield from (f'<p class="detail">{line(ok_words(matrix, model))}</p>\n' for model in matrix.models)
     yield f'<p class="quiet">exit code {exit_code} · Workbench {__version__}</p>\n</header>\n'
     yield from _table(matrix)
     yield from _untried(matrix)
@@ -55,7 +55,7 @@ def _table(matrix: FaultMatrix) -> Iterator[str]:
     shown = {each.verdict for each in matrix.tried}
     for verdict, words in VERDICT_WORDS.items():
         if verdict in shown:
-            yield f"<dt>{_badge(verdict)}</dt><dd>{line(words)}</dd>\n"
+            yield f"<dt>{_badge(verdict)}</dt><dd>{line(words.about)}</dd>\n"
     yield "</dl></section>\n"
 
 
@@ -112,12 +112,12 @@ def _said(who: str, text: str, kind: str) -> str:
 
 def _badge(verdict: Verdict) -> str:
     sign = f'<span class="sign" aria-hidden="true">{_sign(verdict)}</span>'
-    return f'<span class="badge {_tone(verdict)}">{sign} {line(verdict)}</span>'
+    return f'<span class="badge {_tone(verdict)}">{sign} {line(VERDICT_WORDS[verdict].shown)}</span>'
 
 
 def _tone(verdict: Verdict) -> str:
-    return "passed" if verdict in SOUND else "skipped" if verdict == "not tried" else "failed"
+    return "passed" if verdict in OK_VERDICTS else "skipped" if verdict == "not tried" else "failed"
 
 
 def _sign(verdict: Verdict) -> str:
-    return "✓" if verdict in SOUND else "-" if verdict == "not tried" else "✗"
+    return "✓" if verdict in OK_VERDICTS else "-" if verdict == "not tried" else "✗"

@@ -13,7 +13,7 @@ from workbench.authoring.accepting.several import RunToAccept, accept_runs
 from workbench.authoring.case_list import graded_alike, index_of, read_now
 from workbench.authoring.document import CaseOutline
 from workbench.authoring.open_suite import OpenSuite
-from workbench.checks.describe import CheckError
+from workbench.checks.patterns import CheckError
 from workbench.grading.critics import grade_critics
 from workbench.grading.grade import CallPairing, GradingError, RunResult
 from workbench.suite.model import Case, Suite

@@ -18,7 +18,7 @@ from workbench.tui.lines.json_lines import compact_json
 from workbench.tui.lines.spans import Line, Span, cut, cut_line, padded
 from workbench.tui.terminal.theming import Ground
 
-LONGEST_NAME = 18
+MAX_NAME_CELLS = 18
 _KIND_CELLS = 11
 _FRAME_ROWS = 4
 """The rows of border, title and keys."""
@@ -124,7 +124,7 @@ class AcceptLines(LineView):
         call = self.proposal.calls[number]
         if at is not None:
             names = (*(each.name for each in call.arguments), *(name for name, _ in call.lost))
-            widest = min(max(cell_len(one_line(name)) for name in names), LONGEST_NAME)
+            widest = min(max(cell_len(one_line(name)) for name in names), MAX_NAME_CELLS)
             if at < len(call.arguments):
                 return self._argument_line(call.arguments[at], widest)
             name, was = call.lost[at - len(call.arguments)]

@@ -21,7 +21,7 @@ from workbench.suite.problems import Place, Problem
 from workbench.tui.kit.line_view import LineView
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.highlight import toml_lines
-from workbench.tui.lines.prose import LONGEST_LINE, LONGEST_SHOWN, Found, Message, behind, message_lines
+from workbench.tui.lines.prose import LONGEST_SHOWN, MAX_LINE_CHARS, Found, Message, behind, message_lines
 from workbench.tui.lines.spans import ELLIPSIS, EMPTY, Line, Role, Span, wrap_line
 from workbench.tui.lines.typed_rows import recoloured, shown
 from workbench.tui.terminal.theming import Ground
@@ -88,7 +88,7 @@ def excerpt_lines(
     for problem in excerpt.problems:
         line = min(max(problem.line or excerpt.first, excerpt.first), max(last, excerpt.first))
         below.setdefault(line, []).append(problem)
-    shown_lines = [shown(text[:LONGEST_LINE]) for text in excerpt.lines]
+    shown_lines = [shown(text[:MAX_LINE_CHARS]) for text in excerpt.lines]
     painted = toml_lines([line.text for line in shown_lines])
     laid_out: list[Line] = []
     starts: dict[int, int] = {}
@@ -99,7 +99,7 @@ def excerpt_lines(
         for begin, end, role in found.get(number - excerpt.first, ()):
             if end < len(at):
                 text_line = recoloured(text_line, at[begin], at[end], role)
-        more = len(excerpt.lines[number - excerpt.first]) - LONGEST_LINE
+        more = len(excerpt.lines[number - excerpt.first]) - MAX_LINE_CHARS
         if more > 0:
             text_line = (*text_line, Span(f" {ELLIPSIS} {more:,} characters more", "muted"))
         for nth, row in enumerate(wrap_line(text_line, room, hang)):

@@ -27,7 +27,7 @@ GAP = 2
 NAMES_HEAD = "  case"
 """The heading of the first column."""
 
-NAMES_MIN = 10
+MIN_NAMES_CELLS = 10
 NAMES_SHARE = 1 / 3
 """The minimum width of the first column, and the share of the width that it may take if space is short, reduced so that
 two columns fit. If only one fits, it takes the rest."""
@@ -35,7 +35,7 @@ two columns fit. If only one fits, it takes the rest."""
 MORE_CELLS = len(" >12")
 """The width for the number of hidden columns on the right."""
 
-LONGEST_LABEL = 20
+MAX_LABEL_CELLS = 20
 """A head widens its column at most to this, unless there is room to spare."""
 
 ABOUT_SHARE = 1 / 3
@@ -124,7 +124,7 @@ def columns_of(
     column is visible. `floors` are minimum widths of columns and of the names (`None`), for the totals below."""
     lengths = tuple(_cell_width(state, model) for model in state.models)
     widths = tuple(
-        max(length, min(head.cells, LONGEST_LABEL), floors.get(model, 0))
+        max(length, min(head.cells, MAX_LABEL_CELLS), floors.get(model, 0))
         for model, head, length in zip(state.models, heads, lengths, strict=True)
     )
     left = width - sum(widths) - GAP * len(widths)
@@ -151,7 +151,9 @@ def _names_room(widths: Sequence[int], width: int) -> int:
     """Return the width of the names if not everything fits next to them."""
     widest = sorted(widths, reverse=True)
     beside_one, beside_two = (width - sum(widest[:count]) - GAP * count for count in (1, 2))
-    return max(min(int(width * NAMES_SHARE), beside_two) if beside_two >= NAMES_MIN else beside_one, NAMES_MIN)
+    return max(
+        min(int(width * NAMES_SHARE), beside_two) if beside_two >= MIN_NAMES_CELLS else beside_one, MIN_NAMES_CELLS
+    )
 
 
 def _widened(widths: Sequence[int], heads: Sequence[Head], spare: int) -> tuple[int, ...]:

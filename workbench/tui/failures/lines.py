@@ -95,19 +95,19 @@ def _name(tool: str | None, otherwise: str) -> str:
     return cut_middle(one_line(tool), WIDEST_NAME) if tool is not None else otherwise
 
 
-EXAMPLES_MAX = 5
+MAX_EXAMPLES = 5
 """The number of different examples shown with a cause's advice. The list has all runs."""
 
-EXAMPLES_FROM_MAX = 200
+MAX_EXAMPLES_FROM = 200
 """Runs that are searched for examples on every cursor movement."""
 
-RUNS_OF_EXAMPLE_MAX = 6
+MAX_RUNS_OF_EXAMPLE = 6
 """Runs that are named if the same went wrong in several."""
 
-LEAST_NAME_CELLS = 8
+MIN_NAME_CELLS = 8
 """The minimum of a case's name in the list, however long the model's name is."""
 
-SUBJECTS_MAX = 20
+MAX_SUBJECTS = 20
 
 _NOTHING_FITS: Message = (("No failed run fits the filter.", "strong"), ("", "text"), ("Esc shows all again.", "muted"))
 
@@ -128,7 +128,7 @@ def row_line(state: FailureList, row: FailureRow, width: int) -> Line:
     if cells((Span(f"    {name}"), rest, *also)) > width:
         also = EMPTY
     # The case's name is cut first, because model and repeat identify the run.
-    room = max(width - 4 - cells((rest, *also)), LEAST_NAME_CELLS)
+    room = max(width - 4 - cells((rest, *also)), MIN_NAME_CELLS)
     return spread((Span("    "), Span(cut_middle(name, room), role), rest), also, width)
 
 
@@ -162,11 +162,11 @@ def _cause_lines(state: FailureList, group: CauseGroup, width: int) -> Iterator[
     if group.subjects:
         yield EMPTY
         yield heading("Tools and parameters")
-        names = [(one_line(str(subject)), f"{count:,}") for subject, count in group.subjects[:SUBJECTS_MAX]]
+        names = [(one_line(str(subject)), f"{count:,}") for subject, count in group.subjects[:MAX_SUBJECTS]]
         needed = max(cell_len(name) + len(count) for name, count in names) + 5
         for name, count in names:
             yield spread((Span("   "), Span(name, "tool")), (Span(count),), min(needed, width))
-        if (more := len(group.subjects) - SUBJECTS_MAX) > 0:
+        if (more := len(group.subjects) - MAX_SUBJECTS) > 0:
             yield (Span(f"   and {more:,} more", "muted"),)
     yield EMPTY
     yield heading("Examples")
@@ -179,12 +179,12 @@ def _cause_lines(state: FailureList, group: CauseGroup, width: int) -> Iterator[
 def _examples(state: FailureList, group: CauseGroup) -> Iterator[tuple[str, Sequence[Symptom]]]:
     """Yield the symptoms of some runs. Runs of a case with equal symptoms are combined."""
     alike: dict[tuple[str, tuple[Symptom, ...]], list[str]] = {}
-    for run in group.runs[:EXAMPLES_FROM_MAX]:
+    for run in group.runs[:MAX_EXAMPLES_FROM]:
         symptoms = tuple(run.symptoms_of(group.cause))
         alike.setdefault((_title(state, run), symptoms), []).append(_which(state, run).strip())
-    for (title, symptoms), which in islice(alike.items(), EXAMPLES_MAX):
-        shown = [run or "#1" for run in which[:RUNS_OF_EXAMPLE_MAX]] if len(which) > 1 else which
-        more = f", {ELLIPSIS}" if len(which) > RUNS_OF_EXAMPLE_MAX else ""
+    for (title, symptoms), which in islice(alike.items(), MAX_EXAMPLES):
+        shown = [run or "#1" for run in which[:MAX_RUNS_OF_EXAMPLE]] if len(which) > 1 else which
+        more = f", {ELLIPSIS}" if len(which) > MAX_RUNS_OF_EXAMPLE else ""
         yield f"{title}  {', '.join(shown)}{more}".rstrip(), symptoms
 
 

@@ -9,8 +9,18 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rich.cells import cell_len
 
-from workbench.analysis.faults import SOUND, VERDICT_WORDS, FaultMatrix, FaultName, Lasts, Tried, Verdict, worst
-from workbench.reports.faults import cell_words, sound_words, text_of_faults
+from workbench.analysis.faults import (
+    OK_VERDICTS,
+    VERDICT_CELLS,
+    VERDICT_WORDS,
+    FaultMatrix,
+    FaultName,
+    Lasts,
+    Tried,
+    Verdict,
+    worst,
+)
+from workbench.reports.faults import cell_words, ok_words, text_of_faults
 from workbench.reports.paint import Paint
 from workbench.reports.visible import one_line
 from workbench.suite.numerals import counted
@@ -26,8 +36,8 @@ from workbench.tui.lines.words import model_label
 if TYPE_CHECKING:
     from workbench.tui.shell.workbench import Workbench
 
-_CELL = len("✗ false success")
-_NAME_MAX = 20
+_CELL = VERDICT_CELLS + 2
+_MAX_NAME_CELLS = 20
 """The room for the name of a model above its column."""
 _GAP = 2
 _MORE = len(" >9")
@@ -90,10 +100,10 @@ class FaultTable(ListState[FaultRow]):
 
     @property
     def chosen(self) -> tuple[Tried, ...]:
-        """The trials of the selected cell, those that are not sound first."""
+        """The trials of the selected cell, those that are not ok first."""
         row = self.selected
         tried = self.cell(row, self.model) if row is not None else ()
-        return tuple(sorted(tried, key=lambda each: (each.verdict in SOUND, each.verdict == "not tried")))
+        return tuple(sorted(tried, key=lambda each: (each.verdict in OK_VERDICTS, each.verdict == "not tried")))
 
     def turn(self, step: int) -> None:
         """Select the next (1) or previous (-1) column."""
@@ -103,7 +113,7 @@ class FaultTable(ListState[FaultRow]):
     def column_width(self) -> int:
         """The width of a column."""
         longest = max((cell_len(model_label(model)) for model in self.matrix.models), default=0)
-        return max(_CELL, min(longest, _NAME_MAX))
+        return max(_CELL, min(longest, _MAX_NAME_CELLS))
 
     def columns(self, width: int) -> range:
         """Return the columns that fit, the selected one among them."""
@@ -165,16 +175,14 @@ class FaultsScreen(ListScreen[str, FaultTable]):
         left: Line = (Span(" Broken tools ", "badge"), Span(f" {one_line(self._place)}{self._filter_text}"))
         weak = len(matrix.weak)
         tried = sum(each.verdict != "not tried" for each in matrix.tried)
-        said = (
-            f"not sound in {weak:,} of {counted(tried, 'trial')} " if weak else f"sound in {counted(tried, 'trial')} "
-        )
+        said = f"not ok in {weak:,} of {counted(tried, 'trial')} " if weak else f"ok in {counted(tried, 'trial')} "
         return left, ((Span(said, "failed" if weak else "passed"),),)
 
     # Actions
 
     @action("enter", "Go to the run of the cell", label="go to it")
     def do_open(self) -> None:
-        """Go to the run of the cell, the first that is not sound if there are several."""
+        """Go to the run of the cell, the first that is not ok if there are several."""
         run = next((each.run_id for each in self.state.chosen if each.run_id is not None), None)
         if run is not None:
             self.dismiss(run)
@@ -208,7 +216,7 @@ def _cell_lines(state: FaultTable, width: int) -> Iterator[Line]:
     row = state.selected
     if row is None or row.fault is None:
         for model in state.matrix.models:
-            yield from paragraph(sound_words(state.matrix, model), width)
+            yield from paragraph(ok_words(state.matrix, model), width)
         yield EMPTY
         return
     yield from wrap_line(
@@ -219,7 +227,12 @@ def _cell_lines(state: FaultTable, width: int) -> Iterator[Line]:
     for each in state.chosen:
         sign, role = _sign(each.verdict)
         yield EMPTY
-        yield from behind((Span(f" {sign} ", role),), f"{one_line(each.case_name)}: {each.verdict}", role, width - 4)
+        yield from behind(
+            (Span(f" {sign} ", role),),
+            f"{one_line(each.case_name)}: {each.shown}",
+            role,
+            width - 4,
+        )
         yield from paragraph(one_line(each.why), width, "muted", 3)
         if each.run_id is not None:
             yield from _said("request", each.request, width)
@@ -245,7 +258,8 @@ def _legend(matrix: FaultMatrix, width: int) -> Iterator[Line]:
     for verdict, words in VERDICT_WORDS.items():
         if verdict in shown:
             sign, role = _sign(verdict)
-            yield from behind((Span(f" {sign} {verdict:<14}", role),), words, "muted", max(width - 18, 10))
+            label = Span(f" {sign} {words.shown:<{VERDICT_CELLS}} ", role)
+            yield from behind((label,), words.about, "muted", max(width - VERDICT_CELLS - 4, 10))
     untried = [each for each in matrix.tried if each.verdict == "not tried"]
     if untried:
         yield EMPTY
@@ -261,4 +275,4 @@ def _sign(verdict: Verdict | None) -> tuple[str, Role]:
         return GLYPHS.dot, "muted"
     if verdict == "not tried":
         return GLYPHS.skipped, "muted"
-    return (GLYPHS.passed, "passed") if verdict in SOUND else (GLYPHS.failed, "failed")
+    return (GLYPHS.passed, "passed") if verdict in OK_VERDICTS else (GLYPHS.failed, "failed")

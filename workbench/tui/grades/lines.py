@@ -24,12 +24,12 @@ from workbench.tui.lines.words import duration, failed_steps, score
 ROWS = 3
 """The rows of each grader in the list: its name, and two of the reason."""
 
-MOST_ISSUES = 200
+MAX_ISSUES = 200
 """The number of issues shown. Copying includes all."""
 
 _VERBS: Mapping[Status, str] = {"failed": "fail it", "warned": "warn", "passed": "pass it"}
 
-_LEAST_BEHIND = 10
+_MIN_BEHIND_CELLS = 10
 """If less width is left after a label, the text goes to the next row."""
 
 _UNBROKEN = 200
@@ -155,14 +155,14 @@ def _issues(state: GradesState, grade: Grade, explanation: Explanation, width: i
             lines += [EMPTY, heading(title)]
         if first:
             lines += signed(sign, first, "failed", width, 1)
-        for issue in issues[:MOST_ISSUES]:
+        for issue in issues[:MAX_ISSUES]:
             step = state.step_of(issue)
             text = issue_text(issue) if step is None else f"step {step}: {issue_text(issue)}"
             if issue.kind == "failed step":
                 text = one_line(issue.why)
             lines += signed(sign, text, role, width, 1)  # type: ignore[arg-type]
-        if len(issues) > MOST_ISSUES:
-            lines.append((Span(f"   {GLYPHS.running} {counted(len(issues) - MOST_ISSUES, 'more issue')}", "comment"),))
+        if len(issues) > MAX_ISSUES:
+            lines.append((Span(f"   {GLYPHS.running} {counted(len(issues) - MAX_ISSUES, 'more issue')}", "comment"),))
     return lines
 
 
@@ -193,6 +193,6 @@ def _paragraph(text: str, width: int, role: Role, label: str = " ") -> list[Line
 def _behind(label: Line, text: str, width: int, role: Role) -> list[Line]:
     """Return a text after a label, or below it if there is no room."""
     at = cells(label)
-    if width - at < _LEAST_BEHIND:
+    if width - at < _MIN_BEHIND_CELLS:
         return [cut_line(label, width), *_paragraph(text, width, role)]
     return behind(label, text, role, width - at)

@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 from rich.cells import cell_len
 
-from workbench.checks.describe import describe_whole
+from workbench.checks.check import describe_whole
 from workbench.grading.grade import ArgumentVerdict, CallPairing
 from workbench.grading.scoring import ROUNDING_SLACK
+from workbench.grading.traits import GraderTraits
 from workbench.reports.visible import one_line
 from workbench.suite.numerals import figure
 from workbench.tui.grades.state import GradesState
@@ -34,9 +35,6 @@ from workbench.tui.lines.spans import (
 INDENT = 4
 EARNED_CELLS = 19
 
-EARN_BY_ARGUMENT = frozenset({"critics", "decision", "dimensions"})
-"""Graders that score arguments individually. For the others a call is right or wrong as a whole."""
-
 _FOLDED, UNFOLDED = 2_000, 20_000
 """Characters of a value that are considered, on one row and on several."""
 
@@ -54,7 +52,7 @@ def argument_lines(
 ) -> list[Line]:
     """Return the lines of one argument: name, expected value, actual value, verdict and score."""
     sign, role = _sign(verdict)
-    earned = f"{sign} {_earned(verdict, state.selected.grader)}".rstrip()
+    earned = f"{sign} {_earned(verdict, state.traits)}".rstrip()
     if pairing.call is None and not verdict.weight:
         earned = ""
     label = padded(one_line(verdict.argument), columns.name)
@@ -129,8 +127,8 @@ def _sign(verdict: ArgumentVerdict) -> tuple[str, Role]:
     return (GLYPHS.warned, "warned") if verdict.score < verdict.weight - ROUNDING_SLACK else (GLYPHS.passed, "passed")
 
 
-def _earned(verdict: ArgumentVerdict, grader: str) -> str:
-    if grader not in EARN_BY_ARGUMENT:
+def _earned(verdict: ArgumentVerdict, traits: GraderTraits) -> str:
+    if not traits.scores_arguments:
         return ""
     if not verdict.listed:
         return figure(verdict.score) if verdict.score else ""
@@ -138,7 +136,7 @@ def _earned(verdict: ArgumentVerdict, grader: str) -> str:
         return "not judged"
     if not verdict.counted:
         return "not counted"
-    if grader == "dimensions":
+    if traits.arguments_weigh_alike:
         return amount_text(verdict.score / verdict.weight, 1.0)
     return amount_text(verdict.score, verdict.weight)
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from rich.cells import cell_len
 
-from workbench.checks.describe import describe
+from workbench.checks.check import describe
 from workbench.grading.findings import describe_call, describe_expected
 from workbench.grading.formulas import Amount, in_numbers
 from workbench.grading.grade import ArgumentVerdict, CallPairing
@@ -39,10 +39,10 @@ from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, cut_line, 
 SIDE_BY_SIDE_CELLS = 76
 """From this width on, expected and actual calls are side by side."""
 
-LONGEST_NAME = 18
+MAX_NAME_CELLS = 18
 _PLACE_CELLS = len("any order") + 2
 
-MOST_PAIRINGS = 300
+MAX_PAIRINGS = 300
 """The number of pairings shown."""
 
 FOLDED_FROM = 4
@@ -77,7 +77,7 @@ def pairing_blocks(state: GradesState, width: int) -> list[Block]:
     columns = _columns(state, grade.pairings, width)
     folding = len(grade.pairings) >= FOLDED_FROM and not state.more
     blocks = [Block([EMPTY, _heading(columns)])]
-    for pairing, account in entries[:MOST_PAIRINGS]:
+    for pairing, account in entries[:MAX_PAIRINGS]:
         if isinstance(pairing, SilentStep):
             blocks.append(Block(silent_lines(state, pairing, width), pairing.reached))
             continue
@@ -92,8 +92,8 @@ def pairing_blocks(state: GradesState, width: int) -> list[Block]:
         else:
             lines = _expected(state, pairing, columns, width)
         blocks.append(Block([*lines, *_worth(pairing, account, width)], right))
-    if len(entries) > MOST_PAIRINGS:
-        left = len(entries) - MOST_PAIRINGS
+    if len(entries) > MAX_PAIRINGS:
+        left = len(entries) - MAX_PAIRINGS
         blocks.append(Block([(Span(f" {GLYPHS.running} {left:,} more calls and expectations", "comment"),)]))
     return blocks
 
@@ -114,12 +114,12 @@ def _is_right(pairing: CallPairing, account: Account | None) -> bool:
 
 
 def _columns(state: GradesState, pairings: Sequence[CallPairing], width: int) -> Columns:
-    shown = pairings[:MOST_PAIRINGS]
+    shown = pairings[:MAX_PAIRINGS]
     names = {verdict.argument for pairing in shown for verdict in pairing.arguments}
     for pairing in shown:
         if pairing.expected_call is not None:
             names.update(state.expected[pairing.expected_call].args or ())
-    name = min(max((cell_len(one_line(name)) for name in names), default=0), LONGEST_NAME)
+    name = min(max((cell_len(one_line(name)) for name in names), default=0), MAX_NAME_CELLS)
     room = width - INDENT - name - 2 - EARNED_CELLS
     if width >= SIDE_BY_SIDE_CELLS:
         return Columns(name, room // 2 - 2, room - room // 2)
@@ -184,7 +184,7 @@ def _wanted(state: GradesState, pairing: CallPairing, what: Line) -> Line:
     if step := step_label(state.step_of(pairing)):
         return (Span(step, "muted"), *what)
     number = Span(f" {pairing.expected_call + 1:>2} ", "muted")
-    if state.selected.grader != "trajectory":
+    if not state.traits.shows_order:
         return (number, *what)
     return (number, Span(f"{state.places[pairing.expected_call]:<{_PLACE_CELLS}}", "comment"), *what)
 
@@ -203,7 +203,7 @@ def _made(state: GradesState, pairing: CallPairing, *, brief: bool) -> Line:
     if pairing.call is None:
         return (Span(f"{GLYPHS.missing} never called", "failed"),)
     tool = state.calls[pairing.call].tool
-    nearest = "nearest is " if state.selected.grader == "trajectory" and pairing.outcome == "unmet" else ""
+    nearest = "nearest is " if state.traits.shows_order and pairing.outcome == "unmet" else ""
     arrow: Line = (Span(f"{GLYPHS.call} {nearest}call {pairing.call + 1} ", "muted"), *_elsewhere(state, pairing))
     same = pairing.expected_call is not None and state.expected[pairing.expected_call].tool == tool
     if same and brief:

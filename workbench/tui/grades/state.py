@@ -6,13 +6,13 @@ from typing import NamedTuple
 
 from workbench.grading.explaining import Explanation, explain
 from workbench.grading.grade import CallPairing, Grade, Issue, RunResult, Status
-from workbench.grading.graders import SYSTEMS
 from workbench.grading.step_rounds import rounds_of_steps
+from workbench.grading.traits import TRAITS, GraderTraits
 from workbench.reports.visible import one_line
 from workbench.suite.model import AnyOrder, Case
 from workbench.tui.lines.glyphs import GLYPHS
 
-_ORDER = tuple(SYSTEMS)
+_ORDER = tuple(TRAITS)
 
 
 class SilentStep(NamedTuple):
@@ -58,6 +58,11 @@ class GradesState:
     def selected(self) -> Grade:
         """The grade under the cursor."""
         return self.grades[self.cursor]
+
+    @property
+    def traits(self) -> GraderTraits:
+        """How the selected grader is shown."""
+        return TRAITS[self.selected.grader]
 
     @property
     def explanation(self) -> Explanation:

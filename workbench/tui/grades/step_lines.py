@@ -14,10 +14,10 @@ from workbench.tui.lines.prose import signed
 from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cut_line, wrap
 from workbench.tui.lines.words import score
 
-MOST_STEPS = 200
+MAX_STEPS = 200
 """The number of steps shown."""
 
-MOST_ISSUES = 20
+MAX_ISSUES = 20
 """The number of issues shown for one step."""
 
 _WHY_INDENT = 4
@@ -39,7 +39,7 @@ def step_lines(state: GradesState, width: int) -> list[Line]:
     if not steps:
         return []
     lines: list[Line] = [EMPTY, (Span(" Steps, each on its own", "heading"),)]
-    for step in steps[:MOST_STEPS]:
+    for step in steps[:MAX_STEPS]:
         sign, role = STATUS_SIGNS[step.status] if step.status is not None else (GLYPHS.skipped, "muted")
         figures = "" if step.score is None else f"  {score(step.score)}"
         text = f"step {step.step}  {step.status or 'not reached'}{figures}"
@@ -47,18 +47,18 @@ def step_lines(state: GradesState, width: int) -> list[Line]:
         if step.why and (step.status != "passed" or state.more):
             rows = wrap(one_line(step.why), max(width - _WHY_INDENT, 10))
             lines += [(Span(" " * _WHY_INDENT), Span(row, "muted")) for row in rows]
-        for issue in step.issues[:MOST_ISSUES]:
+        for issue in step.issues[:MAX_ISSUES]:
             lines += signed(GLYPHS.warned, issue_text(issue), "warned", width, _WHY_INDENT)
-        if len(step.issues) > MOST_ISSUES:
-            more = f"{GLYPHS.running} {counted(len(step.issues) - MOST_ISSUES, 'more issue')}"
+        if len(step.issues) > MAX_ISSUES:
+            more = f"{GLYPHS.running} {counted(len(step.issues) - MAX_ISSUES, 'more issue')}"
             lines.append((Span(" " * _WHY_INDENT), Span(more, "comment")))
-    if len(steps) > MOST_STEPS:
-        lines.append((Span(f"   {GLYPHS.running} {counted(len(steps) - MOST_STEPS, 'more step')}", "comment"),))
+    if len(steps) > MAX_STEPS:
+        lines.append((Span(f"   {GLYPHS.running} {counted(len(steps) - MAX_STEPS, 'more step')}", "comment"),))
     return lines
 
 
 def silent_lines(state: GradesState, step: SilentStep, width: int) -> list[Line]:
-    """Return the lines of a step without a call, with its share of the score of `decision`."""
+    """Return the lines of a step without a call, with its share of the score."""
     most = 1 / state.selected.numbers["items"]
     role: Role = "muted" if step.reached else "failed"
     share, outcome = (most, "right not to call") if step.reached else (0.0, "never reached")
@@ -68,8 +68,8 @@ def silent_lines(state: GradesState, step: SilentStep, width: int) -> list[Line]
 
 
 def silent_steps(state: GradesState) -> list[SilentStep]:
-    """Return the steps that `decision` counts but has no pairing for: no call was expected and none was made."""
-    if state.selected.grader != "decision" or state.selected.score is None:
+    """Return the steps that count in the score but have no pairing: no call was expected and none was made."""
+    if not state.traits.counts_silent_steps or state.selected.score is None:
         return []
     paired = {state.step_of(pairing) for pairing in state.selected.pairings}
     return [

@@ -14,7 +14,7 @@ from workbench.reports.visible import one_line
 from workbench.reports.when import local_time, took_s
 from workbench.suite.numerals import counted
 from workbench.trajectory.messages import JsonValue
-from workbench.tui.history.batches import COUNTS_MAX_CELLS, HistoryList
+from workbench.tui.history.batches import MAX_COUNTS_CELLS, HistoryList
 from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
 from workbench.tui.lines.prose import Message, paragraph
 from workbench.tui.lines.spans import (
@@ -89,7 +89,7 @@ def _result(state: HistoryList, batch: BatchRow, roomy: bool) -> Line:
 
 def _counts(good: int, graded: int) -> str:
     text = f"{good:,}/{graded:,}"
-    return text if len(text) <= COUNTS_MAX_CELLS else f"{short_count(good)}/{short_count(graded)}"
+    return text if len(text) <= MAX_COUNTS_CELLS else f"{short_count(good)}/{short_count(graded)}"
 
 
 def _marks(state: HistoryList, batch: BatchRow) -> Iterator[tuple[str, Role]]:

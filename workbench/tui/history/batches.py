@@ -7,7 +7,7 @@ from functools import partial
 
 from rich.cells import cell_len
 
-from workbench.analysis.trends import TREND_MAX, TrendKey, trends_of
+from workbench.analysis.trends import MAX_TREND, TrendKey, trends_of
 from workbench.grading.run_summary import RunSummary
 from workbench.history.records import BatchPart, BatchRow, Regrade, RunRow
 from workbench.history.run_table import RunTable
@@ -28,7 +28,7 @@ _OF_BATCH = (*_READING, "delete", "copy", "other", "forks")
 """Actions that need a batch."""
 
 
-COUNTS_MIN_CELLS, COUNTS_MAX_CELLS = 7, 9
+MIN_COUNTS_CELLS, MAX_COUNTS_CELLS = 7, 9
 """Bounds of the width for counts: thousands are shortened where they do not fit."""
 
 
@@ -89,7 +89,7 @@ class HistoryList(MarkedState[BatchRow]):
         }
         self.name_cells = max((cell_len(called(batch)) for batch in self.batches), default=0)
         runs = max((batch.planned for batch in self.batches), default=0)
-        self.counts_cells = min(max(len(f"{runs:,}/{runs:,}"), COUNTS_MIN_CELLS), COUNTS_MAX_CELLS)
+        self.counts_cells = min(max(len(f"{runs:,}/{runs:,}"), MIN_COUNTS_CELLS), MAX_COUNTS_CELLS)
         self._texts.clear()
         self._trends = None
         there = {batch.number for batch in self.batches}
@@ -205,7 +205,7 @@ class HistoryList(MarkedState[BatchRow]):
             if self._trends is None:
                 self._trends = trends_of(reversed(self.batches))
             known = self._trends.get((part.suite.key, part.model), ())
-        return [rate for number, rate in known if number <= batch.number][-TREND_MAX:]
+        return [rate for number, rate in known if number <= batch.number][-MAX_TREND:]
 
     def wants_trends(self, batch: BatchRow) -> bool:
         """Return whether the trends of a batch have to be read by themselves, and have not been."""

@@ -154,7 +154,7 @@ _MEANINGS: Mapping[ChangeKind, str] = {
     "errored": "Graded before, in error now: a problem of the infrastructure, not a regression.",
 }
 
-LEAST_NAME_CELLS = 12
+MIN_NAME_CELLS = 12
 
 
 def row_line(state: DiffList, row: DiffRow, width: int) -> Line:
@@ -173,7 +173,7 @@ def row_line(state: DiffList, row: DiffRow, width: int) -> Line:
     if state.several_models:
         # The case's name comes first, because it alone identifies the row within a model.
         model = f"  {cut_middle(model_label(change.model), max(room - 2 - cell_len(title), room // 3))}"
-    name = cut_middle(title, max(room - cell_len(model), LEAST_NAME_CELLS))
+    name = cut_middle(title, max(room - cell_len(model), MIN_NAME_CELLS))
     return spread((Span("    "), Span(name), Span(model, "muted")), right, width)
 
 

@@ -23,10 +23,10 @@ from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, cut_line, 
 from workbench.tui.lines.words import duration, model_label, score, unless_read_only
 from workbench.tui.trajectory.headline import limited_time, model_time
 
-TREND_MAX = 32
+MAX_TREND = 32
 """The number of latest scores of each model in the head."""
 
-MODELS_MAX = 4
+MAX_MODELS = 4
 """The number of models in the head. More are only counted."""
 
 TIMED_CELLS = 48
@@ -90,7 +90,7 @@ class Timeline(MarkedState[RunRow]):
             if figures is not None and not run.is_fork and figures.status in _GOOD:
                 value = figures.score if figures.score is not None else _GOOD[figures.status]
                 found.setdefault(run.model, []).append(0.0 if math.isnan(value) else min(max(value, 0.0), 1.0))
-        return {model: scores[-TREND_MAX:] for model, scores in found.items()}
+        return {model: scores[-MAX_TREND:] for model, scores in found.items()}
 
     def _id(self, row: RunRow) -> int:
         return row.id
@@ -151,7 +151,7 @@ def list_message(state: Timeline) -> Message:
 def head_lines(state: Timeline, width: int) -> list[Line]:
     """Return the scores of each model, from the oldest to the newest."""
     trends = state.trends()
-    shown = list(trends)[:MODELS_MAX]
+    shown = list(trends)[:MAX_MODELS]
     label_cells = min(max((cells((Span(model_label(model)),)) for model in shown), default=0), max(width // 3, 8))
     lines: list[Line] = []
     for model in shown:

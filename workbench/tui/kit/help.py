@@ -22,7 +22,7 @@ from workbench.tui.lines.prose import behind
 from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, wrap_line
 
 KEY_COLUMN = 13
-LONGEST_KEYS = len("Tab Shift+Tab")
+KEYS_CELLS = len("Tab Shift+Tab")
 """The width of the key column in each section."""
 
 _SIGNS: tuple[tuple[str, Role, str], ...] = (
@@ -56,7 +56,7 @@ Sections = Sequence[tuple[str, Sequence[Action]]]
 COLUMN_CELLS = 48
 """So wide is a column at least. A wider screen has several."""
 
-_MOST_COLUMNS = 3
+_MAX_COLUMNS = 3
 
 _NOTHING: Line = (Span(" No key and no action is called that", "muted"),)
 
@@ -173,7 +173,7 @@ def _section(title: str, found: Sequence[_Found], now: Situation | None, width: 
         return []
     reasons = {action.id: why_unavailable(action, now) if now is not None else None for action, _ in found}
     longest = max(cell_len(keymap.names(action)) for action, _ in found)
-    key_cells = min(max(KEY_COLUMN - 2, longest + 1), LONGEST_KEYS + 1)
+    key_cells = min(max(KEY_COLUMN - 2, longest + 1), KEYS_CELLS + 1)
 
     def entry(found: _Found, column: int) -> list[Line]:
         action, matched = found
@@ -207,7 +207,7 @@ _Entry = TypeVar("_Entry")
 
 def _in_columns(entries: Sequence[_Entry], lines_of: Callable[[_Entry, int], list[Line]], width: int) -> list[Line]:
     """Return entries in as many columns as have room, read from top to bottom, none of them torn apart."""
-    count = min(max(width // COLUMN_CELLS, 1), _MOST_COLUMNS, max(len(entries), 1))
+    count = min(max(width // COLUMN_CELLS, 1), _MAX_COLUMNS, max(len(entries), 1))
     column = width // count
     blocks = [lines_of(entry, column) for entry in entries]
     height = -(-sum(map(len, blocks)) // count)

@@ -18,10 +18,10 @@ from workbench.suite.trust import write_atomically
 _log = logging.getLogger(__name__)
 
 FORMAT = 1
-MOST_PROJECTS = 100
+MAX_PROJECTS = 100
 """Beyond this number, projects opened the longest ago are dropped."""
 
-MOST_COMMANDS = 20
+MAX_COMMANDS = 20
 """So many actions that were chosen in the palette are remembered."""
 
 View = Literal["form", "toml"]
@@ -63,13 +63,13 @@ class Remembered:
     def with_place(self, project: str, place: Place) -> Remembered:
         """Return a copy with a new position in a project, which becomes the last one."""
         others = {key: known for key, known in self.projects.items() if key != project}
-        latest = list(others.items())[-(MOST_PROJECTS - 1) :]
+        latest = list(others.items())[-(MAX_PROJECTS - 1) :]
         return replace(self, projects=MappingProxyType({**dict(latest), project: place}))
 
     def with_command(self, action_id: str) -> Remembered:
         """Return a copy with an action as the one chosen last in the palette."""
         others = tuple(known for known in self.commands if known != action_id)
-        return replace(self, commands=(action_id, *others)[:MOST_COMMANDS])
+        return replace(self, commands=(action_id, *others)[:MAX_COMMANDS])
 
 
 NOTHING = Remembered()
@@ -150,7 +150,7 @@ def _remembered(document: Mapping[str, object]) -> Remembered:
         right=next((known for known in get_args(Right) if known == document.get("right")), None),
         zoomed=document.get("zoomed") is True,
         projects=MappingProxyType(places),
-        commands=_texts(document.get("commands"))[:MOST_COMMANDS],
+        commands=_texts(document.get("commands"))[:MAX_COMMANDS],
         borders=_borders(document.get("borders")),
     )
 

@@ -98,7 +98,7 @@ class FoldingState(ListState[Row]):
         return True
 
 
-_MARKS_MAX = 2
+_MAX_MARKS = 2
 
 
 class MarkedState(ListState[Row]):
@@ -122,7 +122,7 @@ class MarkedState(ListState[Row]):
             return
         one = self._id(row)
         others = tuple(other for other in self.marked if other != one)
-        self.marked = others if one in self.marked else (*others, one)[-_MARKS_MAX:]
+        self.marked = others if one in self.marked else (*others, one)[-_MAX_MARKS:]
 
     def unmark(self) -> None:
         """Remove all marks."""
@@ -132,7 +132,7 @@ class MarkedState(ListState[Row]):
     def pair(self) -> tuple[Row, Row] | None:
         """The two marked rows, the earlier one first, `None` if there are not two."""
         found = [row for row in self._in_order() if self._id(row) in self.marked]
-        return (found[0], found[1]) if len(found) == _MARKS_MAX else None
+        return (found[0], found[1]) if len(found) == _MAX_MARKS else None
 
 
 class Rows(Protocol):

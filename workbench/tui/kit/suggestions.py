@@ -17,9 +17,9 @@ from workbench.tui.lines.spans import EMPTY, Line, Span, cut, padded
 from workbench.tui.lines.typed_rows import problem_lines
 from workbench.tui.terminal.theming import Ground
 
-MOST_ROWS = 6
-LEAST_WIDTH = 16
-MOST_WIDTH = 60
+MAX_ROWS = 6
+MIN_WIDTH_CELLS = 16
+MAX_WIDTH_CELLS = 60
 
 
 class CompletionList(LineView, can_focus=False):
@@ -76,9 +76,9 @@ class CompletionList(LineView, can_focus=False):
     def place(self, field: Region, pane: Region) -> None:
         """Move below a field, or above it if there is more room. Both regions are in cells of the pane."""
         below, above = pane.height - field.bottom, field.y
-        height = min(len(self.found), MOST_ROWS, max(below, above))
+        height = min(len(self.found), MAX_ROWS, max(below, above))
         wanted = max((cell_len(one.label) + cell_len(one.detail) + 5 for one in self.found), default=0)
-        width = min(max(wanted, LEAST_WIDTH), MOST_WIDTH, pane.width)
+        width = min(max(wanted, MIN_WIDTH_CELLS), MAX_WIDTH_CELLS, pane.width)
         x = max(min(field.x, pane.width - width), 0)
         y = field.bottom if height <= below or below >= above else field.y - height
         self.styles.offset = (x, y)

@@ -20,7 +20,7 @@ from workbench.tui.lines.prose import Found
 from workbench.tui.lines.spans import Line, Role, Span
 from workbench.tui.lines.typed_rows import column_at, recoloured, shift_for, shown, window
 
-LEAST_ROOM = 10
+MIN_ROOM_CELLS = 10
 """The minimum width for text, however narrow the pane."""
 
 _MOTIONS: Mapping[str, Motion] = {
@@ -183,7 +183,7 @@ class TextEditor(LineView, inherit_bindings=False):
 
     @property
     def _room(self) -> int:
-        return max(self.text_width - self._gutter, LEAST_ROOM)
+        return max(self.text_width - self._gutter, MIN_ROOM_CELLS)
 
     def _follow(self, margin: int = 0) -> None:
         """Scroll to the cursor, `margin` lines from the edge, and draw changes."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from itertools import takewhile
 from typing import Literal
 
-from workbench.late_patterns import late_pattern
 from workbench.tui.lines.typed_rows import column_at, shown
 
 Place = tuple[int, int]
@@ -18,7 +18,7 @@ Motion = Literal[
 INDENT = 2
 """The blanks of a tab stop."""
 
-_WORD = late_pattern(r"\w+|[^\w\s]+")
+_WORD = re.compile(r"\w+|[^\w\s]+")
 
 
 class TypedText:

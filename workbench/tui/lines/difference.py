@@ -15,13 +15,13 @@ from workbench.tui.lines.spans import Line, Role, Span, cut_line
 Sign = Literal["-", "+", " ", "@"]
 
 CONTEXT_LINES = 2
-MOST_COMPARED = 4_000_000
+MAX_COMPARED = 4_000_000
 """Above this product of line counts, everything between the common start and end counts as replaced."""
 
 MOST_SHOWN = 400
 """Further lines are counted, not shown."""
 
-_LONGEST_SHOWN = 500
+_MAX_SHOWN_CHARS = 500
 
 _ROLES: dict[Sign, Role] = {"-": "failed", "+": "passed", " ": "muted", "@": "comment"}
 
@@ -60,7 +60,9 @@ class Difference:
     def drawn(self, width: int) -> list[Line]:
         """Return one row for each line."""
         rows = [
-            cut_line((Span(f" {'' if sign == '@' else sign} {one_line(text[:_LONGEST_SHOWN])}", _ROLES[sign]),), width)
+            cut_line(
+                (Span(f" {'' if sign == '@' else sign} {one_line(text[:_MAX_SHOWN_CHARS])}", _ROLES[sign]),), width
+            )
             for sign, text in self.lines[:MOST_SHOWN]
         ]
         if (more := len(self.lines) - MOST_SHOWN) > 0:
@@ -83,7 +85,7 @@ def _lines(old: list[str], new: list[str]) -> Iterator[tuple[Sign, str]]:
     if before == after:
         return
     context = old[len(old) - end :][:CONTEXT_LINES]
-    if len(before) * len(after) > MOST_COMPARED:
+    if len(before) * len(after) > MAX_COMPARED:
         same = start - first
         groups = [[("equal", 0, same, 0, same), ("replace", same, len(before), same, len(after))]]
     else:

@@ -4,12 +4,12 @@ line always add up to the line.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import accumulate
 from typing import Protocol
 
-from workbench.late_patterns import late_pattern
 from workbench.tui.lines.spans import Line, Role, Span, cut, sliced
 from workbench.tui.lines.typed_rows import part, shown
 
@@ -17,7 +17,7 @@ NUMBER = r"[-+]?(?:\d[\d_]*(?:\.[\d_]+)?(?:[eE][-+]?\d+)?|0[xob][\da-fA-F_]+|inf
 _DATE = r"\d{4}-\d\d-\d\d(?:[Tt ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:[Zz]|[-+]\d\d:\d\d)?)?"
 _KEY = r"(?:[A-Za-z0-9_-]++|\"(?:[^\"\\]|\\.)*\"|'[^']*+')"
 
-_TOML = late_pattern(
+_TOML = re.compile(
     r"(?P<comment>\#.*)"
     r"|(?P<open>\"\"\"|''')"
     rf"|(?P<key>(?<![\w-]){_KEY}(?:\s*\.\s*{_KEY})*(?=\s*=))"
@@ -38,9 +38,9 @@ _TOML_ROLES: dict[str, Role] = {
     "equals": "key",
     "punctuation": "muted",
 }
-_HEADER = late_pattern(r"(\s*)(\[\[?[^\]]*\]\]?)(\s*)(\#.*)?$")
+_HEADER = re.compile(r"(\s*)(\[\[?[^\]]*\]\]?)(\s*)(\#.*)?$")
 
-_JSON = late_pattern(
+_JSON = re.compile(
     r"(?P<key>\"[^\"\\]*+(?:\\.[^\"\\]*+)*\"(?=\s*:))"
     r"|(?P<string>\"[^\"\\]*+(?:\\.[^\"\\]*+)*(?:\"|\\?$)?)"
     rf"|(?P<number>(?<![\w.]){NUMBER})"
@@ -50,7 +50,7 @@ _JSON = late_pattern(
 _LOOKED_AHEAD = 2_000
 """Characters behind what is shown that are read too."""
 
-LONGEST_LINE = 4_000
+MAX_LINE_CHARS = 4_000
 """Longer lines of TOML, in characters, are not coloured."""
 
 LONGEST_JSON = 100_000
@@ -124,7 +124,7 @@ class TomlColours:
 def _toml_line(text: str, delimiter: str | None, depth: int) -> tuple[Line, str | None, int]:
     """Highlight one line. `delimiter` is that of the multi-line string that the line begins in, `depth` the number of
     open brackets."""
-    if len(text) > LONGEST_LINE:
+    if len(text) > MAX_LINE_CHARS:
         return (Span(text),), delimiter, depth
     spans: list[Span] = []
     position = 0

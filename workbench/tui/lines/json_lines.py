@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import overload
 
-from workbench.late_patterns import late_pattern
 from workbench.reports.visible import one_line, visible
 from workbench.trajectory.messages import JsonValue
 from workbench.tui.lines.spans import Line, Role, Span, plain, row_ends
 
 _NARROWEST = 8
-_KEY = late_pattern(r' *(?:"(?:[^"\\]|\\.)*": )?')
+_KEY = re.compile(r' *(?:"(?:[^"\\]|\\.)*": )?')
 _ROLES: dict[str, Role] = {
     '"': "string",
     **dict.fromkeys("tfnNI", "literal"),

@@ -11,7 +11,7 @@ from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, spread, wr
 LONGEST_SHOWN = 5_000
 """Lines of a file that are shown if no single case is."""
 
-LONGEST_LINE = 20_000
+MAX_LINE_CHARS = 20_000
 """Characters of a line that are shown."""
 
 NARROWEST = 24

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 from workbench.authoring.form.typed import CellError, pieces_of, read_value
-from workbench.late_patterns import late_pattern
 from workbench.tui.lines.highlight import NUMBER, toml_value
 from workbench.tui.lines.spans import Line, Role, Span
 
-_NUMBER = late_pattern(rf"(?:{NUMBER})?\.\.(?:{NUMBER})?|{NUMBER}")
+_NUMBER = re.compile(rf"(?:{NUMBER})?\.\.(?:{NUMBER})?|{NUMBER}")
 """A number, or a range of numbers."""
 
 

@@ -87,7 +87,7 @@ def hints_in_words(annotations: Mapping[str, JsonValue]) -> str:
     return f" {GLYPHS.dot} ".join(parts)
 
 
-MOST_NAMED = 8
+MAX_NAMED = 8
 """The number of failed steps that are named. More are only counted."""
 
 
@@ -97,7 +97,7 @@ def failed_steps(steps: Sequence[StepGrade]) -> str:
     if len(failed) == 1:
         return f"step {failed[0]} failed, and with it the chain"
     which = f"steps {', '.join(failed[:-1])} and {failed[-1]}"
-    return f"{which if len(failed) <= MOST_NAMED else counted(len(failed), 'step')} failed, and with them the chain"
+    return f"{which if len(failed) <= MAX_NAMED else counted(len(failed), 'step')} failed, and with them the chain"
 
 
 def why_not_graded(result: RunResult) -> str:

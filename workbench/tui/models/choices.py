@@ -18,7 +18,7 @@ from workbench.suite.loading import SuiteFile
 from workbench.suite.settings import models_named_by
 from workbench.tui.lines.glyphs import GLYPHS
 
-SUITES_NAMED_MAX = 2
+MAX_SUITES_NAMED = 2
 
 
 @dataclass(frozen=True)
@@ -57,8 +57,8 @@ def model_choices(
             whose = "yours" if spec.origin == "user" else "named next to the suites"
             found.setdefault(spec.name, replace(_reached(program, spec, folder), whose=whose))
     for model, namers in _named_by_suites(files).items():
-        more = f" and {len(namers) - SUITES_NAMED_MAX} more" if len(namers) > SUITES_NAMED_MAX else ""
-        by = "named by " + ", ".join(file.path.stem for file in namers[:SUITES_NAMED_MAX]) + more
+        more = f" and {len(namers) - MAX_SUITES_NAMED} more" if len(namers) > MAX_SUITES_NAMED else ""
+        by = "named by " + ", ".join(file.path.stem for file in namers[:MAX_SUITES_NAMED]) + more
         if model not in found:
             found[model] = replace(_described(program, model, namers[0].path.parent, by_suite=True), whose=by)
     for file in files:

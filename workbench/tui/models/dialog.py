@@ -27,10 +27,10 @@ from workbench.tui.models.choices import ModelChoices
 from workbench.tui.models.state import ModelsState, Row
 from workbench.tui.terminal.theming import Ground
 
-LONGEST_LABEL = 28
+MAX_LABEL_CELLS = 28
 """Longer names are not aligned."""
 
-_LEAST_ROWS = 5
+_MIN_ROWS = 5
 """The rows that the list keeps, whatever there is to read."""
 
 _ROWS_AROUND = 4
@@ -132,7 +132,7 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
         for name, build in (("#reading", self._explained), ("#absent", self._absent)):
             reading = self.query_one(name)
             rows = len(build(width))
-            taken = rows if room - rows >= _LEAST_ROWS else max(room - _LEAST_ROWS, 0) if name == "#absent" else 0
+            taken = rows if room - rows >= _MIN_ROWS else max(room - _MIN_ROWS, 0) if name == "#absent" else 0
             reading.styles.max_height = taken
             reading.display = bool(taken)
             room -= taken
@@ -291,7 +291,7 @@ class _ModelList(LineView):
 
     def _label(self, label: str) -> str:
         labels = (cell_len(row.label) for row in self._state.rows if row.endpoint is None)
-        width = max((length for length in labels if length <= LONGEST_LABEL), default=0)
+        width = max((length for length in labels if length <= MAX_LABEL_CELLS), default=0)
         return padded(label, max(width, cell_len(label)))
 
     def get_content_height(self, container: object, viewport: object, width: int) -> int:

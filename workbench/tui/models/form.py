@@ -55,10 +55,10 @@ _ROWS_AROUND = 5 + len(_LABELS)
 _LABEL_CELLS = 15
 """The width of the labels, as in the style."""
 
-MOST_LISTED = 5
+MAX_LISTED = 5
 """The models of an endpoint that are named at most."""
 
-_SHORTEST_KEY = 20
+_MIN_KEY_CHARS = 20
 """Shorter texts may become the name of a variable while they are typed."""
 
 
@@ -305,7 +305,7 @@ class AddModelScreen(Dialog[Added]):
             if listed := self._listed:
                 add(
                     "muted",
-                    f"The endpoint lists {', '.join(listed[:MOST_LISTED])}{', …' * (len(listed) > MOST_LISTED)}.",
+                    f"The endpoint lists {', '.join(listed[:MAX_LISTED])}{', …' * (len(listed) > MAX_LISTED)}.",
                 )
             add("muted", f"It is written into {self._adder.file(self._owner)}.")
         return lines
@@ -399,5 +399,5 @@ def _may_be_a_key(text: str) -> bool:
     try:
         checked_key_variable(text)
     except ValueError:
-        return len(text) >= _SHORTEST_KEY or not text.isidentifier()
+        return len(text) >= _MIN_KEY_CHARS or not text.isidentifier()
     return False

@@ -15,7 +15,7 @@ from workbench.tui.lines.spans import Role
 from workbench.tui.lines.words import model_label
 from workbench.tui.models.choices import ModelChoices
 
-MOST_UNFOLDED = 12
+MAX_UNFOLDED = 12
 """The models of a local server are shown at once up to this number."""
 
 
@@ -149,7 +149,7 @@ class ModelsState:
         name = endpoint.preset.name
         self._asked.discard(name)
         self.endpoints = [endpoint if each.preset == endpoint.preset else each for each in self.endpoints]
-        if endpoint.models is not None and not (endpoint.preset.is_local and len(endpoint.models) > MOST_UNFOLDED):
+        if endpoint.models is not None and not (endpoint.preset.is_local and len(endpoint.models) > MAX_UNFOLDED):
             self._unfolded.add(name)
         self._build()
 

@@ -12,7 +12,6 @@ from workbench.authoring.case_list import CaseKey, graded_alike, read_now
 from workbench.authoring.document import CaseOutline
 from workbench.authoring.open_suite import OpenSuite
 from workbench.batches.plan import PlannedRun
-from workbench.checks.kinds import Judged, Pattern, PythonCheck, Similar
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import RunResult
 from workbench.grading.run_summary import RunSummary
@@ -177,7 +176,7 @@ def _by_suite(suite: Suite) -> tuple[object, ...]:
 
 def _pace(case: Case, trajectory: Trajectory) -> Pace:
     checks = list(case.written_checks())
-    if any(isinstance(check, PythonCheck) for check in checks):
+    if any(check.outside == "python" for check in checks):
         return "with Python"
-    slow = any(isinstance(check, Judged | Pattern | Similar) for check in checks)
+    slow = any(check.cost == "unbounded" for check in checks)
     return "in background" if slow or len(trajectory.calls) > AT_ONCE_CALLS else "at once"

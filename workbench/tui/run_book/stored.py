@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from workbench.history.history import History
 
 
-RUNS_OF_CASE_MAX = 1_000
+MAX_RUNS_OF_CASE = 1_000
 """The number of runs of one case that are read, the latest first."""
 
 
@@ -45,7 +45,7 @@ class ReadBatches:
     older_forks: int = 0
 
 
-RUNS_READ_MAX = 20_000
+MAX_RUNS_READ = 20_000
 """A batch of more runs is not read as a whole, but its first cases with as many, or the first that fit some words."""
 
 
@@ -118,7 +118,7 @@ def read_cases(
     """Read one batch, or of a large one the first cases that have all of `words`, as `case_text` writes them.
     `grading` is the id of one of its regrades. Raises OutdatedError as soon as that is no longer wanted."""
     with opened(file) as history:
-        return _batch(history, file, number, grading, words, RUNS_READ_MAX, is_wanted)
+        return _batch(history, file, number, grading, words, MAX_RUNS_READ, is_wanted)
 
 
 def case_text(suite: str, name: str, case_id: str, tags: Iterable[str], ended: Iterable[tuple[str, str]]) -> str:
@@ -147,7 +147,7 @@ def read_case(
     regraded, and a message for each damaged run. `suite` is a key."""
     damaged: list[str] = []
     with opened(file) as history:
-        runs = history.runs_of_case(suite, case_id, RUNS_OF_CASE_MAX, damaged.append)
+        runs = history.runs_of_case(suite, case_id, MAX_RUNS_OF_CASE, damaged.append)
         return runs, history.names(), history.regraded(), damaged
 
 

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from workbench.batches.judgement_cache import JudgementCache
     from workbench.batches.judging import RunJudge
-    from workbench.checks.evaluate import CheckVerdict, Judge
-    from workbench.checks.kinds import Judged
+    from workbench.checks.check import CheckVerdict, Judge
+    from workbench.checks.combined_kinds import Judged
     from workbench.grading.grade import RunResult
     from workbench.tools.code_files import FoundCode
     from workbench.tools.python_reference import PythonFunctions
@@ -164,7 +164,7 @@ class Regrader:
         if due.known is not None:
             return due.known
         # imported on first use, because it takes a while and runs need it anyway
-        from workbench.checks.evaluate import CheckContext
+        from workbench.checks.check import CheckContext
         from workbench.evaluation.regrade import graded_anew
 
         judge = self._judge_of(due)
@@ -187,7 +187,7 @@ class Regrader:
 
 
 def _who_does_not_ask(judge: RunJudge) -> Judge:
-    from workbench.checks.describe import CheckError
+    from workbench.checks.patterns import CheckError
     from workbench.grading.judgements import unjudged
 
     def known(check: Judged, value: JsonValue) -> CheckVerdict:

@@ -83,12 +83,12 @@ def status_line(
         if cells(left if needed >= _MODELS else left[:1]) + cells(fitting) + 2 <= width:
             break
     room = width - cells(left[:2]) - cells(fitting) - 1
-    if cells(left[2:]) > room >= _LEAST_MODELS:
+    if cells(left[2:]) > room >= _MIN_MODELS_CELLS:
         left = (*left[:2], Span(cut_middle(models, room), "accent"))
     return spread(left, fitting, width)
 
 
-_LEAST_MODELS = 8
+_MIN_MODELS_CELLS = 8
 """With less room than this, the models are cut at their end, if anything of them is seen."""
 
 _COUNTS, _LEFT, _TIME, _BAR, _TIME_LEFT, _MODELS, _TOKENS, _COST = range(8)

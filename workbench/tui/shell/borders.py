@@ -11,7 +11,7 @@ from textual.widget import Widget
 from workbench.tui.kit.actions import Pane
 from workbench.tui.kit.memory import Layout
 
-LEAST: Mapping[Pane, int] = {"suites": 20, "case": 30, "run": 30}
+MIN_PANE_CELLS: Mapping[Pane, int] = {"suites": 20, "case": 30, "run": 30}
 """The least width of each pane. Together they fit where the panes are shown side by side."""
 
 STEP = 2
@@ -35,9 +35,9 @@ def move_border(borders: Sequence[int], index: int, column: int, panes: Sequence
     found = list(borders)
     found[index] = column
     for left in range(index - 1, -1, -1):
-        found[left] = min(found[left], found[left + 1] - 1 - LEAST[panes[left + 1]])
+        found[left] = min(found[left], found[left + 1] - 1 - MIN_PANE_CELLS[panes[left + 1]])
     for right in range(index + 1, len(found)):
-        found[right] = max(found[right], found[right - 1] + 1 + LEAST[panes[right]])
+        found[right] = max(found[right], found[right - 1] + 1 + MIN_PANE_CELLS[panes[right]])
     return _fitted(found, panes, width)
 
 
@@ -52,7 +52,7 @@ def borders_at(shares: Sequence[float], panes: Sequence[Pane], width: int) -> tu
 
 def _fitted(borders: Sequence[int], panes: Sequence[Pane], width: int) -> tuple[int, ...]:
     """Return borders in ascending order, each with room for the least widths on both sides."""
-    least = [LEAST[pane] for pane in panes]
+    least = [MIN_PANE_CELLS[pane] for pane in panes]
     return tuple(
         min(max(column, sum(least[: at + 1]) + at), width - sum(least[at + 1 :]) - (len(borders) - at))
         for at, column in enumerate(borders)

@@ -39,7 +39,7 @@ _log = logging.getLogger(__name__)
 SIGNAL_CODE = 128
 """The shell adds this to a signal's number for the exit code."""
 
-LONGEST_S = 17.0
+MAX_ENDING_SECONDS = 17.0
 """How long after a signal the program ends at the latest; runs, servers and the history have this time."""
 
 ANSWER_S = 3.0
@@ -102,7 +102,7 @@ class Leaving:
 
     def closed(self) -> None:
         """Clean up after the app has ended."""
-        wait((self._begin_closing(),), LONGEST_S)
+        wait((self._begin_closing(),), MAX_ENDING_SECONDS)
         self._services.runner.close()  # it may have been opened meanwhile
         if self._signals is not None:
             self._signals.close()
@@ -133,7 +133,7 @@ class Leaving:
             Thread(target=self._wait_for_end, args=(code,), name="end", daemon=True).start()
 
     def _wait_for_end(self, code: int) -> None:
-        deadline_s = time.monotonic() + LONGEST_S
+        deadline_s = time.monotonic() + MAX_ENDING_SECONDS
         closing = self._begin_closing()
         while (left_s := deadline_s - time.monotonic()) > 0:
             handled = self._handled()

@@ -29,7 +29,7 @@ from workbench.tui.terminal.theming import Ground
 _ROWS_AROUND = 7
 """The rows of border, title, field, keys, and the margins above and below."""
 
-_MOST_ROWS = 20
+_MAX_ROWS = 20
 
 _NOTHING = Row((Span("  No command is called that: Backspace widens the search", "muted"),))
 
@@ -181,7 +181,7 @@ class Palette(Dialog[str]):
 
     def _make_room(self, height: int) -> None:
         """Set the height of the list. It stays the same during a search, so that nothing around it is drawn anew."""
-        self._list.styles.height = max(min(height - _ROWS_AROUND, _MOST_ROWS), 1)
+        self._list.styles.height = max(min(height - _ROWS_AROUND, _MAX_ROWS), 1)
 
     @on(Input.Changed)
     def _query_changed(self, event: Input.Changed) -> None:

@@ -18,17 +18,17 @@ Groups = Sequence[tuple[str, Sequence[Action]]]
 
 RECENT, UNAVAILABLE = "Recent", "Not now"
 
-MOST_RECENT = 5
+MAX_RECENT = 5
 
 _INDENT, _WHY_INDENT, _GAP = 2, 4, 2
 
 _OTHER_WORD = 250
 """What another word for an action scores: less than one at the beginning of its title, more than one inside."""
 
-_LEAST_TYPED = 2
+_MIN_TYPED = 2
 """The letters of another word that are typed at least."""
 
-_LEAST_TITLE = 12
+_MIN_TITLE_CELLS = 12
 """With less room than this for titles, the keys are left out."""
 
 
@@ -87,14 +87,14 @@ def sections_for(
 
 def _other_word(typed: str, action: Action) -> str | None:
     """Return the other word for an action that begins as it was typed, if there is one."""
-    words = action.words.split() if len(typed) >= _LEAST_TYPED else ()
+    words = action.words.split() if len(typed) >= _MIN_TYPED else ()
     return next((word for word in words if word.startswith(typed)), None)
 
 
 def _by_area(groups: Groups, recent: Sequence[str], why_not: Callable[[Action], str | None]) -> list[Section]:
     entries = {action.id: Entry(action, why_not(action)) for _, actions in groups for action in actions}
     latest = [entries[action_id] for action_id in recent if action_id in entries and entries[action_id].why is None]
-    first = Section(RECENT, tuple(latest[:MOST_RECENT]))
+    first = Section(RECENT, tuple(latest[:MAX_RECENT]))
     known = {entry.action.id for entry in first.entries}
     sections = [first]
     for title, actions in groups:
@@ -117,7 +117,7 @@ def rows_of(sections: Sequence[Section], names: Mapping[str, str], width: int) -
     the keys of all actions by id, found or not, so that the column stays where it is during a search."""
     keys_width = max(map(cell_len, names.values()), default=0)
     room = width - _INDENT - _GAP - keys_width - 1
-    if room < _LEAST_TITLE:
+    if room < _MIN_TITLE_CELLS:
         room, names = width - _INDENT - 1, dict.fromkeys(names, "")
     rows: list[Row] = []
     at = 0

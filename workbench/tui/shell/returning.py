@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from workbench.tui.shell.main_screen import MainScreen
 
 
-MOST_FOLDED = 1_000
+MAX_FOLDED = 1_000
 """The maximum number of folded branches that are stored."""
 
 _FOLDABLE: dict[str, RowKind] = {"folder": "folder", "suite": "suite"}
@@ -77,7 +77,7 @@ def current_position(remembered: Remembered, main: MainScreen) -> Remembered:
     place = Place(
         suite=str(row.open.path) if row is not None and row.open is not None else "",
         case=row.case.key if row is not None and row.case is not None else None,
-        folded=tuple(sorted((key.kind, str(key.path)) for key in main.selection.tree.folded))[:MOST_FOLDED],
+        folded=tuple(sorted((key.kind, str(key.path)) for key in main.selection.tree.folded))[:MAX_FOLDED],
         models=before.models if main.selection.models_for_now else main.selection.models,
     )
     looks = replace(

@@ -16,7 +16,7 @@ from workbench.tui.kit.dialogs import ChooseLines, Dialog, Option, ReadLines, ke
 from workbench.tui.kit.text_editor import TextEditor
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.highlight import PlainColours
-from workbench.tui.lines.prose import LONGEST_LINE, LONGEST_SHOWN
+from workbench.tui.lines.prose import LONGEST_SHOWN, MAX_LINE_CHARS
 from workbench.tui.lines.spans import EMPTY, Line, Role, Span, wrap
 from workbench.tui.lines.words import model_label
 from workbench.tui.models.choices import model_choices
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
 
 _TITLES: dict[TextName, str] = {"system": "System prompt", "result": "Result"}
-_LONGEST_SHOWN = 200
+_MAX_SHOWN_CHARS = 200
 """The characters of a text shown in its row."""
 
-_LEAST_ROWS = 2
+_MIN_ROWS = 2
 _AROUND = 6
 """The rows of the frame, the title, the keys, and the screen around them."""
 
@@ -96,7 +96,7 @@ class ForkScreen(Dialog[bool]):
     def _shown(self, name: TextName) -> str:
         text, edited = self._draft.text(name), self._draft.is_edited(name)
         mark = f"{GLYPHS.by_hand} " if edited else ""
-        return mark + (one_line(text[:_LONGEST_SHOWN]) if text else "none" if name == "system" else "(empty)")
+        return mark + (one_line(text[:_MAX_SHOWN_CHARS]) if text else "none" if name == "system" else "(empty)")
 
     def _say(self) -> None:
         self._choices.options = self._options()
@@ -155,7 +155,7 @@ class ForkScreen(Dialog[bool]):
     def _edit(self, name: TextName) -> None:
         text = self._draft.text(name)
         lines = text.split("\n")
-        if len(lines) > LONGEST_SHOWN or max(map(len, lines)) > LONGEST_LINE:
+        if len(lines) > LONGEST_SHOWN or max(map(len, lines)) > MAX_LINE_CHARS:
             self._announce(f"{counted(len(text), 'character')} are too many to type here", "warned", GLYPHS.warned)
             return
         self._typing = name
@@ -190,8 +190,8 @@ class ForkScreen(Dialog[bool]):
         self._fit()
 
     def _fit(self) -> None:
-        rows = max(self._editor.line_count(), _LEAST_ROWS)
-        self._editor.styles.height = max(min(rows, self.app.size.height - _AROUND), _LEAST_ROWS)
+        rows = max(self._editor.line_count(), _MIN_ROWS)
+        self._editor.styles.height = max(min(rows, self.app.size.height - _AROUND), _MIN_ROWS)
 
     @on(TextEditor.Copied)
     def _copied(self, event: TextEditor.Copied) -> None:

@@ -22,7 +22,7 @@ from workbench.tui.stepping.held_text import HeldText, in_words
 if TYPE_CHECKING:
     from workbench.tui.shell.workbench import Workbench
 
-LEAST_ROWS = 2
+MIN_ROWS = 2
 """The minimum rows of the text. The maximum is half of the pane."""
 
 
@@ -151,8 +151,8 @@ class HeldEditor(Vertical):
     def fit(self) -> None:
         """Adjust the height to the text and the available room."""
         assert isinstance(self.parent, Widget)
-        most = max(self.parent.size.height // 2 - 1, LEAST_ROWS)
-        rows = min(max(self.editor.line_count(), LEAST_ROWS), most)
+        most = max(self.parent.size.height // 2 - 1, MIN_ROWS)
+        rows = min(max(self.editor.line_count(), MIN_ROWS), most)
         if self.editor.styles.height is None or self.editor.styles.height.value != rows:
             self.editor.styles.height = rows
 

@@ -20,7 +20,7 @@ from workbench.trajectory.trajectory import CallRecord
 from workbench.trajectory.typed_json import json_text, parsed_json
 from workbench.tui.kit.actions import HeldKind
 from workbench.tui.kit.typed_text import Place
-from workbench.tui.lines.prose import LONGEST_LINE, LONGEST_SHOWN
+from workbench.tui.lines.prose import LONGEST_SHOWN, MAX_LINE_CHARS
 from workbench.tui.run_book.record import RunRecord
 
 _SYNTAX = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str)
@@ -116,7 +116,7 @@ class HeldText:
         longest = max(map(len, lines))
         if len(lines) > LONGEST_SHOWN:
             return f"{len(lines):,} lines are too many to type here"
-        return f"a line of {longest:,} characters is too long to type here" if longest > LONGEST_LINE else None
+        return f"a line of {longest:,} characters is too long to type here" if longest > MAX_LINE_CHARS else None
 
     @property
     def why_gone(self) -> str | None:

@@ -43,7 +43,7 @@ GIVING_BACK = (
 GIVING_BACK_S = 0.5
 """How long to wait for the terminal to accept the sequence."""
 
-MOST_WAITING = 200
+MAX_WAITING = 200
 """Reading pauses while more messages wait for the app."""
 
 
@@ -166,7 +166,7 @@ class TolerantDriver(StagedDriver, LinuxDriver):
         with selectors.SelectSelector() as selector:
             selector.register(self.fileno, selectors.EVENT_READ)
             while not self.exit_event.is_set():
-                if self._app.message_queue_size > MOST_WAITING:
+                if self._app.message_queue_size > MAX_WAITING:
                     self.exit_event.wait(SELECT_TIMEOUT_S)  # too much input waits in the terminal
                     continue
                 wait_s = self._input.wait_s(time.monotonic())

@@ -11,7 +11,6 @@ from textual.filter import LineFilter
 
 from workbench.config.finding import Finder
 from workbench.config.secrets import Secrets
-from workbench.late_patterns import late_pattern
 from workbench.reports.visible import ACTED_ON
 
 
@@ -165,7 +164,7 @@ class AsciiFilter(LineFilter):
         return [Segment(in_ascii(text, all_of_it=self._all_of_it), style, control) for text, style, control in segments]
 
 
-_MOVES = late_pattern(rf"{ACTED_ON.pattern}|[\t\n]")
+_MOVES = re.compile(rf"{ACTED_ON.pattern}|[\t\n]")
 
 
 class Guard(LineFilter):

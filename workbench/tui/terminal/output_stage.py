@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
@@ -11,12 +12,11 @@ from rich.console import Console
 from textual._compositor import CompositorUpdate
 
 from workbench.dataclasses import dataclass
-from workbench.late_patterns import late_pattern
 from workbench.tui.terminal.cells import cells_of, is_sure
 from workbench.tui.terminal.composing import Piece, Update
 from workbench.tui.terminal.looks import PLAIN, Look, look_of
 
-HARMLESS = late_pattern(
+HARMLESS = re.compile(
     r"(?:\x07|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)"  # bell; title, clipboard
     r"|\x1b\[\?(?:25|1000|1002|1003|1004|1006|1015|1016|2004|2026|2048)[hl]"
     r"|\x1b\[\?\d+\$p|\x1b\[[<>=]\d*u|\x1b\[\d* q)*"

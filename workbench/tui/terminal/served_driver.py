@@ -23,7 +23,7 @@ from textual.geometry import Size
 
 from workbench.dataclasses import dataclass
 from workbench.limits import MAX_SERVED_PACKET_BYTES, MAX_TERMINAL_COLUMNS, MAX_TERMINAL_ROWS
-from workbench.tui.terminal.driver import MOST_WAITING, READ_BYTES, SELECT_TIMEOUT_S, StagedDriver
+from workbench.tui.terminal.driver import MAX_WAITING, READ_BYTES, SELECT_TIMEOUT_S, StagedDriver
 from workbench.tui.terminal.input import TerminalInput
 from workbench.tui.terminal.output_stage import Erasing, OutputStage
 
@@ -135,7 +135,7 @@ class ServedDriver(StagedDriver):
         """Read packets until the app stops or the server is gone."""
         waiting = bytearray()
         while not self._stopped.is_set():
-            if self._app.message_queue_size > MOST_WAITING:
+            if self._app.message_queue_size > MAX_WAITING:
                 self._stopped.wait(SELECT_TIMEOUT_S)
                 continue
             wait_s = self._input.wait_s(time.monotonic())

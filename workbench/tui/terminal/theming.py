@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,7 +14,6 @@ from rich.style import Style
 from textual.theme import Theme
 
 from workbench.dataclasses import dataclass
-from workbench.late_patterns import late_pattern
 from workbench.tui.lines.spans import Role
 
 _ROLE_COLOURS: dict[Role, str] = {"heading": "accent", "comment": "muted"}
@@ -141,10 +141,8 @@ SETTINGS = ("name", "title", "dark", "extends", "colours")
 ANSI = "ansi_"
 """The prefix of the terminal's own colours."""
 
-_COLOUR = late_pattern(
-    r"#[0-9a-fA-F]{6}|ansi_(?:default|(?:bright_)?(?:black|red|green|yellow|blue|magenta|cyan|white))"
-)
-_NAME = late_pattern(r"[A-Za-z][A-Za-z0-9_-]*")
+_COLOUR = re.compile(r"#[0-9a-fA-F]{6}|ansi_(?:default|(?:bright_)?(?:black|red|green|yellow|blue|magenta|cyan|white))")
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 
 
 class ThemeError(ValueError):

@@ -124,8 +124,8 @@ def is_read_only(annotations: Mapping[str, JsonValue]) -> bool:
     return annotations.get("readOnlyHint") is True
 
 
-LONGEST_NAME = 24
-LEAST_VALUE = 24
+MAX_NAME_CELLS = 24
+MIN_VALUE_CELLS = 24
 """The cells of the column of values, where there is room for it and for the types."""
 INDENT = 2
 
@@ -157,7 +157,7 @@ def call_picture(form: CallForm, outcome: CallOutcome, width: int, secrets: Secr
     lines: list[Line] = []
     fields: list[str | None] = []
     names = [field.name for field in form.fields]
-    name_width = min(max((cell_len(one_line(name)) + 2 for name in names), default=0), LONGEST_NAME, width // 3)
+    name_width = min(max((cell_len(one_line(name)) + 2 for name in names), default=0), MAX_NAME_CELLS, width // 3)
     room = _value_room(form, width - INDENT - name_width - 1)
     for name in names:
         rows = _field(form, name, name_width, room, width)
@@ -180,7 +180,7 @@ def _value_room(form: CallForm, room: int) -> int:
     """Return how many cells of `room` values and types take, so that types stand near the values."""
     values = [cells(_value(form, field.name, field.schema.get("default"))) for field in form.fields]
     kinds = [cell_len(_kind(form, field.name)) for field in form.fields]
-    return max(min(max([LEAST_VALUE, *values]) + 2 + max(kinds, default=0), room), 10)
+    return max(min(max([MIN_VALUE_CELLS, *values]) + 2 + max(kinds, default=0), room), 10)
 
 
 def _field(form: CallForm, name: str, name_width: int, room: int, width: int) -> list[Line]:

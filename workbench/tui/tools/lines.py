@@ -8,13 +8,13 @@ import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from workbench.analysis.schemas import Parameter, parameters_of, type_text
+from workbench.analysis.schemas import Parameter, parameters_of
 from workbench.analysis.tool_lint import LintFinding, tokens_of
 from workbench.reports.tools import not_offered
 from workbench.reports.visible import one_line, visible
 from workbench.suite.model import Server
 from workbench.suite.numerals import counted
-from workbench.trajectory.json_schema import Schema
+from workbench.trajectory.json_schema import Schema, type_text
 from workbench.trajectory.messages import JsonValue, ToolDefinition
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.json_lines import JoinedLines, JsonLines
@@ -25,7 +25,7 @@ from workbench.tui.lines.words import hints_in_words, unless_read_only
 from workbench.tui.tools.shelves import Shelf, ToolRow, ToolShelves, expecting
 
 INDENT = 2
-LONGEST_DESCRIPTION = 20_000
+MAX_DESCRIPTION_CHARS = 20_000
 """The characters of a description that are shown."""
 
 _STATE_SIGNS: Mapping[str, tuple[str, Role]] = {
@@ -181,7 +181,7 @@ def _tool_lines(state: ToolShelves, row: ToolRow, tool: ToolDefinition, width: i
     server = "written out" if tool.server is None else f"on {one_line(tool.server)}"
     tokens = f"about {tokens_of([tool]):,} tokens"
     lines = [cut_line((Span(" "), Span(one_line(tool.name), "tool"), Span(f"  {server}", "muted")), width)]
-    description = visible(tool.description[:LONGEST_DESCRIPTION]).strip()
+    description = visible(tool.description[:MAX_DESCRIPTION_CHARS]).strip()
     for text in description.split("\n") if description else ["It has no description."]:
         lines += paragraph(text, width, "text" if description else "warned")
     marked = hints_in_words(tool.annotations)
@@ -224,7 +224,7 @@ def _parameter(parameter: Parameter, width: int) -> list[Line]:
     first, *rest = wrap(f"{name}  {about}", room)
     lines: list[Line] = [(Span(" " * indent), Span(first[: len(name)], "key"), Span(first[len(name) :], "literal"))]
     lines += [(Span(" " * (indent + 2)), Span(row, "literal")) for row in rest]
-    description = visible(parameter.description[:LONGEST_DESCRIPTION].replace("\t", " ").strip())
+    description = visible(parameter.description[:MAX_DESCRIPTION_CHARS].replace("\t", " ").strip())
     rows = [row for text in description.split("\n") for row in wrap(text, room)] if description else []
     return [*lines, *((Span(" " * (indent + 2)), Span(row, "muted")) for row in rows)]
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 LOOK_EVERY_S = 0.5
 """How often an open log is looked at. Nothing is drawn while it stays the same."""
 
-LONGEST_LINE = 4_000
+MAX_LINE_CHARS = 4_000
 """Characters that are shown of a line; a longer one is cut, and copied whole."""
 
 
@@ -54,7 +54,7 @@ class LogView(LineView):
             self._rows = [
                 (Span(f" {row}", "muted" if text.startswith(("== ", "[workbench] ")) else "text"),)
                 for text in self._lines
-                for row in wrap(one_line(text[:LONGEST_LINE]) + "…" * (len(text) > LONGEST_LINE), room)
+                for row in wrap(one_line(text[:MAX_LINE_CHARS]) + "…" * (len(text) > MAX_LINE_CHARS), room)
             ]
         return self._rows
 

@@ -18,13 +18,13 @@ from workbench.tui.lines.prose import indented, signed
 from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, cut, cut_line, padded, wrap
 
 ARGUMENT_INDENT = 6
-LONGEST_NAME = 18
+MAX_NAME_CELLS = 18
 """Longer argument names are not aligned."""
 
-SHORTEST_VALUE = 6
+MIN_VALUE_CELLS = 6
 """The minimum width of a value, however long the names are."""
 
-_MOST_ON_ONE_ROW = 2_000
+_MAX_ON_ONE_ROW = 2_000
 """Characters of a value that are considered when it is shown on one row."""
 
 _EXPECTED = " expected "
@@ -56,12 +56,12 @@ def argument_rows(
     faults = {issue.argument: issue for issue in issues if issue.argument is not None}
     marks = {name: [_mark(judged.get(name), faults.get(name)), _edit_mark(name, arguments, sent)] for name in names}
     values = {
-        name: compact_json(arguments[name], _MOST_ON_ONE_ROW) if name in arguments else "not given" for name in names
+        name: compact_json(arguments[name], _MAX_ON_ONE_ROW) if name in arguments else "not given" for name in names
     }
-    name_width = min(max(cell_len(one_line(name)) for name in names), LONGEST_NAME)
+    name_width = min(max(cell_len(one_line(name)) for name in names), MAX_NAME_CELLS)
     room = width - ARGUMENT_INDENT - name_width - 2
     for_marks = min(max(map(_width_of, marks.values())), 2 + room // 3)
-    value_width = max(min(max(map(cell_len, values.values())), room - for_marks), SHORTEST_VALUE)
+    value_width = max(min(max(map(cell_len, values.values())), room - for_marks), MIN_VALUE_CELLS)
     parts: list[Sequence[Line]] = []
     for name in names:
         label = Span(" " * ARGUMENT_INDENT + padded(one_line(name), name_width) + "  ", "key")
@@ -113,7 +113,7 @@ def _edit_mark(name: str, arguments: Mapping[str, JsonValue], sent: Mapping[str,
         return f"{GLYPHS.by_hand} not sent" if name in arguments else "", "accent"
     if name in arguments and _alike(arguments[name], sent[name]):
         return "", "accent"
-    return f"{GLYPHS.by_hand} sent {compact_json(sent[name], _MOST_ON_ONE_ROW)}", "accent"
+    return f"{GLYPHS.by_hand} sent {compact_json(sent[name], _MAX_ON_ONE_ROW)}", "accent"
 
 
 def _alike(left: JsonValue, right: JsonValue) -> bool:

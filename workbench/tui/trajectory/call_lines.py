@@ -109,7 +109,7 @@ def step_lines(item: StepItem, width: int, expanded: bool) -> list[Line]:
     return [EMPTY, head, *below]
 
 
-LARGEST = 8_000_000
+MAX_RESULT_CHARS = 8_000_000
 """The characters of a result that are shown when it is expanded."""
 
 _RESULT_ROWS = 3
@@ -202,11 +202,11 @@ def _source(result: ResultReceived) -> str:
 
 def _body(result: ResultReceived, role: Role, width: int, expanded: bool) -> Sequence[Line]:
     """Return the content of a result."""
-    parsed = parsed_json(result.content, LARGEST if expanded else DISPLAY_LIMIT)
+    parsed = parsed_json(result.content, MAX_RESULT_CHARS if expanded else DISPLAY_LIMIT)
     if parsed is not None and expanded:
         return JsonLines(parsed, width, ARGUMENT_INDENT)
     if expanded:
-        return text_rows(GrowingText(result.content, LARGEST), width, None, role, ARGUMENT_INDENT)
+        return text_rows(GrowingText(result.content, MAX_RESULT_CHARS), width, None, role, ARGUMENT_INDENT)
     text = GrowingText(result.content)
     rows = text_rows(text, width, _RESULT_ROWS, role, ARGUMENT_INDENT)
     if parsed is None:

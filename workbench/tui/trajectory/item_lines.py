@@ -35,7 +35,7 @@ from workbench.tui.run_book.shown.items import (
     TextItem,
     ToolsItem,
 )
-from workbench.tui.trajectory.argument_lines import ARGUMENT_INDENT, LONGEST_NAME
+from workbench.tui.trajectory.argument_lines import ARGUMENT_INDENT, MAX_NAME_CELLS
 from workbench.tui.trajectory.call_lines import (
     CALL_INDENT,
     call_lines,
@@ -255,7 +255,7 @@ def _missing(item: MissingItem, width: int, expanded: bool) -> list[Line]:
     )
     lines = [cut_line(head, width)]
     if item.verdicts:
-        name_width = min(max(cell_len(one_line(verdict.argument)) for verdict in item.verdicts), LONGEST_NAME)
+        name_width = min(max(cell_len(one_line(verdict.argument)) for verdict in item.verdicts), MAX_NAME_CELLS)
         for verdict in item.verdicts:
             label = " " * ARGUMENT_INDENT + padded(one_line(verdict.argument), name_width) + "  "
             expected = one_line(verdict.expected)

@@ -27,7 +27,7 @@ from workbench.tui.run_book.shown.items import (
     TextItem,
     ToolsItem,
 )
-from workbench.tui.trajectory.call_lines import LARGEST
+from workbench.tui.trajectory.call_lines import MAX_RESULT_CHARS
 
 if TYPE_CHECKING:
     from workbench.providers.model import HttpRequest
@@ -97,7 +97,7 @@ def _result_text_searched(item: ResultItem) -> str:
     if item.result is None:
         return "\n".join(filter(None, (item.asks, item.held)))
     texts = [item.result.content, *([item.unedited.content] if item.unedited is not None else [])]
-    return "\n".join([*(_content(text[:LARGEST]) for text in texts), item.held or ""])
+    return "\n".join([*(_content(text[:MAX_RESULT_CHARS]) for text in texts), item.held or ""])
 
 
 def _content(content: str) -> str:
@@ -117,4 +117,4 @@ def _outcome_text_searched(item: OutcomeItem) -> str:
 
 
 def _json(value: JsonValue) -> str:
-    return compact_json(value, LARGEST)
+    return compact_json(value, MAX_RESULT_CHARS)

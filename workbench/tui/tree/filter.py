@@ -7,13 +7,13 @@ A word that occurs somewhere in the tree is matched exactly; only an unknown one
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from workbench.authoring.case_list import CaseKey
 from workbench.authoring.document import HEAD, CaseOutline
 from workbench.authoring.open_suite import OpenSuite
-from workbench.late_patterns import late_pattern
 from workbench.suite.render import Table
 from workbench.tui.run_book.summaries import CaseSummary
 from workbench.tui.tree.rows import Row, SuiteRows
@@ -21,7 +21,7 @@ from workbench.tui.tree.rows import Row, SuiteRows
 STATUS, TAG = "status:", "tag:"
 """The prefixes of words that filter by status or tag."""
 
-SHORTEST_GUESSED = 3
+MIN_GUESSED_CHARS = 3
 """The minimum length of a word for similar matches."""
 
 LIKENESS = 74.0
@@ -30,10 +30,10 @@ LIKENESS = 74.0
 SPREAD = 10.0
 """Words are dropped if they are this much less similar than the best one."""
 
-MOST_NEAR = 50
+MAX_NEAR = 50
 """The maximum number of similar words."""
 
-_WORD = late_pattern(r"\w+")
+_WORD = re.compile(r"\w+")
 
 _Texts = list[tuple[int, str]]
 """Cases of one suite that still match: their indices and texts."""
@@ -91,7 +91,7 @@ class Search:
 
     def _near(self, suites: Sequence[SuiteRows], word: str) -> list[str]:
         """Return the words of the tree that are most similar to an unknown word."""
-        if len(word) < SHORTEST_GUESSED or ":" in word:
+        if len(word) < MIN_GUESSED_CHARS or ":" in word:
             return []
         from rapidfuzz import fuzz, process  # only needed for similar words
 
@@ -100,7 +100,7 @@ class Search:
             self._words = list(dict.fromkeys(_WORD.findall(text)))
         shortest = len(word) - max(len(word) // 4, 1)
         candidates = [known for known in self._words if len(known) >= shortest]
-        scored = process.extract(word, candidates, scorer=fuzz.partial_ratio, score_cutoff=LIKENESS, limit=MOST_NEAR)
+        scored = process.extract(word, candidates, scorer=fuzz.partial_ratio, score_cutoff=LIKENESS, limit=MAX_NEAR)
         return [known for known, score, _ in scored if score >= scored[0][1] - SPREAD]
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from rich.cells import cell_len
 
 from workbench.analysis.alignment import How, Kind, Part, Row
-from workbench.checks.equality import json_equal
+from workbench.checks.values import json_equal
 from workbench.reports.visible import one_line
 from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.trajectory import CallRecord, Round
@@ -19,8 +19,8 @@ from workbench.tui.lines.laid_out import GrowingText, LaidOut
 from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, cut, cut_line, padded, plain, wrap_line
 from workbench.tui.lines.typed_rows import text_rows
 from workbench.tui.lines.words import duration, short_count
-from workbench.tui.trajectory.argument_lines import LONGEST_NAME
-from workbench.tui.trajectory.call_lines import LARGEST
+from workbench.tui.trajectory.argument_lines import MAX_NAME_CELLS
+from workbench.tui.trajectory.call_lines import MAX_RESULT_CHARS
 from workbench.tui.trajectory.headline import headline, run_name
 from workbench.tui.two_runs.state import Entry, Fold, PairState
 
@@ -28,7 +28,7 @@ INDENT = 2
 TEXT_ROWS = 3
 """Rows of a differing text before it is shown in full."""
 
-_MOST_LOOKED_AT = 2_000
+_MAX_LOOKED_AT = 2_000
 """Characters of a value that are considered when it is shown on one row."""
 
 _LEAD = 24
@@ -117,12 +117,14 @@ def _whole_text(part: Part | None, how: How, width: int) -> Sequence[Line]:
         return []
     text = _part_text(part)
     role: Role = "muted" if how == "same" else "text"
-    parsed = parsed_json(text, LARGEST) if part.kind == "result" else None
+    parsed = parsed_json(text, MAX_RESULT_CHARS) if part.kind == "result" else None
     label = _label(part, how)
     head = [cut_line(label, width)] if "".join(span.text for span in label).strip() else []
     if parsed is not None:
         return JoinedLines([head, JsonLines(parsed, width, INDENT + 2)])
-    return JoinedLines([head, text_rows(GrowingText(text, LARGEST), width, None, role, INDENT + 2 * bool(head))])
+    return JoinedLines(
+        [head, text_rows(GrowingText(text, MAX_RESULT_CHARS), width, None, role, INDENT + 2 * bool(head))]
+    )
 
 
 def _difference_at(left: str, right: str) -> int:
@@ -164,7 +166,7 @@ def _call(row: Row, width: int, *, whole: bool) -> list[Block]:
         blocks.append(_pair([_broken(call) for call in calls], width))
     given: list[Mapping[str, JsonValue]] = [call.arguments if call is not None else {} for call in calls]
     names = [*given[0], *(name for name in given[1] if name not in given[0])]
-    name_width = min(max((cell_len(one_line(name)) for name in names), default=0), LONGEST_NAME, width // 3)
+    name_width = min(max((cell_len(one_line(name)) for name in names), default=0), MAX_NAME_CELLS, width // 3)
     for name in names:
         label = " " * (INDENT + 2) + padded(one_line(name), name_width) + "  "
         blocks.append(_argument(label, given[0], given[1], name, width, whole=whole))
@@ -191,7 +193,7 @@ def _argument(
     how: How = "right" if name not in left else "left" if name not in right else "differs"
     if how == "differs" and json_equal(left[name], right[name]):
         how = "same"
-    longest = LARGEST if whole else _MOST_LOOKED_AT
+    longest = MAX_RESULT_CHARS if whole else _MAX_LOOKED_AT
     texts = [compact_json(given[name], longest) if name in given else "" for given in (left, right)]
     at = _difference_at(texts[0], texts[1]) if how == "differs" else 0
     room = max(width - cell_len(label), 1)
@@ -228,7 +230,7 @@ def _broken(call: CallRecord | None) -> str | None:
 def _sent(call: CallRecord | None) -> str | None:
     if call is None or call.edited is None:
         return None
-    return f"{GLYPHS.by_hand} sent {compact_json(dict(call.edited), _MOST_LOOKED_AT)}"
+    return f"{GLYPHS.by_hand} sent {compact_json(dict(call.edited), _MAX_LOOKED_AT)}"
 
 
 def _pair(texts: Sequence[str | None], width: int) -> Block:

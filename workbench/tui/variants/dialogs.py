@@ -20,7 +20,7 @@ from workbench.tui.lines.spans import EMPTY, Line, Role, Span
 if TYPE_CHECKING:
     from workbench.tui.shell.workbench import Workbench
 
-_LEAST_ROWS = 4
+_MIN_ROWS = 4
 _AROUND = 11
 """The rows of the frame, the title, the explanation, the keys, and the screen around them."""
 
@@ -89,7 +89,7 @@ class VariantTextScreen(Dialog[str]):
 
     def _fit(self) -> None:
         editor = self.query_one(TextEditor)
-        rows = max(editor.line_count(), _LEAST_ROWS)
+        rows = max(editor.line_count(), _MIN_ROWS)
         editor.styles.height = max(min(rows, self.app.size.height - _AROUND), 1)
 
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 OnChange = Callable[[Table, str, Hashable], str | None]
 """Applies a table, with a description and an undo group. Returns why not if it cannot."""
 
-LEAST_TEXT_LINES = 3
+MIN_TEXT_LINES = 3
 
 ROOM_BESIDE = 14
 """The usual width before a text. A longer text gets a field of several lines."""
@@ -243,7 +243,7 @@ class FormFields(FormRows):
 
     def _text_height(self, text: str) -> int:
         rows = sum(len(wrap(line, max(self.text_width - ROOM_BESIDE, 10))) for line in text.split("\n"))
-        return min(max(rows + 1, LEAST_TEXT_LINES), max(self.size.height // 2, LEAST_TEXT_LINES))
+        return min(max(rows + 1, MIN_TEXT_LINES), max(self.size.height // 2, MIN_TEXT_LINES))
 
     @on(Input.Changed)
     def _line_changed(self, event: Input.Changed) -> None:

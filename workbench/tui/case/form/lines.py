@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rich.cells import cell_len
 
+from workbench.authoring.form.cells import lists_values
 from workbench.authoring.form.row import Cell, CellKind, FormRow
 from workbench.dataclasses import dataclass
 from workbench.reports.visible import one_line, visible
@@ -17,13 +18,13 @@ from workbench.tui.lines.values import value_line
 
 NARROW_COLUMN = 11
 """Cells of the labels in a narrow pane: enough for those that most cases have."""
-MOST_LINES = 8
+MAX_LINES = 8
 """The maximum lines of one value. A field over it shows everything."""
 
-MOST_CHARACTERS = 4_000
+MAX_CHARS = 4_000
 """The maximum of a line of text that is processed, so that a megabyte costs no more than a screen."""
 
-LEAST_ROOM = 12
+MIN_ROOM_CELLS = 12
 """The minimum width of a value next to what precedes it; otherwise it goes below."""
 
 LONG_TEXT_ROOM = 40
@@ -130,7 +131,7 @@ class _Page:
             lead = "" if cell.absent else "weight "
             if self.used + len(lead) + cell_len(text) > self.width:
                 self._break()
-        elif last and self.used + min(cell_len(text), LEAST_ROOM) > self.width:
+        elif last and self.used + min(cell_len(text), MIN_ROOM_CELLS) > self.width:
             self._break()
         if lead:
             self._add(lead, "muted")
@@ -165,9 +166,9 @@ class _Page:
             return (Span(one_line(cell.shown), "muted"),)
         if cell.kind in ("lines", "json"):
             return (Span(cell.text, "text"),)
-        text = one_line(cell.text[:MOST_CHARACTERS])
+        text = one_line(cell.text[:MAX_CHARS])
         if cell.kind in _VALUES:
-            return value_line(text, several=self.row.check == "one_of")
+            return value_line(text, several=lists_values(self.row.check))
         return (Span(text, "muted" if cell.kind == "check" and text == "is" else _ROLES.get(cell.kind, "text")),)
 
     def _flow(self, cell: Cell, line: Line) -> None:
@@ -184,7 +185,7 @@ class _Page:
     def _reserve(self, cell: Cell) -> None:
         """Reserve space for the field: the rest of the line, or lines below it."""
         assert self.opened is not None
-        wanted = LONG_TEXT_ROOM if self.opened.height > 1 else LEAST_ROOM
+        wanted = LONG_TEXT_ROOM if self.opened.height > 1 else MIN_ROOM_CELLS
         if self.width - self.used < wanted and self.used > self.row.indent + 3:
             self._break()
         self.spots.append(Spot(len(self.lines) - 1, self.used, max(self.width - self.used, 1)))
@@ -209,19 +210,19 @@ class _Page:
 
 
 def _rows(cell: Cell, line: Line, room: int) -> list[Line]:
-    """Return the rows of a content, at most `MOST_LINES`. The last one counts the hidden ones."""
+    """Return the rows of a content, at most `MAX_LINES`. The last one counts the hidden ones."""
     if cell.kind in _VALUES:
         rows = wrap_line(line, room)
-        return rows if len(rows) <= MOST_LINES else [*rows[: MOST_LINES - 1], _more(0, room)]
+        return rows if len(rows) <= MAX_LINES else [*rows[: MAX_LINES - 1], _more(0, room)]
     text, role = plain(line), line[0].role if line else "text"
     paragraphs = text.split("\n")
     rows = []
     for at, paragraph in enumerate(paragraphs):
         # Only what can be shown is processed: a megabyte costs no more than a screen.
-        shown = wrap(visible(paragraph[: room * (MOST_LINES + 1)].replace("\t", TAB)), room)
+        shown = wrap(visible(paragraph[: room * (MAX_LINES + 1)].replace("\t", TAB)), room)
         rows += ((Span(row, role),) for row in shown)
-        if len(rows) > MOST_LINES:
-            return [*rows[: MOST_LINES - 1], _more(len(paragraphs) - at - 1, room)]
+        if len(rows) > MAX_LINES:
+            return [*rows[: MAX_LINES - 1], _more(len(paragraphs) - at - 1, room)]
     return rows
 
 

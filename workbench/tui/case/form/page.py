@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import replace
 from itertools import accumulate, chain
 
 from workbench.authoring.document import HEAD, Document
-from workbench.authoring.form.cells import WITHOUT_VALUE
+from workbench.authoring.form.cells import class_named
 from workbench.authoring.form.row import Cell, FormRow, FormSource
 from workbench.authoring.form.row_changes import Adding, adding, item_of
 from workbench.authoring.form.rows import form_rows, row_at
 from workbench.authoring.known_tools import with_own_tools
 from workbench.authoring.open_suite import OpenSuite
-from workbench.late_patterns import late_pattern
 from workbench.suite.problems import Place, Problem
 from workbench.suite.render import Table
 from workbench.suite.rules import NO_CASES
@@ -24,7 +24,7 @@ from workbench.tui.lines.prose import Message
 from workbench.tui.lines.spans import EMPTY, Line
 from workbench.tui.lines.words import at_line, unless_read_only
 
-_CASE = late_pattern(r"cases\[(\d+)\]")
+_CASE = re.compile(r"cases\[(\d+)\]")
 
 _MESSAGE: Place = ("user",)
 """The place of the message of a case."""
@@ -275,7 +275,8 @@ class FormPage:
         row, cell = self.current, self.current_cell
         if row is None or cell is None or cell.kind not in ("key", "check", "one_key"):
             return False
-        if cell.kind == "check" and cell.text in WITHOUT_VALUE:
+        check = class_named(cell.text) if cell.kind == "check" else None
+        if check is not None and check.editor().reads == "nothing":
             return False
         if cell.kind == "key":
             self.cell = main_cell(row)

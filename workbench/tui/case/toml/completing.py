@@ -4,6 +4,7 @@ found from the lines around the cursor, so they work while the text is not TOML.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -13,7 +14,6 @@ from workbench.authoring.form.argument_schemas import argument_of, tool_named
 from workbench.authoring.form.completions import Completion, complete
 from workbench.authoring.form.typed import read_text
 from workbench.dataclasses import dataclass
-from workbench.late_patterns import late_pattern
 from workbench.suite.render import key_text, value_text
 from workbench.suite.shape import TABLES
 from workbench.trajectory.json_types import allowed_values
@@ -22,15 +22,15 @@ from workbench.tui.kit.suggestions import CompletionList
 from workbench.tui.kit.text_editor import TomlEditor
 from workbench.tui.kit.typed_text import Place
 
-_HEADER = late_pattern(r"\s*(\[\[?)\s*([^\[\]]+?)\s*\]")
-_KEY = late_pattern(r"\s*([\w-]+|\"[^\"]*\")\s*=")
-_TOOL = late_pattern(r"\btool\s*=\s*\"([^\"]*)\"")
-TYPED_TOOL = late_pattern(r"\btool\s*=\s*\"([^\"\\]*)$")
+_HEADER = re.compile(r"\s*(\[\[?)\s*([^\[\]]+?)\s*\]")
+_KEY = re.compile(r"\s*([\w-]+|\"[^\"]*\")\s*=")
+_TOOL = re.compile(r"\btool\s*=\s*\"([^\"]*)\"")
+TYPED_TOOL = re.compile(r"\btool\s*=\s*\"([^\"\\]*)$")
 """Matches a line up to the cursor inside the name of a tool."""
-_INLINE = late_pattern(r"\b(args|when)\s*=\s*\{(.*)$")
-_TYPED_KEY = late_pattern(r"\s*([\w-]*)$")
-_TYPED_CHECK = late_pattern(r"\s*([\w-]+)\s*=\s*\{\s*(\w*)$")
-_TYPED_VALUE = late_pattern(r"\s*([\w-]+)\s*=\s*(\"?[^\",{}\[\]]*)$")
+_INLINE = re.compile(r"\b(args|when)\s*=\s*\{(.*)$")
+_TYPED_KEY = re.compile(r"\s*([\w-]*)$")
+_TYPED_CHECK = re.compile(r"\s*([\w-]+)\s*=\s*\{\s*(\w*)$")
+_TYPED_VALUE = re.compile(r"\s*([\w-]+)\s*=\s*(\"?[^\",{}\[\]]*)$")
 _ARGUMENTS = ("args", "when")
 
 

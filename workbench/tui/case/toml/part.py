@@ -12,7 +12,7 @@ from workbench.authoring.open_suite import OpenSuite
 from workbench.dataclasses import dataclass
 from workbench.suite.problems import Problem
 from workbench.tui.kit.typed_text import Place
-from workbench.tui.lines.prose import LONGEST_LINE, LONGEST_SHOWN, Found
+from workbench.tui.lines.prose import LONGEST_SHOWN, MAX_LINE_CHARS, Found
 from workbench.tui.lines.spans import Role
 from workbench.tui.tree.state import Row
 
@@ -68,7 +68,7 @@ class TomlPart:
         longest = max(map(len, lines))
         if len(lines) > LONGEST_SHOWN:
             return f"{self.name} has {len(lines):,} lines: F4 opens it in your editor"
-        if longest > LONGEST_LINE:
+        if longest > MAX_LINE_CHARS:
             return f"{self.name} has a line of {longest:,} characters: F4 opens it in your editor"
         return None
 

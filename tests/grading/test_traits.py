@@ -1,0 +1,63 @@
+"""Every grader has all its parts: how it grades, how its formula reads, how it is shown and what its system reports."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from workbench.analysis.published.summary import system_of
+from workbench.analysis.published.system import System
+from workbench.grading.grade import Grade
+from workbench.grading.graders import GRADERS as GRADING
+from workbench.grading.readings import READINGS
+from workbench.grading.traits import TRAITS
+from workbench.suite.model import GRADERS, GraderName
+from workbench.suite.rules import NUMBERS
+from workbench.suite.settings import Grading
+
+ROOM = Path(__file__).parents[2] / "workbench"
+NAMED_ELSEWHERE = {
+    "suite": "the names and options as they are written",
+    "importing": "each form's own rubric decides which grader an imported suite has",
+    "grading": "the graders themselves",
+    "authoring": "the form has the options of each grader as fields, under its name",
+    "cli": "the names, for a help that imports no grader",
+}
+"""Rooms that know graders by name, and why."""
+
+
+def test_every_grader_has_all_its_parts_in_the_same_order() -> None:
+    assert tuple(TRAITS) == tuple(GRADING) == tuple(READINGS) == tuple(NUMBERS) == GRADERS
+
+
+@pytest.mark.parametrize("name", GRADERS)
+def test_a_grader_says_what_screens_need(name: GraderName) -> None:
+    traits = TRAITS[name]
+    numbers = dict.fromkeys(NUMBERS[name], 1.0)
+    assert traits.system and isinstance(system_of(name), System)
+    assert traits.parts(Grade(name, 1.0, "passed", "", numbers=numbers))
+    low, high = traits.thresholds(Grading(by=name))
+    assert 0 < low <= high <= 1
+
+
+def test_no_other_room_decides_by_the_name_of_a_grader() -> None:
+    """`trajectory` is left out: it is also the name of a room, of a screen and of a form."""
+    found = []
+    for file in sorted(ROOM.rglob("*.py")):
+        place = file.relative_to(ROOM)
+        if place.parts[0] in NAMED_ELSEWHERE:
+            continue
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Compare):
+                values = [*ast.walk(node)]
+            elif isinstance(node, ast.match_case):
+                values = [*ast.walk(node.pattern)]
+            elif isinstance(node, ast.Dict):
+                values = [key for key in node.keys if key is not None]
+            else:
+                continue
+            names = {each.value for each in values if isinstance(each, ast.Constant)}
+            found += [f"{place}: {name}" for name in GRADERS if name in names and name != "trajectory"]
+    assert not found

@@ -1,0 +1,466 @@
+"""Checks of texts: similarity, times, parts of texts, patterns, types, loose equality."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import JsonValue, model_validator
+from pydantic_core import PydanticCustomError
+
+from workbench.checks.check import (
+    ANY_TYPE,
+    HOLDS,
+    NOT_TEXT,
+    NUMBERS,
+    TEXT,
+    Advice,
+    CheckBase,
+    CheckContext,
+    CheckVerdict,
+    Duration,
+    Editor,
+    JsonType,
+    Regex,
+    Start,
+    Unit,
+    UnknownSampleError,
+    Weakness,
+    describe,
+    idle_threshold,
+    plain_verdict,
+    with_texts,
+)
+from workbench.checks.pattern_shape import repeats_ambiguously
+from workbench.checks.patterns import found
+from workbench.checks.similarity import SimilarityMetric, as_text, similarity
+from workbench.checks.timestamps import (
+    duration_seconds,
+    has_offset,
+    is_timestamp,
+    read_timestamp,
+    seconds_between,
+    timestamp_credit,
+)
+from workbench.checks.values import (
+    canonical_text,
+    describe_value,
+    json_equal,
+    loose,
+)
+from workbench.decimals import decimals
+from workbench.trajectory.json_schema import Schema, type_of
+
+Say = Callable[[JsonValue], str]
+"""Words a value."""
+
+ANY_TEXT = "…"
+"""A text where any will do."""
+
+OffsetRule = Literal["any", "required"]
+_LARGE = 1_000_000
+"""Numbers beyond it are unusual: a check that accepts all smaller ones tells nothing apart."""
+
+_COMPARED_ALIKE = frozenset({str, int, bool, type(None)})
+"""The types of values that every rule of equality compares alike where both sides have one type. Arcade's has one
+exception, the expected text `None`."""
+
+_NOT_EQUAL = CheckVerdict(0.0, False, "not equal")
+_COMPOSED_OTHERWISE = CheckVerdict(0.0, False, "not equal: the same letters in a different Unicode form")
+_NO_NUMBER = CheckVerdict(0.0, False, "not a number", measured=False)
+
+
+class Similar(CheckBase):
+    """A text at least `threshold` similar to another."""
+
+    kind = "similar"
+    written = 'similar = "text"'
+    meaning = "a text similar to this one"
+    typed = "a text"
+    options: ClassVar = {
+        "threshold": "how similar it must be, 0 to 1",
+        "metric": "how similarity is [measured](checks.md#similar-texts)",
+    }
+    types = ANY_TYPE
+    offered = frozenset({"string", "array"})
+    aliases = ("like", "fuzzy")
+    cost = "unbounded"
+    is_approximate = is_critic = True
+
+    similar: str
+    threshold: Unit = 0.8
+    metric: SimilarityMetric = "cosine"
+
+    def bound_to(self, value: JsonValue) -> CheckBase:
+        return self.model_copy(update={"similar": as_text(value)})
+
+    def samples(self) -> tuple[JsonValue, ...]:
+        return (self.similar,)
+
+    def weaknesses(self, schema: Schema | None) -> Iterator[Weakness]:
+        return _twins(self, self.similar, "use `equals`, or `pattern` for the part that must be exact")
+
+    def advice(self) -> Iterator[Advice]:
+        yield from idle_threshold("threshold", self.threshold)
+
+    def describe(self, say: Say) -> str:
+        return f"similar to {say(self.similar)}"
+
+    def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
+        score = min(similarity(self.similar, as_text(value), self.metric), 1.0)
+        if score == 1.0:
+            return HOLDS
+        note = f"similarity {decimals(score)}, {self.threshold:g} needed"
+        return CheckVerdict(score, score >= self.threshold, note)
+
+    @classmethod
+    def started(cls, start: Start) -> Mapping[str, object]:
+        return {"similar": start.text}
+
+
+class DateTime(CheckBase):
+    """A time within `tolerance` of another; credit falls to 0 at `max_difference`. With `offset = "required"` a time
+    without an offset from UTC does not hold."""
+
+    kind = "datetime"
+    written = 'datetime = "2026-05-27T19:00"'
+    meaning = "a date and time close to this one"
+    typed = "a date and time as text: `2026-05-27T07:30`"
+    options: ClassVar = {
+        "tolerance": "how far off it may be",
+        "max_difference": "the distance at which it earns nothing",
+        "offset": "whether a time without an [offset](checks.md#dates-and-times) from UTC may hold",
+    }
+    types = TEXT
+    aliases = ("date", "time")
+    cost = "slow"
+    is_approximate = is_critic = True
+
+    datetime: str
+    tolerance: Duration = "500s"
+    max_difference: Duration = "2h"
+    offset: OffsetRule = "any"
+
+    @model_validator(mode="after")
+    def _offset_of_its_own(self) -> DateTime:
+        if self.offset == "required" and not has_offset(self.datetime):
+            message = 'offset = "required" needs a time with an offset, such as 2026-05-27T19:00+02:00'
+            raise PydanticCustomError("check", message)
+        return self
+
+    def bound_to(self, value: JsonValue) -> CheckBase:
+        return self.model_copy(update={"datetime": value if isinstance(value, str) else ""})
+
+    def samples(self) -> tuple[JsonValue, ...]:
+        return (self.datetime,)
+
+    def weaknesses(self, schema: Schema | None) -> Iterator[Weakness]:
+        if self.offset != "any":
+            return
+        text = self.datetime
+        named = re.sub(r"(?<=\d) ?(?!UTC|GMT)[A-Z]{3,4}\Z", " PST", text)
+        if named != text and self.holds(re.sub("PST", "JST", named)):
+            hint = 'write its offset, such as +02:00, and offset = "required"'
+            yield "names of time zones are ignored", hint, "warning"
+            return
+        bare = re.sub(r"\s*(?:Z|[+-]\d\d:?\d\d)\Z", "", text)
+        if bare != text and self.holds(bare):
+            hint = 'write offset = "required"'
+            yield f"a time without an offset holds too: {describe_value(bare)}", hint, "warning"
+        elif bare == text and ":" in text and self.holds(f"{text}+09:00"):
+            hint = 'write the time with its offset, and offset = "required"'
+            yield f"{describe_value(text + '+09:00')} holds too", hint, "note"
+
+    def advice(self) -> Iterator[Advice]:
+        if not is_timestamp(self.datetime):
+            message = f"{describe_value(self.datetime)} is not a date and time: the check never holds"
+            yield "datetime", message, "write it as 2026-05-27T07:30:00"
+
+    def describe(self, say: Say) -> str:
+        with_offset = ", with an offset" if self.offset == "required" else ""
+        return f"{say(self.datetime)} ± {self.tolerance.strip()}{with_offset}"
+
+    def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
+        if not isinstance(value, str):
+            return CheckVerdict(0.0, False, "not text with a date and time")
+        try:
+            expected = read_timestamp(self.datetime)
+        except ValueError:
+            return CheckVerdict(0.0, False, "the expected date and time is invalid")
+        try:
+            actual = read_timestamp(value)
+        except ValueError:
+            return CheckVerdict(0.0, False, "not a valid date and time")
+        if self.offset == "required" and actual.tzinfo is None:
+            return CheckVerdict(0.0, False, "no offset from UTC")
+        try:
+            distance = seconds_between(expected, actual)
+        except ValueError:
+            return CheckVerdict(0.0, False, "an offset of a day or more", measured=False)
+        tolerance = duration_seconds(self.tolerance)
+        credit = timestamp_credit(distance, tolerance, duration_seconds(self.max_difference))
+        if distance == 0:
+            return HOLDS
+        return CheckVerdict(credit, distance <= tolerance, f"{distance:g} s apart")
+
+    @classmethod
+    def started(cls, start: Start) -> Mapping[str, object]:
+        return {"datetime": start.text}
+
+
+class _PartOfText(CheckBase):
+    """A text that has another one at some place."""
+
+    types = TEXT
+    typed = "a text"
+    compares_texts = True
+
+    @property
+    def least_text(self) -> str:
+        text: str = getattr(self, self.kind)
+        return text
+
+    def samples(self) -> tuple[JsonValue, ...]:
+        return (self.least_text,)
+
+    def canonical(self) -> CheckBase:
+        return with_texts(self, self.kind, self.least_text, canonical_text(self.least_text))
+
+    @classmethod
+    def started(cls, start: Start) -> Mapping[str, object]:
+        return {cls.kind: start.text}
+
+
+class Contains(_PartOfText):
+    """A string that holds a text."""
+
+    kind = "contains"
+    written = 'contains = "text"'
+    meaning = "a text that contains this one"
+    aliases = ("includes", "contain")
+
+    contains: str
+
+    def weaknesses(self, schema: Schema | None) -> Iterator[Weakness]:
+        if len(self.contains.strip()) == 1 and self.contains.strip().isalpha():
+            yield f"almost every text contains {describe_value(self.contains)}", "write a word", "warning"
+
+    def describe(self, say: Say) -> str:
+        return f"containing {say(self.contains)}"
+
+    def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
+        return plain_verdict(self.contains in value, "does not contain it") if isinstance(value, str) else NOT_TEXT
+
+
+class Prefix(_PartOfText):
+    """A string that starts with a text."""
+
+    kind = "prefix"
+    written = 'prefix = "text"'
+    meaning = "a text that starts with this one"
+    aliases = ("startswith",)
+
+    prefix: str
+
+    def describe(self, say: Say) -> str:
+        return f"starting with {say(self.prefix)}"
+
+    def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
+        return (
+            plain_verdict(value.startswith(self.prefix), "starts differently") if isinstance(value, str) else NOT_TEXT
+        )
+
+
+class Suffix(_PartOfText):
+    """A string that ends with a text."""
+
+    kind = "suffix"
+    written = 'suffix = "text"'
+    meaning = "a text that ends with this one"
+    aliases = ("endswith",)
+
+    suffix: str
+
+    def with_words(self, text: str, words: Sequence[str]) -> str:
+        return " ".join([*words, text])
+
+    def describe(self, say: Say) -> str:
+        return f"ending with {say(self.suffix)}"
+
+    def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
+        return plain_verdict(value.endswith(self.suffix), "ends differently") if isinstance(value, str) else NOT_TEXT
+
+
+class Pattern(CheckBase):
+    """A string in which a regular expression is found (Python's `re`, anywhere)."""
+
+    kind = "pattern"
+    written = 'pattern = "regex"'
+    meaning = "a text in which the regular expression is found"
+    remark = "see [patterns](checks.md#patterns)"
+    typed = "a regular expression, without slashes"
+    types = TEXT
+    aliases = ("regex", "regexp", "match", "matches")
+    cost = "unbounded"
+    compares_texts = True
+
+    pattern: Regex
+
+    @property
+    def _matching_text(self) -> str | None:
+        from workbench.checks.pattern_text import matching_text  # for the audit alone
+
+        return matching_text(self.pattern)
+
+    def samples(self) -> tuple[JsonValue, ...]:
+        if self._matching_text is None:
+            raise UnknownSampleError
+        return (self._matching_text,)
+
+    def canonical(self) -> CheckBase:
+        return with_texts(self, "pattern", self.pattern, canonical_text(self.pattern))
+
+    def weaknesses(self, schema: Schema | None) -> Iterator[Weakness]:
+        """Yield a weakness of a pattern that is not bound to both ends of the text."""
+        text = self._matching_text
+        if text is None or (schema or {}).get("maxLength") == len(text):
+            return
+        if not re.fullmatch(_PLAIN_WORDS, self.pattern, re.VERBOSE):
+            if all(map(self.holds, ("7", "any text", "-1.5"))):
+                yield f"{describe(self)} accepts every usual text", "narrow the check", "warning"
+                return
+            longer = (f"7{text}", f"x{text}", f"not {text}", f"{text}7x", f"{text} not")
+            found_too = next(filter(self.holds, longer), None)
+            if found_too is not None:
+                yield f"it is found in {describe_value(found_too)} too", r"anchor it at both ends: ^…\Z", "warning"
+                return
+        if self.pattern.endswith("$") and self.holds(text + "\n"):
+            yield "`$` accepts a line break at the end", r"write \Z in place of $", "note"
+
+    def advice(self) -> Iterator[Advice]:
+        if repeats_ambiguously(self.pattern):
+            message = f"{describe_value(self.pattern)} can match the same text in many ways: a search may take too long"
+            hint = "begin each repetition with something that it cannot end with: (\\w+\\s)* instead of (\\w+\\s?)*"
+            yield "pattern", message, hint
+
+    def describe(self, say: Say) -> str:
+        return f"matching /{self.pattern}/".replace("\n", "\\n")
+
+    def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
+        if not isinstance(value, str):
+            return NOT_TEXT
+        return plain_verdict(found(self.pattern, value, context.search_time), "not found in it")
+
+    @classmethod
+    def started(cls, start: Start) -> Mapping[str, object]:
+        return {"pattern": re.escape(start.text).replace("\\ ", " ")}
+
+
+class OfType(CheckBase):
+    """A value of a JSON type. As in JSON Schema, 5.0 is an integer; a boolean is no number."""
+
+    kind = "type"
+    written = 'type = "integer"'
+    meaning = "a value of this type"
+    remark = "one of `string`, `integer`, `number`, `boolean`, `null`, `array` and `object`"
+    typed = "one of `string`, `integer`, `number`, `boolean`, `null`, `array`, `object`"
+    types = ANY_TYPE
+
+    type: JsonType
+
+    @property
+    def value_types(self) -> frozenset[str]:
+        return NUMBERS if self.type == "number" else frozenset({self.type})
+
+    def samples(self) -> tuple[JsonValue, ...]:
+        return (_OF_TYPE[self.type],)
+
+    def describe(self, say: Say) -> str:
+        return _TYPES[self.type]
+
+    def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
+        actual = type_of(value)
+        return plain_verdict(self.type == actual or (self.type == "number" and actual == "integer"), "wrong type")
+
+    @classmethod
+    def carried(cls, expected: object) -> list[object]:
+        return [""] if expected in ("string", "null") else [_OF_TYPE.get(str(expected), expected)]
+
+    @classmethod
+    def started(cls, start: Start) -> Mapping[str, object]:
+        return {"type": type_of(start.values[0])}
+
+
+class EqualsText(CheckBase):
+    """Equal to a value, ignoring case, blanks and punctuation in texts, including those inside lists and tables."""
+
+    kind = "equals_text"
+    written = "equals_text = v"
+    meaning = "a value equal to this one, ignoring case, spaces and punctuation in texts"
+    typed = "as a plain value"
+    types = ANY_TYPE
+    offered = frozenset({"string", "array", "object"})
+
+    equals_text: Annotated[JsonValue, Editor("value")]
+
+    def samples(self) -> tuple[JsonValue, ...]:
+        return (self.equals_text,)
+
+    def weaknesses(self, schema: Schema | None) -> Iterator[Weakness]:
+        if isinstance(self.equals_text, str):
+            yield from _twins(self, self.equals_text, "compare amounts and codes with a plain value, or `near`")
+
+    def describe(self, say: Say) -> str:
+        return f"{say(self.equals_text)}, ignoring case and punctuation"
+
+    def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
+        return plain_verdict(json_equal(loose(self.equals_text), loose(value)), "different text")
+
+    @classmethod
+    def started(cls, start: Start) -> Mapping[str, object]:
+        return {"equals_text": start.values[0]}
+
+
+_TYPES = {
+    "string": "a string",
+    "integer": "an integer",
+    "number": "a number",
+    "boolean": "true or false",
+    "null": "null",
+    "array": "a list",
+    "object": "an object",
+}
+_OF_TYPE: dict[str, JsonValue] = {
+    "string": ANY_TEXT,
+    "integer": 0,
+    "number": 0,
+    "boolean": True,
+    "null": None,
+    "array": [],
+    "object": {},
+}
+
+
+_PLAIN_WORDS = r"(?:\(\?[a-z]+\))? (?:\\b|\.\*|\^|\()* [^\W\d_]+ (?:[ |'-]+[^\W\d_]+)* (?:\)|\\b|\.\*|\$)*"
+"""A pattern of words alone, which searches for them on purpose, as `contains` does."""
+
+
+def _twins(check: CheckBase, text: str, hint: str) -> Iterator[Weakness]:
+    """Yield a weakness for the first text with another meaning that a check on a text takes for the expected one."""
+    for twin in _with_other_numbers(text):
+        if check.holds(twin):
+            yield f"{describe_value(twin)} holds too", hint, "warning"
+            return
+
+
+def _with_other_numbers(text: str) -> Iterator[str]:
+    digits = [index for index, character in enumerate(text) if character.isdigit()]
+    for index in digits:
+        yield text[:index] + ("2" if text[index] == "1" else "1") + text[index + 1 :]
+    if digits and (text[0].isdigit() or text[0] in "-+"):
+        yield text[1:] if text[0] == "-" else f"-{text}"
+        if "." in text:
+            yield text.replace(".", "", 1)
+        if text.isdigit() and len(text) > 1:
+            yield f"{text[:-1]}.{text[-1]}"

@@ -1,0 +1,458 @@
+"""Checks of values and numbers: equality, ranges, closeness."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from fractions import Fraction
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field, JsonValue, Strict, model_validator
+from pydantic_core import PydanticCustomError
+
+from workbench.checks.check import (
+    ANY_TYPE,
+    HOLDS,
+    NUMBERS,
+    TEXT,
+    Advice,
+    CheckBase,
+    CheckContext,
+    CheckVerdict,
+    Editor,
+    EqualsRule,
+    NeverHoldsError,
+    Number,
+    Pair,
+    Start,
+    Unit,
+    UnknownSampleError,
+    Weakness,
+    describe,
+    idle_threshold,
+    not_comparable,
+    number_text,
+    plain_verdict,
+    range_text,
+    with_texts,
+)
+from workbench.checks.values import (
+    canonical,
+    canonical_text,
+    json_equal,
+    json_number,
+    published_number,
+)
+from workbench.decimals import decimals
+from workbench.trajectory.json_schema import Schema, is_number
+
+Say = Callable[[JsonValue], str]
+"""Words a value."""
+
+ANY_TEXT = "…"
+"""A text where any will do."""
+
+OffsetRule = Literal["any", "required"]
+_LARGE = 1_000_000
+"""Numbers beyond it are unusual: a check that accepts all smaller ones tells nothing apart."""
+
+_COMPARED_ALIKE = frozenset({str, int, bool, type(None)})
+"""The types of values that every rule of equality compares alike where both sides have one type. Arcade's has one
+exception, the expected text `None`."""
+
+_NOT_EQUAL = CheckVerdict(0.0, False, "not equal")
+_COMPOSED_OTHERWISE = CheckVerdict(0.0, False, "not equal: the same letters in a different Unicode form")
+_NO_NUMBER = CheckVerdict(0.0, False, "not a number", measured=False)
+
+
+class Equals(CheckBase):
+    """Equal to a value. `plain` is true when it was written as a bare value rather than as `{ equals = … }`."""
+
+    kind = "equals"
+    form_name = "is"
+    written = "equals = v"
+    meaning = "a value equal to this one"
+    remark = "a plain value `v` means the same"
+    typed = "the value"
+    options: ClassVar = {"cast": "whether critics may convert types first"}
+    types = ANY_TYPE
+    aliases = ("eq", "value")
+    is_exact = is_critic = compares_texts = True
+    failing = "is not"
+
+    equals: Annotated[JsonValue, Editor("value")]
+    cast: bool = True
+    plain: bool = False
+
+    @property
+    def bare_value(self) -> JsonValue:
+        return self.equals if self.plain else None
+
+    @property
+    def expects_null(self) -> bool:
+        return self.equals is None
+
+    @property
+    def listed(self) -> tuple[JsonValue, ...]:
+        return (self.equals,)
+
+    def samples(self) -> tuple[JsonValue, ...]:
+        return self.listed
+
+    def canonical(self) -> CheckBase:
+        return with_texts(self, "equals", self.equals, canonical(self.equals))
+
+    def as_written(self) -> JsonValue:
+        return self.equals
+
+    def describe(self, say: Say) -> str:
+        return say(self.equals)
+
+    def verdict(self, value: JsonValue, equal: EqualsRule, context: CheckContext) -> CheckVerdict:
+        expected = self.equals
+        if type(value) is type(expected) and type(value) in _COMPARED_ALIKE and expected != "None":
+            return HOLDS if value == expected else _unequal(expected, value)
+        try:
+            return HOLDS if equal(self, value) else _unequal(expected, value)
+        except (OverflowError, RecursionError, ValueError) as error:
+            return not_comparable(error)
+
+    def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
+        return plain_verdict(json_equal(self.equals, value), "not equal")
+
+    @classmethod
+    def started(cls, start: Start) -> Mapping[str, object]:
+        return {"equals": start.values[0]}
+
+
+class EqualsNull(CheckBase):
+    """The argument is null."""
+
+    kind = "equals_null"
+    written = "equals_null = true"
+    meaning = "null"
+    typed = "nothing; typing a value changes the check to `is`"
+    types = frozenset({"null"})
+    aliases = ("isnull",)
+    is_exact = True
+    failing = "is not"
+
+    equals_null: Literal[True]
+
+    @property
+    def expects_null(self) -> bool:
+        return True
+
+    @property
+    def critic_key(self) -> tuple[object, ...]:
+        return Equals(equals=None, weight=self.weight).critic_key
+
+    @property
+    def listed(self) -> tuple[JsonValue, ...]:
+        return (None,)
+
+    def samples(self) -> tuple[JsonValue, ...]:
+        return self.listed
+
+    def describe(self, say: Say) -> str:
+        return "null"
+
+    def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
+        return plain_verdict(value is None, "not null")
+
+    @classmethod
+    def carried(cls, expected: object) -> list[object]:
+        return []
+
+    @classmethod
+    def started(cls, start: Start) -> Mapping[str, object]:
+        return {"equals_null": True}
+
+
+class Present(CheckBase):
+    """The argument is given, whatever its value, null included."""
+
+    kind = "present"
+    written = "present = true"
+    meaning = "any value that is given, null too"
+    typed = "nothing; typing a value changes the check to `is`"
+    types = ANY_TYPE
+    aliases = ("exists",)
+    accepts_all = True
+
+    present: Literal[True]
+
+    def samples(self) -> tuple[JsonValue, ...]:
+        raise UnknownSampleError
+
+    def describe(self, say: Say) -> str:
+        return "any value"
+
+    def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
+        return HOLDS
+
+    @classmethod
+    def carried(cls, expected: object) -> list[object]:
+        return []
+
+    @classmethod
+    def started(cls, start: Start) -> Mapping[str, object]:
+        return {"present": True}
+
+
+class OneOf(CheckBase):
+    """Equal to one of several values under JSON equality."""
+
+    kind = "one_of"
+    written = "one_of = [v, …]"
+    meaning = "a value equal to one of the list"
+    typed = '`red, blue, "one, two"`'
+    types = ANY_TYPE
+    aliases = ("in", "enum", "choices")
+    compares_texts = True
+
+    one_of: Annotated[tuple[JsonValue, ...], Strict(False), Editor("values")]
+
+    @property
+    def listed(self) -> tuple[JsonValue, ...]:
+        return self.one_of
+
+    def samples(self) -> tuple[JsonValue, ...]:
+        if not self.one_of:
+            raise NeverHoldsError("one_of lists nothing")
+        return self.one_of
+
+    def canonical(self) -> CheckBase:
+        return with_texts(self, "one_of", self.one_of, tuple(map(canonical, self.one_of)))
+
+    def describe(self, say: Say) -> str:
+        return "one of " + (", ".join(map(say, self.one_of)) or "nothing")
+
+    def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
+        return plain_verdict(any(json_equal(allowed, value) for allowed in self.one_of), "none of them")
+
+    @classmethod
+    def carried(cls, expected: object) -> list[object]:
+        return expected if isinstance(expected, list) else [expected]
+
+    @classmethod
+    def started(cls, start: Start) -> Mapping[str, object]:
+        return {"one_of": start.values}
+
+    @classmethod
+    def faults(cls, expected: object) -> Iterator[tuple[str, str]]:
+        if expected == []:
+            yield "must list at least one value", ""
+
+
+class Range(CheckBase):
+    """A number between two bounds, both included."""
+
+    kind = "range"
+    written = "range = [low, high]"
+    meaning = "a number from low to high, ends included"
+    remark = "`-inf` and `inf` leave an end open"
+    typed = "`5..40`; `5..` is from 5, `..40` up to 40"
+    types = NUMBERS
+    aliases = ("between",)
+    is_approximate = may_be_infinite = True
+    failing = "fails range"
+
+    range: Pair
+
+    @property
+    def reach(self) -> tuple[float, float]:
+        return self.range
+
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        return self.range
+
+    def samples(self) -> tuple[JsonValue, ...]:
+        low, high = self.range
+        if not low <= high:
+            raise NeverHoldsError(f"no number lies between {low:g} and {high:g}")
+        whole = math.ceil(low) if math.isfinite(low) else math.floor(high) if math.isfinite(high) else 0
+        ends = [_whole(end) for end in (low, high) if math.isfinite(end)]
+        inside: list[JsonValue] = [whole] if low <= whole <= high else []
+        return (*inside, *(end for end in ends if end not in inside))
+
+    def weaknesses(self, schema: Schema | None) -> Iterator[Weakness]:
+        low, high = self.range
+        if low <= 0 and high >= _LARGE:
+            yield f"{describe(self)} accepts every usual number", "write the bounds that matter", "warning"
+
+    def describe(self, say: Say) -> str:
+        return range_text(*self.range)
+
+    def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return CheckVerdict(0.0, False, "not a number")
+        low, high = self.range
+        return plain_verdict(low <= value <= high, "outside")
+
+    @classmethod
+    def carried(cls, expected: object) -> list[object]:
+        return [end for end in expected if is_number(end)] if isinstance(expected, list) else [expected]
+
+    @classmethod
+    def started(cls, start: Start) -> Mapping[str, object]:
+        return {"range": start.ends}
+
+    @classmethod
+    def faults(cls, expected: object) -> Iterator[tuple[str, str]]:
+        if isinstance(expected, list) and len(expected) == 2:
+            low, high = expected
+            if isinstance(low, int | float) and isinstance(high, int | float) and low > high:
+                yield "must be [low, high] with low ≤ high", "swap the two numbers"
+
+
+class Near(CheckBase):
+    """A number close to another: by `tolerance`, or relative to `value_range` as in Arcade's numeric critic."""
+
+    kind = "near"
+    written = "near = n"
+    meaning = "a number close to this one"
+    remark = "one of `tolerance` and `value_range` is required"
+    typed = "a number, with the option `tolerance` or `value_range` (`0..100`)"
+    options: ClassVar = {
+        "tolerance": "how far off it may be",
+        "value_range": "low..high, the scale of the distance",
+        "match_threshold": "the lowest score that passes, 0 to 1",
+    }
+    exclusive = ("tolerance", "value_range")
+    types = NUMBERS | TEXT
+    offered = NUMBERS
+    aliases = ("numeric", "number", "approx", "about")
+    is_approximate = is_critic = True
+
+    near: Number
+    tolerance: Annotated[Number, Field(ge=0), Editor("number", 0)] | None = None
+    value_range: Pair | None = None
+    match_threshold: Unit = 0.8
+
+    @model_validator(mode="after")
+    def _one_measure(self) -> Near:
+        if (self.tolerance is None) == (self.value_range is None):
+            raise PydanticCustomError("check", "near needs exactly one of tolerance and value_range")
+        if self.value_range is not None and not self.value_range[0] < self.value_range[1]:
+            raise PydanticCustomError("check", "value_range must be [low, high] with low < high")
+        return self
+
+    @property
+    def reach(self) -> tuple[float, float]:
+        if self.tolerance is not None:
+            return self.near - self.tolerance, self.near + self.tolerance
+        low, high = self.value_range or (self.near, self.near)
+        far = (high - low) * (1 - self.match_threshold)
+        return self.near - far, self.near + far
+
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        return (self.near,)
+
+    def bound_to(self, value: JsonValue) -> CheckBase:
+        try:
+            number = published_number(value)
+        except (TypeError, ValueError, OverflowError):
+            number = math.nan
+        return self.model_copy(update={"near": number})
+
+    def samples(self) -> tuple[JsonValue, ...]:
+        return (_whole(self.near),)
+
+    def weaknesses(self, schema: Schema | None) -> Iterator[Weakness]:
+        if self.tolerance is not None and self.tolerance >= (max(abs(self.near), 10) if self.near else _LARGE / 1000):
+            yield f"{describe(self)} accepts 0 and the double", "write a smaller tolerance", "warning"
+
+    def advice(self) -> Iterator[Advice]:
+        yield from idle_threshold("match_threshold", self.match_threshold)
+
+    def describe(self, say: Say) -> str:
+        if self.value_range is not None:
+            return f"near {number_text(self.near)} on {range_text(*self.value_range)}"
+        return f"near {number_text(self.near)} ± {number_text(self.tolerance or 0.0)}"
+
+    def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
+        try:
+            credit = self.closeness(json_number(value))
+        except (TypeError, ValueError):
+            return _NO_NUMBER
+        holds = credit >= (self.match_threshold if self.value_range is not None else 1.0)
+        kept = min(max(credit, 0.0), 1.0)
+        return CheckVerdict(kept, holds, "" if credit == 1.0 else f"closeness {decimals(kept)}")
+
+    def arcade_verdict(self, value: JsonValue, equal: EqualsRule, context: CheckContext) -> CheckVerdict:
+        """Return the verdict with the score of Arcade's critic, which is negative outside `value_range`."""
+        try:
+            number = published_number(value)
+        except (TypeError, ValueError, OverflowError):
+            return _NO_NUMBER
+        found = self.verdict(number, equal, context)
+        return replace(found, score=self.closeness(number)) if found.measured else found
+
+    def closeness(self, actual: float) -> float:
+        """Return how close a number is to `near`, at most 1. With `value_range` there is no lower bound.
+
+        - `value_range = [low, high]`: 1 - |e - a| with both scaled to the range, in exactly this order of operations,
+          as Arcade's numeric critic computes it.
+        - `tolerance`: 1 within it, then falling linearly to 0 at twice the tolerance; integers are compared exactly.
+
+        Raises ValueError or OverflowError when there is nothing to compare.
+        """
+        if self.value_range is not None:
+            low, high = map(float, self.value_range)
+            result = 1 - abs((float(self.near) - low) / (high - low) - (float(actual) - low) / (high - low))
+        else:
+            result = _tolerant_closeness(self.near, actual, self.tolerance or 0)
+        if not math.isfinite(result):
+            raise ValueError("not a finite number")
+        return result
+
+    @classmethod
+    def ends(cls, table: Mapping[str, object]) -> list[object]:
+        near, tolerance = table["near"], table.get("tolerance", 0)
+        return [near - tolerance, near + tolerance] if is_number(near) and is_number(tolerance) else []
+
+    @classmethod
+    def started(cls, start: Start) -> Mapping[str, object]:
+        numbers = [number for number in start.values if is_number(number)] or [0]
+        low, high = min(numbers), max(numbers)
+        return {
+            "near": low if low == high else _short(low / 2 + high / 2),
+            "tolerance": _short(high / 2 - low / 2) or 1,
+        }
+
+
+def _unequal(expected: JsonValue, value: JsonValue) -> CheckVerdict:
+    if isinstance(expected, str) and isinstance(value, str) and canonical_text(expected) == canonical_text(value):
+        return _COMPOSED_OTHERWISE
+    return _NOT_EQUAL
+
+
+def _tolerant_closeness(near: float, actual: float, tolerance: float) -> float:
+    if not (math.isfinite(near) and math.isfinite(actual)):
+        away = abs(near - actual)
+        return away if math.isnan(away) else float(away <= tolerance)
+    distance = abs(Fraction(near) - Fraction(actual))
+    if distance <= tolerance:
+        return 1.0
+    exact = all(isinstance(number, int) for number in (near, actual, tolerance))
+    # In binary, 0.3 and 0.4 are slightly more than 0.1 apart: what is within the tolerance as written counts as within
+    # it.
+    if not exact and math.isclose(float(distance), tolerance, rel_tol=1e-9):
+        return 1.0
+    return min(max(0.0, 2 - float(distance) / tolerance), _BELOW_ONE) if tolerance else 0.0
+
+
+_BELOW_ONE = math.nextafter(1.0, 0.0)
+"""The largest credit for a number beyond the tolerance, however close it is."""
+
+
+def _whole(number: float) -> JsonValue:
+    return int(number) if math.isfinite(number) and number == int(number) else number
+
+
+def _short(number: int | float) -> int | float:
+    return int(number) if isinstance(number, float) and number.is_integer() and abs(number) < 1e15 else number
